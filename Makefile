@@ -1,0 +1,96 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# Orphans, and what must not be taken for one.
+DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration wrong_host \
+	booting parked_resize foreign_consumer
+PYTEST_ARGS ?=
+
+GATES := sanity ansible-lint ruff mypy docs changelog build
+LINT := ansible-lint ruff mypy docs changelog
+
+minicloud := tests/minicloud/minicloud
+controller := .venv/controller/bin
+lint := .venv/lint/bin
+gate := tests/tools/gate
+
+.PHONY: help
+help: ## show this help
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+.PHONY: demo
+demo: venv-controller ## start a small real OpenStack, make orphans in it, and show what would be removed
+	$(minicloud) up
+	$(minicloud) scenario $(DEMO_SCENARIOS)
+	@tests/tools/demo
+
+.PHONY: demo-down
+demo-down: ## stop the OpenStack of the demo
+	$(minicloud) down
+
+.PHONY: test
+test: venv-controller ## everything: the gates, then all tests
+	@status=0; \
+	$(MAKE) --no-print-directory gates || status=$$?; \
+	$(controller)/pytest $(PYTEST_ARGS) || status=$$?; \
+	exit $$status
+
+.PHONY: unit
+unit: venv-controller ## the unit tests; PYTEST_ARGS='-k judge' chooses
+	@$(controller)/pytest tests/unit $(PYTEST_ARGS)
+
+.PHONY: integration
+integration: venv-controller ## the tests against the small OpenStack
+	@$(controller)/pytest tests/integration $(PYTEST_ARGS)
+
+.PHONY: gates
+gates: venv-controller venv-lint ## all checks that are not tests, each of them also by its own name
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(GATES)
+
+.PHONY: lint
+lint: $(LINT) ## ansible-lint, ruff, mypy, documentation, changelog
+
+.PHONY: sanity
+sanity: venv-controller ## ansible-test sanity
+	@$(gate) $@ tests/tools/sanity
+
+.PHONY: build
+build: venv-controller ## build the tarball, check its list of files, install it
+	@$(gate) $@ tests/tools/check-build
+
+.PHONY: ansible-lint
+ansible-lint: venv-lint
+	@$(gate) $@ $(lint)/ansible-lint
+
+.PHONY: ruff
+ruff: venv-lint
+	@$(gate) $@ sh -c '$(lint)/ruff check && $(lint)/ruff format --check'
+
+.PHONY: mypy
+mypy: venv-lint
+	@$(gate) $@ $(lint)/mypy
+
+.PHONY: docs
+docs: venv-lint
+	@$(gate) $@ $(lint)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
+
+.PHONY: changelog
+changelog: venv-lint
+	@$(gate) $@ $(lint)/antsibull-changelog lint
+
+.PHONY: format
+format: venv-lint ## let ruff put the Python code in order
+	@$(lint)/ruff check --fix --quiet; $(lint)/ruff format
+
+.PHONY: clean
+clean: ## stop the OpenStack and remove whatever these commands made
+	if [ -d .minicloud ]; then $(minicloud) down; fi
+	rm -rf .venv .minicloud .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
+
+.PHONY: venv-controller venv-lint
+venv-controller venv-lint: venv-%:
+	@tests/tools/venv $*
