@@ -1,0 +1,185 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""One consumer and all that a snapshot says about it: the questions that the rules ask, answered in one place.
+
+Pure: no request, no clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import (
+        Allocation,
+        Answer,
+        Dossier,
+        Holding,
+        Hypervisor,
+        Migration,
+        Provider,
+        Server,
+        Snapshot,
+    )
+
+
+class Landscape:
+    """What a snapshot says of the cloud as a whole, indexed once for all its cases."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.providers = snapshot.providers
+        nodes = snapshot.hypervisors.value or ()
+        self.nodes = {node.uuid: node for node in nodes}
+        self.migrations = {migration.uuid: migration for migration in snapshot.migrations.value or ()}
+        self._by_address: dict[tuple[str, str], list[Hypervisor]] = {}
+        self._seen_on: dict[str, str] = {}
+        for node in nodes:
+            self._by_address.setdefault((node.host, node.name), []).append(node)
+            self._seen_on.update(dict.fromkeys(node.servers, node.host))
+
+    def tree_at(self, host: str | None, node: str | None) -> str | None:
+        """Return the root of the one compute node at `(host, node)`; None where there is none, or more than one."""
+        matches = self._by_address.get((host or "", node or ""), [])
+        return matches[0].uuid if len(matches) == 1 else None
+
+    def seen_on(self, server: str) -> str | None:
+        """Return the host on which the hypervisor listing shows `server`."""
+        return self._seen_on.get(server)
+
+    def name(self, provider: str) -> str:
+        """Return a provider's name, or its uuid where Placement did not list it."""
+        known = self.providers.get(provider)
+        return known.name if known else provider
+
+    def root(self, provider: str) -> str | None:
+        known = self.providers.get(provider)
+        return known.root if known else None
+
+    def shared(self, provider: str) -> bool:
+        known = self.providers.get(provider)
+        return known is not None and known.sharing
+
+
+@d.dataclass(frozen=True)
+class Case:
+    """A consumer, what it holds, and the server it is or whose migration it is.
+
+    `subject` is the dossier of that server; for a consumer that Nova lists as no migration it is the consumer's own.
+    """
+
+    land: Landscape
+    allocation: Allocation
+    dossier: Dossier
+    subject: Dossier
+    migration: Migration | None
+
+    @property
+    def consumer(self) -> str:
+        return self.allocation.consumer
+
+    @property
+    def server(self) -> Server | None:
+        """The server as a direct look-up shows it now."""
+        return self.subject.server.value if self.subject.server else None
+
+    @functools.cached_property
+    def server_migrations(self) -> tuple[Migration, ...]:
+        return (self.subject.migrations.value or ()) if self.subject.migrations else ()
+
+    @functools.cached_property
+    def moving(self) -> Migration | None:
+        """A migration of the server that is still under way."""
+        return next((migration for migration in self.server_migrations if not migration.ended), None)
+
+    @functools.cached_property
+    def own_tree(self) -> str | None:
+        """The root provider of the compute node where the server is, whatever its state."""
+        return self.land.tree_at(self.server.host, self.server.node) if self.server else None
+
+    @functools.cached_property
+    def settled(self) -> bool:
+        """The server rests: nothing is being done to it and it is not on its way."""
+        server = self.server
+        return (
+            server is not None
+            and server.status in SETTLED_STATUS
+            and server.task_known
+            and server.task_state is None
+            and bool(server.host)
+            and bool(server.node)
+            and self.subject.migrations is not None
+            and self.subject.migrations.value is not None
+            and self.moving is None
+        )
+
+    @functools.cached_property
+    def trees(self) -> Mapping[str | None, frozenset[str]]:
+        """The providers held, by their root; sharing providers belong to no tree and are left out."""
+        return trees(self.allocation.resources, self.land)
+
+    @functools.cached_property
+    def other_trees(self) -> Mapping[str, frozenset[str]]:
+        """The trees held that are another host's: a known compute node's, or that of a migration's named source."""
+        return {
+            root: held
+            for root, held in self.trees.items()
+            if root is not None and root != self.own_tree and (root in self.land.nodes or self.named_by(root) is not None)
+        }
+
+    def named_by(self, root: str) -> Migration | None:
+        """The newest ended migration of the server that names the tree `root` as its source."""
+        return next((migration for migration in self.server_migrations if migration.ended and self.is_source(root, migration)), None)
+
+    def is_source(self, root: str, migration: Migration) -> bool:
+        """Tell whether `migration` names the tree `root` as the host that was left."""
+        node = self.land.nodes.get(root)
+        if node is not None:
+            return (node.host, node.name) == (migration.source_compute, migration.source_node)
+        provider = self.land.providers.get(root)
+        return provider is not None and provider.name == migration.source_node
+
+    @property
+    def state_evidence(self) -> tuple[Answer[t.Any], ...]:
+        """The answers that say what the server is doing."""
+        asked = (self.subject.migrations, self.subject.server)
+        return tuple(answer for answer in asked if answer is not None)
+
+    @functools.cached_property
+    def contradiction(self) -> str | None:
+        """What speaks against a 404 for the server."""
+        host = self.land.seen_on(self.subject.uuid)
+        if host:
+            return f"the hypervisor listing shows it on {host}"
+        if self.moving:
+            return f"migration {self.moving.uuid} of it is {self.moving.status}"
+        return None
+
+
+def trees(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]:
+    """Return the providers of `holding` by their root (None where the provider was not listed), sharing ones left out."""
+    by_root: dict[str | None, set[str]] = {}
+    for provider in holding:
+        if not land.shared(provider):
+            by_root.setdefault(land.root(provider), set()).add(provider)
+    return {root: frozenset(held) for root, held in by_root.items()}
+
+
+def is_plain(consumer: str, holding: Holding, providers: Mapping[str, Provider], homes: Mapping[str, Iterable[str]]) -> bool:
+    """Tell whether the listings alone show a server that holds the tree of the one node of its host and nothing else.
+
+    `homes` gives, by root, the servers of each compute node that is the only one of its service.
+    """
+    roots = {providers[provider].root for provider in holding if not providers[provider].sharing}
+    return len(roots) == 1 and consumer in homes.get(next(iter(roots)), ())

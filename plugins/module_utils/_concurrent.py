@@ -1,0 +1,33 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Many small requests at once."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Sequence
+
+# The connection pool of a session keeps ten connections.
+WORKERS = 8
+
+A = t.TypeVar("A")
+B = t.TypeVar("B")
+
+
+def each(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """Return `function` of each item, in their order. The first error ends the work and is raised."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=WORKERS) as pool:
+        futures = [pool.submit(function, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Durations as users write them: V(90), V(90s), V(15m), V(24h), V(7d)."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
+
+
+def seconds(text: str | int) -> int:
+    """Return the number of seconds that `text` stands for.
+
+    Raises InvalidInput when it is no duration.
+    """
+    match = _DURATION.fullmatch(str(text))
+    if match is None:
+        raise InvalidInput(f"{str(text)!r} is no duration: write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d.")
+    number, unit = match.groups()
+    return int(number) * _SECONDS[unit]
+
+
+def spoken(total: int) -> str:
+    """Return `total` seconds in its two largest units, such as `3d 4h`."""
+    parts = []
+    for unit in ("d", "h", "m"):
+        count, total = divmod(total, _SECONDS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    parts.append(f"{total}s")
+    return " ".join(parts[:2])

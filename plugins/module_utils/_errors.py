@@ -1,0 +1,38 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The errors that our own code raises; `_module.run` turns them into `fail_json`."""
+
+from __future__ import annotations
+
+
+class PlacementToolsError(Exception):
+    """One sentence for an operator: what went wrong, where, and what to do."""
+
+
+class CloudError(PlacementToolsError):
+    """The cloud could not be reached, refused us, or gave an answer that cannot be used."""
+
+
+class AllocationConflict(CloudError):
+    """Placement refused a write because the consumer is not at the generation that we named."""
+
+
+class GateClosed(PlacementToolsError):
+    """The reading as a whole is not sound enough for anything to be changed (a dead cell, the wrong region, …)."""
+
+
+class BreakerTripped(PlacementToolsError):
+    """A run would change more than its limits allow."""
+
+
+class JournalError(PlacementToolsError):
+    """The journal could not be written; what it should have recorded must not happen."""
+
+
+class InvalidInput(PlacementToolsError):
+    """An option or a file that the user gave cannot be used."""

@@ -1,0 +1,49 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The JSON files that pass from one task to the next; mode 0600, for they name projects and users."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+
+def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
+    """Write `contents` to `path`, making its folder if need be, so that a reader sees the old file or the whole new one."""
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")
+        try:
+            with os.fdopen(file, "w", encoding="utf-8") as stream:
+                json.dump(contents, stream, indent=2, sort_keys=True)
+                stream.write("\n")
+            os.replace(unfinished, path)
+        except BaseException:
+            os.unlink(unfinished)
+            raise
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}. Choose another folder or make this one writable.") from error
+
+
+def read_json(path: str) -> t.Any:
+    """Return what `path` holds. Raises InvalidInput when it is not there or not JSON."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Whether the reading as a whole is sound enough for anything to be changed.
+
+A dead cell, the wrong region, a second Nova on the same Placement, a role that lists everything and may look at nothing:
+each makes every allocation look like an orphan.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Service, Snapshot
+
+
+def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
+    return tuple(filter(None, (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot))))
+
+
+def _cells(snapshot: Snapshot) -> str | None:
+    for when, answer in (("before", snapshot.services), ("after", snapshot.services_after)):
+        if answer.value is None:
+            return f"Nova answered {answer.status} when asked for its services {when} the reading: a cell is not answering."
+        if silent := silent_hosts(answer):
+            return f"A cell is not answering: {when} the reading Nova could not say anything of {_some(silent)}."
+    return None
+
+
+def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
+    """Return the hosts of unreachable cells (status `UNKNOWN`, compute microversion 2.69 and later)."""
+    return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
+
+
+def _listings(snapshot: Snapshot) -> str | None:
+    for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
+        if answer.value is None:
+            return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
+    return None
+
+
+def _region(snapshot: Snapshot) -> str | None:
+    nodes = snapshot.hypervisors.value
+    if nodes is None:
+        return None
+    here = sum(node.uuid in snapshot.providers for node in nodes)
+    if here and here * 2 >= len(nodes):
+        return None
+    return f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
+
+
+def _credentials(snapshot: Snapshot) -> str | None:
+    foreign = [sample for sample in snapshot.samples if sample.value is None or sample.value.project != snapshot.cloud.project]
+    judged = foreign or snapshot.samples
+    if not judged or any(sample.value is not None and sample.value.host for sample in judged):
+        return None
+    refused = judged[0]
+    return f"These credentials list servers that they may not look at ({refused.request}: {refused.status}): use a role that sees all projects."
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

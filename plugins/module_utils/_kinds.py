@@ -1,0 +1,215 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The proof of each kind of finding: one function a kind, named as the kind. The table of kinds is in `_judge`.
+
+Each returns a ruling if the case is of its kind, or None to let the next one look. Protections were asked before:
+no case here has a task, a move under way or a parked resize.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._duration import spoken
+from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._case import Case
+    from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Migration, Policy, Server
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
+
+
+def deleted_server(case: Case, policy: Policy) -> Ruling | None:
+    deleted = _deletion(case)
+    if case.migration or deleted is None:
+        return None
+    if case.contradiction:
+        return undecided(f"Nova lists server {deleted.uuid} as deleted, but {case.contradiction}.", *_asked_about(case.subject))
+    return orphaned(f"{_how_it_went(case.subject, deleted)} Its claim stayed.", *_asked_about(case.subject), server=deleted)
+
+
+def ended_migration(case: Case, policy: Policy) -> Ruling | None:
+    if case.migration is None:
+        return None
+    evidence = (case.land.snapshot.migrations, *_asked_about(case.subject))
+    current = next((known for known in case.server_migrations if known.uuid == case.consumer), None)
+    if current is None:
+        return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
+    deleted = _deletion(case)
+    if deleted and not case.contradiction:
+        return orphaned(f"{_ended(current)} {_how_it_went(case.subject, deleted)}", *evidence, server=deleted)
+    if not case.settled:
+        return undecided(f"{_ended(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence)
+    lacking = _needed_from(case)
+    if lacking:
+        return undecided(
+            f"{_ended(current)} Its server {current.server} does not itself hold {lacking}, so this claim may be the one it needs.",
+            *evidence,
+        )
+    return orphaned(f"{_ended(current)} Its server {current.server} rests on {_home(case)} and holds that itself.", *evidence)
+
+
+def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
+    subject = case.subject
+    if case.migration or not _unknown_as_server(case) or subject.marker is None or subject.marker.status != 200:
+        return None
+    if case.land.snapshot.migrations.value is None or case.contradiction:
+        return None
+    return orphaned(
+        "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
+        case.land.snapshot.migrations,
+        *_asked_about(subject),
+    )
+
+
+def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
+    left = {root: _evacuation_from(case, root) for root in case.other_trees}
+    if not _holds_home_and_more(case) or not all(left.values()):
+        return None
+    told = "; ".join(
+        f"{case.land.name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
+        for root, evacuation in sorted(left.items())
+        if evacuation
+    )
+    return orphaned(
+        f"Server {case.consumer} left {told}, rests on {_home(case)} and still holds both.",
+        *_asked_about(case.subject),
+        drops=frozenset().union(*case.other_trees.values()),
+        migration=next(iter(left.values())),
+    )
+
+
+def wrong_host(case: Case, policy: Policy) -> Ruling | None:
+    if not _holds_home_and_more(case):
+        return None
+    doubtful = sorted(case.land.name(root) for root in case.other_trees if not case.named_by(root) and not _claims_host(case, root))
+    if doubtful:
+        return undecided(
+            f"Server {case.consumer} rests on {_home(case)} and also holds a part of {', '.join(doubtful)}, "
+            "but not as a server's claim on its host: it may be something that this host shares.",
+            *_asked_about(case.subject),
+        )
+    return orphaned(
+        f"Server {case.consumer} rests on {_home(case)}, with no move under way, and also holds {', '.join(sorted(map(case.land.name, case.other_trees)))}.",
+        *_asked_about(case.subject),
+        drops=frozenset().union(*case.other_trees.values()),
+        migration=next(filter(None, map(case.named_by, case.other_trees)), None),
+    )
+
+
+def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
+    subject, land, age = case.subject, case.land, case.allocation.age_seconds
+    unknown = (
+        case.migration is None
+        and _unknown_as_server(case)
+        and subject.actions is not None
+        and subject.actions.status == 404
+        and subject.marker is not None
+        and subject.marker.status == 400
+        and not case.server_migrations
+        and not any(migration.server == case.consumer for migration in land.migrations.values())
+    )
+    if not unknown or case.contradiction or not case.trees or not set(case.trees) <= set(land.nodes):
+        return None
+    evidence = (land.snapshot.hypervisors, land.snapshot.migrations, *_asked_about(subject))
+    if age is None or age < policy.forgotten_min_age:
+        written = "at an unknown time" if age is None else f"{spoken(age)} ago"
+        return protected(
+            f"Nova has no memory of it, but it was written {written} and must be {spoken(policy.forgotten_min_age)} old for that.",
+            *evidence,
+        )
+    if not any(sample.status == 200 for sample in land.snapshot.samples):
+        return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.", *evidence)
+    return orphaned(
+        "Nova has no memory of it, neither as a server nor as a migration. This is a conclusion from absence: "
+        "a container service that shares Nova's hosts, or an operator who blocks capacity by hand, looks the same.",
+        *evidence,
+    )
+
+
+def _deletion(case: Case) -> Server | None:
+    """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
+    subject = case.subject
+    if subject.server is None or subject.server.status != 404 or subject.deleted_listing is None or not _moves_are_known(subject):
+        return None
+    return next((server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid), None)
+
+
+def _unknown_as_server(case: Case) -> bool:
+    """Nova finds no server of this uuid, neither a live one nor among the deleted."""
+    subject = case.subject
+    return (
+        subject.server is not None
+        and subject.server.status == 404
+        and subject.deleted_listing is not None
+        and subject.deleted_listing.value == ()
+        and _moves_are_known(subject)
+    )
+
+
+def _moves_are_known(subject: Dossier) -> bool:
+    return subject.migrations is not None and subject.migrations.value is not None
+
+
+def _holds_home_and_more(case: Case) -> bool:
+    at_home = case.migration is None and case.settled and case.own_tree is not None and _claims_host(case, case.own_tree)
+    return at_home and bool(case.other_trees)
+
+
+def _evacuation_from(case: Case, root: str) -> Migration | None:
+    named = (known for known in case.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
+    return next((evacuation for evacuation in named if case.is_source(root, evacuation)), None)
+
+
+def _claims_host(case: Case, root: str) -> bool:
+    """A move leaves a claim on the root itself, and never of disk alone; a share that looks otherwise is something else."""
+    return bool(set(case.allocation.resources.get(root, {})) - {"DISK_GB"})
+
+
+def _needed_from(case: Case) -> str:
+    """Name what a migration's consumer holds of its server's own tree, or of what no host owns, and the server itself does not."""
+    allocation = case.subject.allocation.value
+    held = allocation.resources if allocation else {}
+    own = case.own_tree
+    home = {cls for provider, share in held.items() if case.land.root(provider) == own for cls in share}
+    if own is None or not home:
+        return f"its own host {_home(case)}"
+    for provider, share in case.allocation.resources.items():
+        root = case.land.root(provider)
+        if root == own:
+            lacking = set(share) - home
+        elif case.land.shared(provider) or (root not in case.land.nodes and not case.named_by(root or "")):
+            lacking = set(share) - set(held.get(provider, {}))
+        else:
+            continue
+        if lacking:
+            return f"{', '.join(sorted(lacking))} of {case.land.name(provider)}"
+    return ""
+
+
+def _home(case: Case) -> str:
+    return str(case.server.node) if case.server else "?"
+
+
+def _ended(migration: Migration) -> str:
+    return (
+        f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since {migration.updated_at or migration.created_at}."
+    )
+
+
+def _how_it_went(subject: Dossier, deleted: Server) -> str:
+    when = deleted.terminated_at or deleted.updated
+    actions = subject.actions.value if subject.actions else None
+    deletion = next((action for action in actions or () if action.action == "delete"), None)
+    if deletion:
+        return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
+    return f"Server {deleted.uuid} is deleted, last changed {when}; Nova recorded no delete action."
+
+
+def _asked_about(subject: Dossier) -> tuple[t.Any, ...]:
+    return (subject.migrations, subject.server, subject.deleted_listing, subject.actions, subject.marker)

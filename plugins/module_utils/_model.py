@@ -1,0 +1,249 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The words of the collection as data: what Placement and Nova said, and what follows from it.
+
+Everything here is frozen and made of JSON's types, so that a reading can be kept, compared and judged again.
+The fields keep the names that the two APIs give them wherever there is one.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+Resources = t.Mapping[str, int]
+"""Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
+
+Holding = t.Mapping[str, Resources]
+"""Amounts by provider uuid: all that one consumer holds."""
+
+T = t.TypeVar("T")
+
+# https://docs.openstack.org/api-ref/compute/#list-migrations; every other status is a migration under way,
+# `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
+ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
+
+# Statuses in which a server rests on its host. ERROR is never among them.
+SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
+
+
+@d.dataclass(frozen=True)
+class Answer(t.Generic[T]):
+    """One request to the cloud and what came back: the unit of evidence.
+
+    `status` is the HTTP status; `value` what was read from the body, or None when the body proves nothing.
+    """
+
+    request: str
+    microversion: str
+    status: int
+    at: str
+    value: T | None = None
+
+
+@d.dataclass(frozen=True)
+class Provider:
+    """A resource provider (`GET /resource_providers`)."""
+
+    uuid: str
+    name: str
+    generation: int
+    root: str
+    parent: str | None
+    sharing: bool = False
+
+
+@d.dataclass(frozen=True)
+class Allocation:
+    """Everything that one consumer holds (`GET /allocations/{consumer}`).
+
+    `generation` is None and `resources` empty when Placement does not know the consumer. `type` is None when it
+    has none ("unknown" to Placement). `age_seconds` is the time since the newest write, by Placement's own clock.
+    """
+
+    consumer: str
+    generation: int | None
+    project: str | None
+    user: str | None
+    type: str | None
+    resources: Holding
+    age_seconds: int | None
+
+
+@d.dataclass(frozen=True)
+class Service:
+    """A compute service (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN`."""
+
+    binary: str
+    host: str
+    status: str
+    state: str | None
+
+
+@d.dataclass(frozen=True)
+class Hypervisor:
+    """A compute node (`GET /os-hypervisors/detail`); `uuid` is also the uuid of its root provider.
+
+    `servers` are those of the whole service, which for ironic means those of all its nodes.
+    """
+
+    uuid: str
+    name: str
+    host: str
+    state: str
+    status: str
+    servers: tuple[str, ...]
+
+
+@d.dataclass(frozen=True)
+class Migration:
+    """A migration (`GET /os-migrations`)."""
+
+    uuid: str
+    server: str
+    type: str
+    status: str
+    source_compute: str | None
+    source_node: str | None
+    dest_compute: str | None
+    dest_node: str | None
+    created_at: str | None
+    updated_at: str | None
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED_MIGRATION
+
+
+@d.dataclass(frozen=True)
+class Server:
+    """A server (`GET /servers/{id}`).
+
+    `task_known` tells a server without a task from an answer that left the field out.
+    """
+
+    uuid: str
+    name: str
+    status: str
+    project: str | None
+    user: str | None
+    host: str | None
+    node: str | None
+    task_state: str | None
+    task_known: bool
+    created: str | None
+    updated: str | None
+    terminated_at: str | None
+
+
+@d.dataclass(frozen=True)
+class Action:
+    """An instance action (`GET /servers/{id}/os-instance-actions`)."""
+
+    action: str
+    request_id: str
+    user: str | None
+    start_time: str | None
+    message: str | None
+
+
+@d.dataclass(frozen=True)
+class Dossier:
+    """Every direct question that was asked about one uuid; None where it was not asked.
+
+    deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
+    marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
+    """
+
+    uuid: str
+    allocation: Answer[Allocation]
+    migrations: Answer[tuple[Migration, ...]] | None = None
+    server: Answer[Server] | None = None
+    deleted_listing: Answer[tuple[Server, ...]] | None = None
+    actions: Answer[tuple[Action, ...]] | None = None
+    marker: Answer[bool] | None = None
+
+
+@d.dataclass(frozen=True)
+class Cloud:
+    """Which cloud a reading is of."""
+
+    placement_endpoint: str
+    compute_endpoint: str
+    region: str | None
+    project: str | None
+
+
+@d.dataclass(frozen=True)
+class Snapshot:
+    """One reading of Placement and then of Nova; all that the judge may look at.
+
+    holdings: what each consumer holds, from the one listing that each provider has.
+    services, services_after: the compute services before and after everything else was read.
+    samples: direct look-ups of live servers, preferably of other projects, to see whether these credentials may look.
+    dossiers: by uuid, for each consumer that the listings nominated and for the servers of nominated migrations.
+    """
+
+    cloud: Cloud
+    started_at: str
+    finished_at: str
+    providers: t.Mapping[str, Provider]
+    holdings: t.Mapping[str, Holding]
+    services: Answer[tuple[Service, ...]]
+    hypervisors: Answer[tuple[Hypervisor, ...]]
+    migrations: Answer[tuple[Migration, ...]]
+    samples: tuple[Answer[Server], ...]
+    dossiers: t.Mapping[str, Dossier]
+    services_after: Answer[tuple[Service, ...]]
+
+
+@d.dataclass(frozen=True)
+class Policy:
+    """What the user asks of the judge; ages in seconds."""
+
+    min_age: int = 3600
+    forgotten_min_age: int = 86400
+    exclude_consumers: frozenset[str] = frozenset()
+    exclude_providers: frozenset[str] = frozenset()
+
+
+@d.dataclass(frozen=True)
+class Change:
+    """One write to Placement: the consumer's whole document before and after it.
+
+    Documents have the shape that `PUT /allocations/{consumer}` takes; the generation is that of detection.
+    """
+
+    consumer: str
+    generation: int
+    before: t.Mapping[str, t.Any]
+    after: t.Mapping[str, t.Any]
+
+    @property
+    def action(self) -> str:
+        return "reduce" if self.after["allocations"] else "remove"
+
+
+@d.dataclass(frozen=True)
+class Finding:
+    """A verdict on one consumer, with everything that an operator needs in order to check it."""
+
+    kind: str
+    verdict: str
+    consumer: str
+    reason: str
+    allocation: Allocation
+    server: Server | None = None
+    migration: Migration | None = None
+    evidence: tuple[Answer[t.Any], ...] = ()
+    change: Change | None = None
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}/{self.consumer}"

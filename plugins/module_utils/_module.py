@@ -1,0 +1,65 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What all modules share: the connection options, and the one place where errors become `fail_json`."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import PlacementToolsError
+from ansible_collections.osops.placement.plugins.module_utils._session import OPENSTACKSDK_IMPORT_ERROR, connect
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+
+    ArgumentSpec = dict[str, dict[str, t.Any]]
+
+_OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
+
+
+def connection_options() -> ArgumentSpec:
+    """Return the options that `doc_fragments/_connection.py` documents; names and meaning are those of openstack.cloud."""
+    return {
+        "cloud": {"type": "raw"},
+        "auth": {"type": "dict", "no_log": True},
+        "auth_type": {"type": "str"},
+        "region_name": {"type": "str"},
+        "interface": {"type": "str", "choices": ["public", "internal", "admin"], "aliases": ["endpoint_type"]},
+        "validate_certs": {"type": "bool", "aliases": ["verify"]},
+        "ca_cert": {"type": "path", "aliases": ["cacert"]},
+        "client_cert": {"type": "path", "aliases": ["cert"]},
+        "client_key": {"type": "path", "no_log": True, "aliases": ["key"]},
+        "api_timeout": {"type": "int", "default": 120},
+    }
+
+
+def policy_options() -> ArgumentSpec:
+    """Return the options that `doc_fragments/_policy.py` documents: what the judge is asked to spare."""
+    return {
+        "min_age": {"type": "str", "default": "1h"},
+        "forgotten_min_age": {"type": "str", "default": "24h"},
+        "exclude_consumers": {"type": "list", "elements": "str", "default": []},
+        "exclude_providers": {"type": "list", "elements": "str", "default": []},
+    }
+
+
+def run(module: AnsibleModule, work: Callable[[AnsibleModule, Session], dict[str, t.Any]]) -> t.NoReturn:
+    """Connect, do `work` and exit with its result. A result with `failed` in it fails the task and keeps what was done."""
+    if OPENSTACKSDK_IMPORT_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
+    try:
+        result = work(module, connect(module.params))
+    except PlacementToolsError as error:
+        module.fail_json(msg=str(error))
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)

@@ -1,0 +1,188 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What Nova says. Reads only; knows nothing of orphans.
+
+API reference: https://docs.openstack.org/api-ref/compute/
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._model import Action, Answer, Hypervisor, Migration, Server, Service
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._session import Api
+
+T = t.TypeVar("T")
+
+# Nova's own default for the longest page, and a smaller one where a single row costs several queries.
+_PAGE = 1000
+_HYPERVISOR_PAGE = 200
+
+
+class NovaReader:
+    """Nova's side of a reading."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        # From 2.69 on a server whose cell is down can be answered with 404 (nova/compute/api.py, _get_instance_from_cell);
+        # up to 2.68 that is a 500, so only here does a 404 mean that Nova looked and found nothing.
+        self._direct = api.at_most(2, 68)
+        # Listings the other way round: from 2.69 on what is in a dead cell shows as UNKNOWN instead of vanishing.
+        self._listing = api.at_most(2, 90)
+        # 2.88 and later ask every host for its uptime.
+        self._hypervisor_listing = api.at_most(2, 87)
+
+    def services(self) -> Answer[tuple[Service, ...]]:
+        """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
+        answer = self._api.ask("/os-services", self._listing, lambda body: tuple(map(_service, body["services"])))
+        return self._readable(answer)
+
+    def hypervisors(self) -> Answer[tuple[Hypervisor, ...]]:
+        """Return all compute nodes with the servers of their hosts.
+
+        Of the listings that cover every server this is the cheapest that also says where each of them lives.
+        """
+        return self._pages(
+            "/os-hypervisors/detail", self._hypervisor_listing, "hypervisors", "id", _hypervisor, _HYPERVISOR_PAGE, with_servers="true"
+        )
+
+    def migrations(self) -> Answer[tuple[Migration, ...]]:
+        """Return all migrations whose server is not deleted."""
+        return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE)
+
+    def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
+        """Return the migrations of one server, newest first."""
+        return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE, instance_uuid=server)
+
+    def server(self, uuid: str) -> Answer[Server]:
+        """Look directly for a server; a 404 means that no cell holds it and nothing is about to build it."""
+        return self._api.ask(f"/servers/{uuid}", self._direct, lambda body: _server(body["server"]))
+
+    def deleted_listing(self, uuid: str) -> Answer[tuple[Server, ...]]:
+        """Ask for a server among the deleted ones that Nova has not yet archived: one, or none."""
+        return self._api.ask("/servers/detail", self._direct, _servers, all_tenants="1", deleted="True", uuid=uuid)
+
+    def actions(self, server: str) -> Answer[tuple[Action, ...]]:
+        """Return what was done to a server, newest first; also for a deleted one until it is archived."""
+        return self._api.ask(f"/servers/{server}/os-instance-actions", self._direct, _actions)
+
+    def marker(self, uuid: str) -> Answer[bool]:
+        """Ask whether `uuid` is a migration's, of a deleted server or not: 200 proves it, anything else proves nothing.
+
+        There is no look-up by uuid; as a paging marker Nova finds also what it no longer lists
+        (nova/db/main/api.py, migration_get_by_uuid with read_deleted="yes").
+        """
+        return self._api.ask("/os-migrations", self._listing, lambda body: True, limit="1", marker=uuid)
+
+    def some_servers(self, count: int) -> tuple[Server, ...]:
+        """Return the newest servers of all projects, at most `count`."""
+        answer = self._readable(self._api.ask("/servers/detail", self._listing, _servers, all_tenants="1", limit=str(count)))
+        return answer.value or ()
+
+    def _pages(
+        self, path: str, microversion: str, key: str, identity: str, read: Callable[[Mapping[str, t.Any]], T], size: int, **filters: str
+    ) -> Answer[tuple[T, ...]]:
+        """Read a listing whole. Its `value` is None when the first page is no 200; a later one that is not raises CloudError.
+
+        Nova links to a next page only after a full one, and drops some rows after counting: so read on until nothing comes.
+        """
+        rows: list[t.Any] = []
+        marker: dict[str, str] = {}
+        while True:
+            reply = self._api.get(path, microversion, limit=str(size), **filters, **marker)
+            if reply.status != 200:
+                break
+            page = reply.body[key]
+            rows += page
+            if not page or (filters.get("instance_uuid") and len(page) < size // 2):
+                break
+            marker = {"marker": page[-1][identity]}
+        answer = self._api.answer(path, microversion, filters, reply, tuple(map(read, rows)) if reply.status == 200 else None)
+        if marker and reply.status != 200:
+            raise CloudError(
+                f"Nova's listing {answer.request} broke off after {len(rows)} rows with {reply.status}: it changed while being read. Run again."
+            )
+        return self._readable(answer)
+
+    def _readable(self, answer: Answer[T]) -> Answer[T]:
+        if answer.status in (401, 403):
+            raise CloudError(
+                f"Nova at {self._api.endpoint} refused {answer.request} with {answer.status}: "
+                "these credentials may not see all servers, hosts and migrations. Use a role that may (admin by default)."
+            )
+        return answer
+
+
+def _service(row: Mapping[str, t.Any]) -> Service:
+    return Service(binary=row["binary"], host=row["host"], status=row["status"], state=row.get("state"))
+
+
+def _hypervisor(row: Mapping[str, t.Any]) -> Hypervisor:
+    return Hypervisor(
+        uuid=row["id"],
+        name=row["hypervisor_hostname"],
+        host=row["service"]["host"],
+        state=row["state"],
+        status=row["status"],
+        servers=tuple(server["uuid"] for server in row.get("servers", ())),
+    )
+
+
+def _migration(row: Mapping[str, t.Any]) -> Migration:
+    return Migration(
+        uuid=row["uuid"],
+        server=row["instance_uuid"],
+        type=row["migration_type"],
+        status=row["status"],
+        source_compute=row["source_compute"],
+        source_node=row["source_node"],
+        dest_compute=row["dest_compute"],
+        dest_node=row["dest_node"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _servers(body: Mapping[str, t.Any]) -> tuple[Server, ...]:
+    return tuple(map(_server, body["servers"]))
+
+
+def _server(row: Mapping[str, t.Any]) -> Server:
+    return Server(
+        uuid=row["id"],
+        name=row.get("name", ""),
+        status=row["status"],
+        project=row.get("tenant_id"),
+        user=row.get("user_id"),
+        host=row.get("OS-EXT-SRV-ATTR:host"),
+        node=row.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
+        task_state=row.get("OS-EXT-STS:task_state"),
+        task_known="OS-EXT-STS:task_state" in row,
+        created=row.get("created"),
+        updated=row.get("updated"),
+        terminated_at=row.get("OS-SRV-USG:terminated_at"),
+    )
+
+
+def _actions(body: Mapping[str, t.Any]) -> tuple[Action, ...]:
+    return tuple(map(_action, body["instanceActions"]))
+
+
+def _action(row: Mapping[str, t.Any]) -> Action:
+    return Action(
+        action=row["action"],
+        request_id=row["request_id"],
+        user=row["user_id"],
+        start_time=row["start_time"],
+        message=row["message"],
+    )

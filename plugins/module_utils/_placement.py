@@ -1,0 +1,129 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What Placement says. Reads only; knows nothing of orphans.
+
+API reference: https://docs.openstack.org/api-ref/placement/
+"""
+
+from __future__ import annotations
+
+import email.utils
+import typing as t
+import urllib.parse
+import uuid
+
+from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
+from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Holding, Provider
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
+
+# 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18 (required traits).
+_PROVIDERS = "1.20"
+# From 1.28 on a consumer comes with its generation.
+_LISTING = "1.28"
+_NO_TYPE = "unknown"
+
+
+class PlacementReader:
+    """Placement's side of a reading."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        # 1.38 adds the consumer's type.
+        self._allocation = api.at_most(1, 38)
+
+    def providers(self) -> dict[str, Provider]:
+        """Return every provider by uuid, those that share their inventory through an aggregate marked as `sharing`."""
+        sharing = {entry["uuid"] for entry in self._provider_entries(required="MISC_SHARES_VIA_AGGREGATE")}
+        return {entry["uuid"]: _provider(entry, sharing) for entry in self._provider_entries()}
+
+    def trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
+        """Return the providers of every tree that holds one of the `wanted` names or uuids; unknown ones add nothing."""
+        found: dict[str, Provider] = {}
+        for name in wanted:
+            identity = canonical(name)
+            for entry in self._provider_entries(**({"uuid": identity} if identity else {"name": name})):
+                found.update((member["uuid"], _provider(member, set())) for member in self._provider_entries(in_tree=entry["uuid"]))
+        return found
+
+    def holdings(self, providers: Iterable[str]) -> dict[str, Holding]:
+        """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.
+
+        A provider that is deleted meanwhile holds nothing.
+        """
+        wanted = list(providers)
+        held: dict[str, dict[str, dict[str, int]]] = {}
+        for provider, consumers in zip(wanted, each(self._consumers, wanted), strict=True):
+            for consumer, share in consumers.items():
+                held.setdefault(consumer, {})[provider] = share["resources"]
+        return t.cast("dict[str, Holding]", held)
+
+    def allocation(self, consumer: str) -> Answer[Allocation]:
+        """Return everything that `consumer` holds; holding nothing is an answer too."""
+        path = f"/allocations/{urllib.parse.quote(consumer, safe='')}"
+        reply = self._api.expect(self._api.get(path, self._allocation), f"for the allocation of {consumer}")
+        return self._api.answer(path, self._allocation, {}, reply, _allocation(consumer, reply))
+
+    def allocations(self, consumers: Iterable[str]) -> list[Allocation]:
+        """Return the allocations of those `consumers` that hold anything, read concurrently."""
+        answers = each(self.allocation, list(consumers))
+        return [answer.value for answer in answers if answer.value and answer.value.resources]
+
+    def _consumers(self, provider: str) -> Mapping[str, t.Any]:
+        reply = self._api.get(f"/resource_providers/{provider}/allocations", _LISTING)
+        self._api.expect(reply, f"for the allocations of provider {provider}", 200, 404)
+        return t.cast("Mapping[str, t.Any]", reply.body.get("allocations", {}))
+
+    def _provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
+        reply = self._api.expect(self._api.get("/resource_providers", _PROVIDERS, **filters), "for its resource providers")
+        return t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"])
+
+
+def canonical(text: str) -> str | None:
+    """Return `text` as Placement writes uuids, or None when it is none."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
+
+
+def _provider(entry: Mapping[str, t.Any], sharing: set[str]) -> Provider:
+    return Provider(
+        uuid=entry["uuid"],
+        name=entry["name"],
+        generation=entry["generation"],
+        root=entry["root_provider_uuid"],
+        parent=entry["parent_provider_uuid"],
+        sharing=entry["uuid"] in sharing,
+    )
+
+
+def _allocation(consumer: str, reply: Reply) -> Allocation:
+    body = reply.body
+    kind = body.get("consumer_type")
+    return Allocation(
+        consumer=consumer,
+        generation=body.get("consumer_generation"),
+        project=body.get("project_id"),
+        user=body.get("user_id"),
+        type=None if kind == _NO_TYPE else kind,
+        resources={provider: share["resources"] for provider, share in body["allocations"].items()},
+        age_seconds=_age(reply.headers) if body["allocations"] else None,
+    )
+
+
+def _age(headers: Mapping[str, str]) -> int | None:
+    # Allocations are only ever inserted anew, so Last-Modified is the newest write; Date is the same server's clock.
+    modified, date = headers.get("Last-Modified"), headers.get("Date")
+    if not modified or not date:
+        return None
+    elapsed = email.utils.parsedate_to_datetime(date) - email.utils.parsedate_to_datetime(modified)
+    return max(0, int(elapsed.total_seconds()))

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From findings to the changes that a run may make, and the limits that it must keep. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, frees
+from ansible_collections.osops.placement.plugins.module_utils._model import Change
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping, Sequence
+
+# A share of few is no sign of anything: below this many changes only max_changes counts.
+SHARE_COUNTS_ABOVE = 20
+
+
+@d.dataclass(frozen=True)
+class Step:
+    """One change of a plan: which finding it settles, and the exact write."""
+
+    finding: str
+    kind: str
+    change: Change
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {
+            "finding": self.finding,
+            "kind": self.kind,
+            **d.asdict(self.change),
+            "action": self.change.action,
+            "frees": frees(self.change),
+        }
+
+
+@d.dataclass(frozen=True)
+class Limits:
+    """How much one run may change; `max_share` is a fraction of all consumers that were read."""
+
+    max_changes: int
+    max_share: float
+
+
+def plan(findings: Mapping[str, t.Any], kinds: Collection[str]) -> tuple[Step, ...]:
+    """Return the steps for the orphaned findings of the chosen `kinds`.
+
+    Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
+    """
+    try:
+        if findings["format"] != FORMAT:
+            raise InvalidInput(f"The findings have format {findings['format']} and this version reads format {FORMAT}: detect again.")
+        if closed := findings["summary"]["coverage"]["closed_gates"]:
+            raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
+        return tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"The findings are not as orphan_detect writes them ({type(error).__name__}: {error}): detect again.") from error
+
+
+def check_limits(steps: Sequence[Step], limits: Limits, consumers: int) -> None:
+    """Raise BreakerTripped when `steps` are more than one run may change of `consumers` read."""
+    if len(steps) > limits.max_changes:
+        raise BreakerTripped(
+            f"{len(steps)} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
+            f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes) to {len(steps)} or more."
+        )
+    if len(steps) > SHARE_COUNTS_ABOVE and len(steps) > limits.max_share * consumers:
+        raise BreakerTripped(
+            f"{len(steps)} of {consumers} consumers would be changed and max_share is {limits.max_share:g}: nothing was changed. "
+            f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {len(steps) / max(consumers, 1):.2f} or more."
+        )
+
+
+def _step(entry: Mapping[str, t.Any]) -> Step:
+    change = entry["change"]
+    return Step(
+        finding=entry["id"],
+        kind=entry["kind"],
+        change=Change(change["consumer"], change["generation"], change["before"], change["after"]),
+    )

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is never changed, whatever else is true of it: one small function for each reason.
+
+Each returns the reason as a sentence, or None. They are asked in the order of `PROTECTIONS`.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._duration import spoken
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._case import Case
+    from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+
+_OURS = frozenset({None, "INSTANCE", "MIGRATION"})
+
+
+def excluded(case: Case, policy: Policy) -> str | None:
+    if case.consumer in policy.exclude_consumers:
+        return "This consumer is excluded by name."
+    for provider in case.allocation.resources:
+        root = case.land.root(provider) or provider
+        named = {provider, root, case.land.name(provider), case.land.name(root)} & policy.exclude_providers
+        if named:
+            return f"Provider {min(named)} is excluded by name."
+    return None
+
+
+def foreign_type(case: Case, policy: Policy) -> str | None:
+    if case.allocation.type in _OURS:
+        return None
+    return f"Its consumer type is {case.allocation.type}: it belongs to another service than Nova."
+
+
+def parked_resize(case: Case, policy: Policy) -> str | None:
+    if case.server is None or case.server.status != "VERIFY_RESIZE":
+        return None
+    return f"Server {case.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
+
+
+def moving(case: Case, policy: Policy) -> str | None:
+    underway = case.migration if case.migration and not case.migration.ended else case.moving
+    if underway is None:
+        return None
+    return f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: {underway.status}."
+
+
+def soft_deleted(case: Case, policy: Policy) -> str | None:
+    if case.server is None or case.server.status != "SOFT_DELETED":
+        return None
+    return f"Server {case.server.uuid} is soft-deleted and can still be restored."
+
+
+def unknown_status(case: Case, policy: Policy) -> str | None:
+    if case.server is None or case.server.status != "UNKNOWN":
+        return None
+    return f"Nova cannot say what became of server {case.server.uuid}: its cell does not answer."
+
+
+def booting(case: Case, policy: Policy) -> str | None:
+    if case.server is None or case.server.status != "BUILD" or case.server.host:
+        return None
+    return f"Server {case.server.uuid} is being built: its claim comes before its host."
+
+
+def task(case: Case, policy: Policy) -> str | None:
+    if case.server is None or case.server.task_state is None:
+        return None
+    return f"Server {case.server.uuid} has the task {case.server.task_state}."
+
+
+def error_with_host(case: Case, policy: Policy) -> str | None:
+    if case.server is None or case.server.status != "ERROR" or not case.server.host:
+        return None
+    return f"Server {case.server.uuid} is in ERROR on {case.server.host}: its guest may run."
+
+
+def too_young(case: Case, policy: Policy) -> str | None:
+    age = case.allocation.age_seconds
+    if not policy.min_age or (age is not None and age >= policy.min_age):
+        return None
+    if age is None:
+        return "Placement did not say when it was written, so it may be younger than the minimum age."
+    return f"It was written {spoken(age)} ago and the minimum age is {spoken(policy.min_age)}."
+
+
+PROTECTIONS: Mapping[str, Callable[[Case, Policy], str | None]] = {
+    "excluded": excluded,
+    "foreign_type": foreign_type,
+    "parked_resize": parked_resize,
+    "moving": moving,
+    "soft_deleted": soft_deleted,
+    "unknown_status": unknown_status,
+    "booting": booting,
+    "task": task,
+    "error_with_host": error_with_host,
+    "too_young": too_young,
+}

@@ -1,0 +1,242 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""From connection options to the two services that we speak with.
+
+Everything that can go wrong between us and a service becomes one `CloudError` here.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import datetime
+import traceback
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Cloud
+
+try:
+    import keystoneauth1.exceptions as ksa
+    import openstack
+    from openstack.exceptions import SDKException
+except ImportError:
+    OPENSTACKSDK_IMPORT_ERROR: str | None = traceback.format_exc()
+else:
+    OPENSTACKSDK_IMPORT_ERROR = None
+
+# Placement 1.28 gives each consumer its generation, without which nothing can be changed safely; compute 2.69 shows the
+# servers of an unreachable cell as UNKNOWN, where older ones leave them out.
+PLACEMENT_NEEDED = (1, 28)
+COMPUTE_NEEDED = (2, 69)
+
+# A dead cell is a lasting 500, so 500 is an answer for us and no reason to try again.
+_TRANSIENT = (429, 502, 503, 504)
+_ADVICE = {
+    401: "Check the credentials.",
+    403: "Use credentials whose role may do this (admin by default).",
+    429: "The service limits the rate of requests: try again later.",
+    500: "The cause is in that service's log.",
+    502: "The service behind the proxy does not answer: try again later.",
+    503: "The service is not available: try again later.",
+    504: "The service behind the proxy does not answer in time: try again later.",
+}
+
+Reader = t.Callable[[t.Any], t.Any]
+
+
+@d.dataclass(frozen=True)
+class Reply:
+    """An HTTP answer: its status, headers (any case) and JSON body (`{}` when there is none)."""
+
+    status: int
+    headers: t.Mapping[str, str]
+    body: t.Any
+
+    @property
+    def detail(self) -> str:
+        """The service's own words: Placement's `errors[].detail`, or the message that Nova wraps into one key."""
+        if not isinstance(self.body, dict):
+            return ""
+        if errors := self.body.get("errors"):
+            return " ".join(str(error.get("detail", "")).strip() for error in errors)
+        return " ".join(str(value["message"]) for value in self.body.values() if isinstance(value, dict) and "message" in value)
+
+    @property
+    def code(self) -> str | None:
+        """Placement's error code, such as `placement.concurrent_update`."""
+        errors = self.body.get("errors") if isinstance(self.body, dict) else None
+        return errors[0].get("code") if errors else None
+
+
+class Api:
+    """One service: requests at a stated microversion, retried where that is safe."""
+
+    def __init__(self, name: str, adapter: t.Any, needed: tuple[int, int]) -> None:
+        self.name = name
+        self._adapter = adapter
+        with _speaking_clearly(name, None):
+            data = adapter.get_endpoint_data()
+        if data is None:
+            raise CloudError(
+                f"The service catalogue has no {name} endpoint for this region and interface: check region_name and interface."
+            )
+        self.endpoint: str = data.url
+        self.newest: tuple[int, int] = data.max_microversion or (1, 0)
+        if self.newest < needed:
+            raise CloudError(
+                f"{name} at {self.endpoint} offers microversions up to {_dotted(self.newest)}; {_dotted(needed)} or newer is needed."
+            )
+
+    def at_most(self, major: int, minor: int) -> str:
+        """Return the newest microversion that the service offers, but none beyond `major.minor`."""
+        return _dotted(min(self.newest, (major, minor)))
+
+    def get(self, path: str, microversion: str, **params: t.Any) -> Reply:
+        """GET `path`; transient failures are tried again a few times."""
+        return self._request("GET", path, microversion, params=params, connect_retries=2, status_code_retries=3)
+
+    def write(self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any]) -> Reply:
+        """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
+        return self._request(method, path, microversion, json=body, connect_retries=0, status_code_retries=0)
+
+    def ask(self, path: str, microversion: str, read: Reader, **params: t.Any) -> Answer[t.Any]:
+        """GET `path` as evidence: any status is an answer, and a 200 is read by `read`."""
+        reply = self.get(path, microversion, **params)
+        return self.answer(path, microversion, params, reply, read(reply.body) if reply.status == 200 else None)
+
+    def answer(self, path: str, microversion: str, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
+        query = "&".join(f"{key}={wanted}" for key, wanted in params.items())
+        return Answer(f"GET {path}{'?' if query else ''}{query}", microversion, reply.status, now(), value)
+
+    def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
+        """Return `reply` if it has one of `statuses` (200 without any), or raise CloudError saying that `what` failed."""
+        if reply.status in (statuses or (200,)):
+            return reply
+        raise CloudError(
+            " ".join(
+                part
+                for part in (
+                    f"{self.name} at {self.endpoint} answered {reply.status} when asked {what}{': ' + reply.detail if reply.detail else '.'}",
+                    _ADVICE.get(reply.status, ""),
+                )
+                if part
+            )
+        )
+
+    def _request(self, method: str, path: str, microversion: str, **kwargs: t.Any) -> Reply:
+        with _speaking_clearly(self.name, self.endpoint):
+            response = self._adapter.request(
+                path,
+                method,
+                microversion=microversion,
+                raise_exc=False,
+                retriable_status_codes=list(_TRANSIENT),
+                headers={"Accept": "application/json"},
+                **kwargs,
+            )
+        try:
+            body = response.json() if response.content else {}
+        except ValueError:
+            if response.status_code < 400:
+                raise CloudError(
+                    f"{self.name} at {self.endpoint} answered {method} {path} with something that is no JSON: is a proxy in the way?"
+                ) from None
+            body = {}
+        return Reply(response.status_code, response.headers, body)
+
+
+@d.dataclass(frozen=True)
+class Session:
+    """An authenticated connection to one region of one cloud."""
+
+    placement: Api
+    compute: Api
+    region: str | None
+    project: str | None
+
+    @property
+    def cloud(self) -> Cloud:
+        return Cloud(self.placement.endpoint, self.compute.endpoint, self.region, self.project)
+
+
+def connect(options: t.Mapping[str, t.Any]) -> Session:
+    """Authenticate with the connection options of a module and find both services.
+
+    Raises InvalidInput for options that contradict each other and CloudError for everything that the cloud does not grant.
+    """
+    with _speaking_clearly("The identity service", None):
+        connection = openstack.connect(**_sdk_arguments(options))
+        project = connection.session.get_project_id()
+    return Session(
+        placement=_api("Placement", connection, "placement", PLACEMENT_NEEDED),
+        compute=_api("Nova", connection, "compute", COMPUTE_NEEDED),
+        region=connection.config.get_region_name(),
+        project=project,
+    )
+
+
+def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) -> Api:
+    # The proxy is made at first use and without a lock: make it before any thread asks for it.
+    with _speaking_clearly(name, None):
+        adapter = getattr(connection, service)
+    return Api(name, adapter, needed)
+
+
+def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    named = {
+        "auth_type": options["auth_type"],
+        "auth": options["auth"],
+        "region_name": options["region_name"],
+        "interface": options["interface"],
+        "verify": options["validate_certs"],
+        "cacert": options["ca_cert"],
+        "cert": options["client_cert"],
+        "key": options["client_key"],
+        "api_timeout": options["api_timeout"],
+    }
+    given = {key: value for key, value in named.items() if value is not None}
+    cloud = options["cloud"]
+    if not isinstance(cloud, dict):
+        return {"cloud": cloud, **given}
+    clash = sorted(set(given) - {"api_timeout"})
+    if clash:
+        raise InvalidInput(f"cloud is a whole configuration, so {', '.join(clash)} cannot be given beside it: put them into it.")
+    return {**given, **cloud}
+
+
+class _speaking_clearly:
+    """Turn what keystoneauth and the SDK raise into one sentence that names the service."""
+
+    def __init__(self, name: str, endpoint: str | None) -> None:
+        self._where = f"{name} at {endpoint}" if endpoint else name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: t.Any, error: BaseException | None, trace: t.Any) -> None:
+        if error is None or not isinstance(error, (ksa.ClientException, SDKException, OSError)):
+            return
+        said = " ".join(str(error).split())
+        if isinstance(error, ksa.Unauthorized):
+            raise CloudError(f"{self._where} refused the credentials: {said} Check user, password and project.") from error
+        if isinstance(error, (ksa.ConnectFailure, ksa.DiscoveryFailure)):
+            raise CloudError(
+                f"{self._where} cannot be reached: {said} Check that the service runs and that this machine can reach it."
+            ) from error
+        if isinstance(error, (ksa.EndpointNotFound, ksa.CatalogException)):
+            raise CloudError(f"{self._where} has no endpoint in the service catalogue: {said} Check region_name and interface.") from error
+        raise CloudError(f"{self._where} cannot be used: {said}") from error
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def now() -> str:
+    """Return the time, in UTC and to the second, as both APIs write it."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

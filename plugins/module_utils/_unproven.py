@@ -1,0 +1,61 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What to say of a case that no kind could be proven of: it is healthy after all, protected, or undecided and why."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._ruling import protected, undecided
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._case import Case
+    from ansible_collections.osops.placement.plugins.module_utils._model import Server
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
+
+UNPROVEN = "unproven"
+FOREIGN_PROVIDER = "foreign_provider"
+
+
+def unproven(case: Case) -> tuple[str, Ruling | None]:
+    """Return the name of what was found and the ruling; no ruling when the consumer is healthy."""
+    if case.server is not None:
+        reason = _of_a_server(case, case.server)
+        return (UNPROVEN, undecided(reason, *case.state_evidence)) if reason else ("healthy", None)
+    foreign = sorted(case.land.name(held) for root, providers in case.trees.items() if root not in case.land.nodes for held in providers)
+    if foreign and case.subject.server is not None and case.subject.server.status == 404:
+        reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
+        return FOREIGN_PROVIDER, protected(reason, *case.state_evidence)
+    return UNPROVEN, undecided(_without_a_server(case), *case.state_evidence)
+
+
+def _of_a_server(case: Case, server: Server) -> str | None:
+    if not case.settled:
+        return f"Server {server.uuid} is {server.status} on {server.host or 'no host'}, and not at rest there."
+    if case.own_tree is None:
+        return f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one compute node that Nova lists."
+    if case.own_tree not in case.trees:
+        held = ", ".join(sorted(map(case.land.name, case.allocation.resources)))
+        return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
+    if case.other_trees:
+        others = ", ".join(sorted(map(case.land.name, case.other_trees)))
+        return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
+    return None
+
+
+def _without_a_server(case: Case) -> str:
+    looked_up = case.subject.server
+    if looked_up is None or looked_up.status != 404:
+        status = looked_up.status if looked_up else "nothing"
+        return f"Nova answered {status} when asked for {case.subject.uuid}, where only 200 or 404 says something."
+    if case.contradiction:
+        return f"Nova answers 404 for {case.subject.uuid}, but {case.contradiction}."
+    named = [migration.uuid for migration in case.land.migrations.values() if migration.server == case.consumer]
+    if named or case.server_migrations:
+        return f"Nova answers 404 for {case.subject.uuid}, but still lists migrations of it."
+    return f"Nova answers 404 for {case.subject.uuid}, and nothing else that it says proves what became of it."

@@ -1,0 +1,303 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: orphan_detect
+short_description: Find orphaned allocations in the Placement service and prove each of them
+version_added: 1.0.0
+description:
+  - Reads Placement and then Nova, and gives a verdict on every consumer that is not plainly a server on its host.
+  - An orphan is only what Nova itself proves to be one. What cannot be proven is reported as undecided, and what is in use, on its way,
+    too young or somebody else's as protected; neither is ever changed.
+  - Never writes to the cloud.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._policy
+  - osops.placement._attributes
+  - osops.placement._attributes.read_only
+  - osops.placement._attributes.action_group
+options:
+  dest:
+    description:
+      - Path of the file to write everything to that was found, as JSON of mode 0600. It is written in check mode too.
+    type: path
+seealso:
+  - module: osops.placement.orphan_remediate
+  - module: osops.placement.orphan_report
+"""
+
+EXAMPLES = r"""
+---
+- name: Find orphaned allocations
+  osops.placement.orphan_detect:
+    cloud: admin
+    dest: /var/lib/placement/findings.json
+  register: orphans
+
+- name: Say how many there are
+  ansible.builtin.debug:
+    msg: "{{ orphans.summary.verdicts.orphaned }} orphans hold {{ orphans.summary.stranded.resource_classes }}"
+"""
+
+RETURN = r"""
+dest:
+  description: The file that everything was written to.
+  returned: when O(dest) is given
+  type: str
+  sample: /var/lib/placement/findings.json
+summary:
+  description: Counts, what the orphans hold, and what was read.
+  returned: success
+  type: dict
+  contains:
+    verdicts:
+      description: Number of consumers by verdict.
+      returned: success
+      type: dict
+      sample:
+        orphaned: 2
+        protected: 5
+        undecided: 0
+    kinds:
+      description: Number of orphans by kind.
+      returned: success
+      type: dict
+      sample:
+        deleted_server: 1
+        evacuated_source: 1
+    stranded:
+      description: What the orphans hold for nothing.
+      returned: success
+      type: dict
+      contains:
+        resource_classes:
+          description: Amounts by resource class.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 3
+            MEMORY_MB: 2560
+            DISK_GB: 11
+        providers:
+          description: Amounts by provider name and resource class.
+          returned: success
+          type: dict
+          sample:
+            compute-17:
+              VCPU: 3
+        projects:
+          description: Amounts by project UUID and resource class.
+          returned: success
+          type: dict
+          sample:
+            2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908:
+              VCPU: 3
+    coverage:
+      description: How much was read, and whether that is enough to change anything.
+      returned: success
+      type: dict
+      contains:
+        complete:
+          description: Whether the reading as a whole is sound. If not, nothing may be changed.
+          returned: success
+          type: bool
+          sample: true
+        closed_gates:
+          description: Why it is not sound, a sentence each.
+          returned: success
+          type: list
+          elements: str
+          sample:
+            - "0 of 40 hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
+        providers:
+          description: Number of resource providers read.
+          returned: success
+          type: int
+          sample: 40
+        consumers:
+          description: Number of consumers that hold anything.
+          returned: success
+          type: int
+          sample: 812
+        hypervisors:
+          description: Number of compute nodes that Nova lists.
+          returned: success
+          type: int
+          sample: 40
+        looked_at_closely:
+          description: Number of uuids about which Nova and Placement were asked directly.
+          returned: success
+          type: int
+          sample: 9
+findings:
+  description:
+    - The orphans. At most 200 are returned here; O(dest) has all.
+  returned: success
+  type: list
+  elements: dict
+  contains: &entry
+    id:
+      description: The kind and the consumer, which together stay the same from run to run.
+      returned: success
+      type: str
+      sample: evacuated_source/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kind:
+      description: What it is, or why it is protected or undecided.
+      returned: success
+      type: str
+      sample: evacuated_source
+    verdict:
+      description: V(orphaned), V(protected) or V(undecided).
+      returned: success
+      type: str
+      sample: orphaned
+    consumer:
+      description: UUID of the consumer.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    reason:
+      description: Why, in plain words.
+      returned: success
+      type: str
+      sample: Server 6f7a1f5c-… left compute-17 by evacuation 0b0c… (done, 2026-11-02T03:04:05.000000), rests on compute-18 and still holds both.
+    server:
+      description:
+        - The server that the consumer is, or whose migration it is, as Nova shows it; V(null) when Nova shows none.
+        - Has C(uuid), C(name), C(status), C(project), C(user), C(host), C(node), C(task_state), C(task_known), C(created), C(updated)
+          and C(terminated_at).
+      returned: success
+      type: dict
+      sample:
+        uuid: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        name: web-1
+        status: ACTIVE
+        host: compute-18
+    migration:
+      description:
+        - The migration that the consumer is, or that explains the finding; V(null) without one.
+        - Has C(uuid), C(server), C(type), C(status), C(source_compute), C(source_node), C(dest_compute), C(dest_node), C(created_at)
+          and C(updated_at).
+      returned: success
+      type: dict
+      sample:
+        uuid: 0b0c1a7e-93b5-4d0e-9d57-1f6f0b9b0a55
+        type: evacuation
+        status: done
+    project:
+      description: UUID of the project that the allocation counts for.
+      returned: success
+      type: str
+      sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+    user:
+      description: UUID of the user that the allocation counts for.
+      returned: success
+      type: str
+      sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+    type:
+      description: The consumer's type, or V(null) when it has none.
+      returned: success
+      type: str
+      sample: INSTANCE
+    generation:
+      description: The consumer's generation.
+      returned: success
+      type: int
+      sample: 2
+    age_seconds:
+      description: Seconds since the newest write of the allocation, by Placement's own clock.
+      returned: success
+      type: int
+      sample: 86400
+    providers:
+      description:
+        - Everything that the consumer holds, by provider.
+        - Each has C(uuid), C(name), C(root), C(root_name), C(resources), and in C(dropped) whether this share is an orphan.
+      returned: success
+      type: list
+      elements: dict
+      sample:
+        - uuid: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+          name: compute-17
+          root: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+          root_name: compute-17
+          resources:
+            VCPU: 2
+          dropped: true
+    evidence:
+      description:
+        - What was asked and answered, to be replayed.
+        - Each has C(request), C(microversion), C(status), C(at), and in C(facts) what mattered of the answer.
+      returned: success
+      type: list
+      elements: dict
+      sample:
+        - request: GET /servers/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+          microversion: "2.68"
+          status: 404
+          at: "2026-11-20T03:04:05Z"
+          facts:
+    change:
+      description:
+        - The write that would settle it; V(null) when nothing may be written.
+        - Has C(action) (V(remove) or V(reduce)), C(consumer), C(generation), the whole documents C(before) and C(after) as
+          C(PUT /allocations) takes them, and in C(frees) the amounts by provider and resource class.
+      returned: success
+      type: dict
+      sample:
+        action: remove
+        consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        generation: 2
+protected:
+  description: What looked like an orphan and is never changed, with the reason. At most 200 are returned here; O(dest) has all.
+  returned: success
+  type: list
+  elements: dict
+  contains: *entry
+undecided:
+  description: What could not be proven either way. At most 200 are returned here; O(dest) has all.
+  returned: success
+  type: list
+  elements: dict
+  contains: *entry
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings import report
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, policy_options, run
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy
+from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+
+# 20 000 findings handed from task to task cost Ansible up to a gigabyte.
+RETURNED = 200
+
+
+def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
+    found = report(Reading(session).whole_cloud(), policy(module.params))
+    dest = module.params["dest"]
+    if dest:
+        write_json(dest, found)
+    listed = {key: found[key][:RETURNED] for key in ("findings", "protected", "undecided")}
+    return {"changed": False, "summary": found["summary"], **listed, **({"dest": dest} if dest else {})}
+
+
+def main() -> None:
+    argument_spec = {**connection_options(), **policy_options(), "dest": {"type": "path"}}
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: orphan_report
+short_description: Show what was found and what was done about it
+version_added: 1.0.0
+description:
+  - Draws the findings of M(osops.placement.orphan_detect) and the outcomes of M(osops.placement.orphan_remediate) on the terminal.
+  - Names from the cloud are shown as data, with every character that a terminal would act on spelled out.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._attributes
+  - osops.placement._attributes.read_only
+options:
+  findings:
+    description:
+      - Path of the file that M(osops.placement.orphan_detect) wrote.
+      - At least one of O(findings) and O(remediation) must be given.
+    type: path
+  remediation:
+    description:
+      - Path of the file C(remediation.json) that M(osops.placement.orphan_remediate) wrote.
+    type: path
+  journal:
+    description:
+      - Path of the journal to point to.
+    type: path
+notes:
+  - This is an action plugin. It runs on the controller and reads the files from the host.
+seealso:
+  - module: osops.placement.orphan_detect
+  - module: osops.placement.orphan_remediate
+"""
+
+EXAMPLES = r"""
+---
+- name: Show what was found
+  osops.placement.orphan_report:
+    findings: /var/lib/placement/findings.json
+"""
+
+RETURN = r"""#"""

@@ -1,0 +1,324 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: placement_allocation
+short_description: Create, change and remove allocations in the Placement service
+version_added: 1.0.0
+description:
+  - Sets what a consumer holds of which resource providers, or removes all or a part of it.
+  - Every write names the consumer's generation, so that Placement refuses it if the consumer changed meanwhile.
+    The unguarded C(DELETE /allocations) is never used.
+  - This module does as it is told. To find out what may go, use M(osops.placement.orphan_detect).
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._attributes
+  - osops.placement._attributes.action_group
+attributes:
+  check_mode:
+    support: full
+    details:
+      - Whether there is capacity for what is asked is known to Placement alone, which is not asked in check mode.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  consumer:
+    description:
+      - UUID of the consumer.
+      - Exactly one of O(consumer) and O(allocations) must be given.
+    type: str
+    aliases:
+      - consumer_uuid
+  state:
+    description:
+      - With V(present), the consumer holds exactly O(resources) afterwards. Amounts are changed and providers dropped as needed.
+      - With V(absent), it holds nothing of what O(resource_provider) and O(resource_classes) name, or nothing at all without them.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+  resources:
+    description:
+      - The amounts by resource class, by name or UUID of the provider. Needed for O(state=present).
+    type: dict
+  project:
+    description:
+      - UUID of the project that the allocation counts for. Needed for a consumer that holds nothing yet, else left as it is.
+    type: str
+    aliases:
+      - project_id
+  user:
+    description:
+      - UUID of the user that the allocation counts for. Needed for a consumer that holds nothing yet, else left as it is.
+    type: str
+    aliases:
+      - user_id
+  consumer_type:
+    description:
+      - Type of the consumer. Left as it is when not given; Nova's consumers have none.
+      - Needs Placement 1.38 or newer.
+    type: str
+  resource_provider:
+    description:
+      - Names or UUIDs of the providers whose shares go, for O(state=absent). The rest of the consumer stays.
+    type: list
+    elements: str
+  resource_classes:
+    description:
+      - Resource classes whose amounts go, for O(state=absent), of O(resource_provider) or of all providers.
+    type: list
+    elements: str
+  consumer_generation:
+    description:
+      - Generation at which the consumer must be for anything to be changed. Without it, the one that was just read.
+    type: int
+  allocations:
+    description:
+      - Several consumers, each with the options above. They are changed one after the other; the first that cannot be changed ends the task.
+    type: list
+    elements: dict
+    suboptions:
+      consumer:
+        description:
+          - See O(consumer).
+        type: str
+        required: true
+        aliases:
+          - consumer_uuid
+      state:
+        description:
+          - See O(state).
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+      resources:
+        description:
+          - See O(resources).
+        type: dict
+      project:
+        description:
+          - See O(project).
+        type: str
+        aliases:
+          - project_id
+      user:
+        description:
+          - See O(user).
+        type: str
+        aliases:
+          - user_id
+      consumer_type:
+        description:
+          - See O(consumer_type).
+        type: str
+      resource_provider:
+        description:
+          - See O(resource_provider).
+        type: list
+        elements: str
+      resource_classes:
+        description:
+          - See O(resource_classes).
+        type: list
+        elements: str
+      consumer_generation:
+        description:
+          - See O(consumer_generation).
+        type: int
+seealso:
+  - module: osops.placement.placement_allocation_info
+  - module: osops.placement.orphan_remediate
+"""
+
+EXAMPLES = r"""
+---
+- name: Remove what a consumer holds on one host and leave the rest
+  osops.placement.placement_allocation:
+    cloud: admin
+    consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    state: absent
+    resource_provider: compute-17
+
+- name: Correct amounts
+  osops.placement.placement_allocation:
+    cloud: admin
+    consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    resources:
+      compute-18:
+        VCPU: 1
+        MEMORY_MB: 1024
+        DISK_GB: 10
+
+- name: Remove two consumers altogether
+  osops.placement.placement_allocation:
+    cloud: admin
+    allocations:
+      - consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+        state: absent
+      - consumer: 0c9c52f6-8f0a-4a38-a61f-0e5e0a1b2c3d
+        state: absent
+        consumer_generation: 3
+"""
+
+RETURN = r"""
+allocations:
+  description:
+    - What each consumer holds after the task, or would hold in check mode, in the order of the task.
+    - On failure, those that were dealt with before.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    consumer:
+      description: UUID of the consumer.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    changed:
+      description: Whether this consumer was changed.
+      returned: success
+      type: bool
+      sample: true
+    generation:
+      description: The generation at which the consumer was read, which a change names. V(null) for one that held nothing.
+      returned: success
+      type: int
+      sample: 2
+    type:
+      description: The consumer's type, or V(null) when it has none.
+      returned: success
+      type: str
+      sample: INSTANCE
+    project:
+      description: UUID of the project that the allocation counts for.
+      returned: success
+      type: str
+      sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+    user:
+      description: UUID of the user that the allocation counts for.
+      returned: success
+      type: str
+      sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+    age:
+      description: Seconds since the write before this one, by Placement's own clock. V(null) for a consumer that held nothing.
+      returned: success
+      type: int
+      sample: 86400
+    providers:
+      description: What is held, by provider. Empty for a consumer that holds nothing.
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        uuid:
+          description: UUID of the resource provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the resource provider.
+          returned: success
+          type: str
+          sample: compute-17
+        root:
+          description: UUID of the root of the provider's tree.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        resources:
+          description: The amounts held, by resource class.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 1
+            MEMORY_MB: 1024
+            DISK_GB: 10
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, consumer_uuid, described, guard, present
+from ansible_collections.osops.placement.plugins.module_utils._apply import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._document import document
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+
+TARGETS = {"present": present, "absent": absent}
+
+
+def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
+    placement, writer = PlacementReader(session.placement), AllocationWriter(session.placement)
+    wishes = module.params["allocations"] or [module.params]
+    if any(wish["consumer_type"] for wish in wishes) and session.placement.newest < (1, 38):
+        raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {session.placement.endpoint} is older.")
+    providers = placement.providers()
+    planned = []
+    for wish in wishes:
+        current = placement.allocation(consumer_uuid(wish["consumer"])).value
+        target = TARGETS[wish["state"]](current, wish, providers)
+        changed = document(target) != document(current)
+        if changed:
+            guard(current, wish["consumer_generation"])
+        planned.append((current, target, changed))
+
+    result: dict[str, t.Any] = {"changed": False, "allocations": []}
+    for current, target, changed in planned:
+        try:
+            if changed and not module.check_mode:
+                writer.replace(current.consumer, document(target))
+        except CloudError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        result["changed"] |= changed
+        result["allocations"].append({**described(target, providers), "changed": changed})
+    if module._diff:
+        result["diff"] = {
+            side: {allocation.consumer: document(allocation) for allocation in allocations}
+            for side, allocations in (("before", [p[0] for p in planned]), ("after", [p[1] for p in planned]))
+        }
+    return result
+
+
+def main() -> None:
+    one = {
+        "consumer": {"type": "str", "aliases": ["consumer_uuid"]},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "resources": {"type": "dict"},
+        "project": {"type": "str", "aliases": ["project_id"]},
+        "user": {"type": "str", "aliases": ["user_id"]},
+        "consumer_type": {"type": "str"},
+        "resource_provider": {"type": "list", "elements": "str"},
+        "resource_classes": {"type": "list", "elements": "str"},
+        "consumer_generation": {"type": "int"},
+    }
+    several = {"type": "list", "elements": "dict", "options": {**one, "consumer": {**one["consumer"], "required": True}}}
+    alone = [option for option in one if option != "state"]
+    run(
+        AnsibleModule(
+            {**connection_options(), **one, "allocations": several},
+            supports_check_mode=True,
+            required_one_of=[("consumer", "allocations")],
+            mutually_exclusive=[("allocations", option) for option in alone],
+        ),
+        work,
+    )
+
+
+if __name__ == "__main__":
+    main()

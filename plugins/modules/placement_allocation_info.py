@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: placement_allocation_info
+short_description: Show allocations in the Placement service
+version_added: 1.0.0
+description:
+  - Returns what consumers hold of which resource providers.
+  - A consumer is a server or a migration of Nova, or whatever else claims from Placement.
+  - Consumers and resource providers that Placement does not know add nothing to the result, and are no failure.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._attributes
+  - osops.placement._attributes.read_only
+  - osops.placement._attributes.action_group
+options:
+  consumer:
+    description:
+      - UUIDs of the consumers to show.
+      - With O(resource_provider), only those of them that hold something there.
+    type: list
+    elements: str
+    aliases:
+      - consumer_uuid
+  resource_provider:
+    description:
+      - Names or UUIDs of resource providers. Shows every consumer that holds something of them or of any provider in their trees.
+    type: list
+    elements: str
+notes:
+  - Without O(consumer) and O(resource_provider) all allocations of the cloud are returned. Placement is asked once for each provider,
+    and once for each consumer, for only that tells its project, user, type and age.
+seealso:
+  - module: osops.placement.placement_allocation
+  - module: osops.placement.orphan_detect
+"""
+
+EXAMPLES = r"""
+---
+- name: Show what one server holds
+  osops.placement.placement_allocation_info:
+    cloud: admin
+    consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+
+- name: Show everything that is claimed on two hosts
+  osops.placement.placement_allocation_info:
+    cloud: admin
+    resource_provider:
+      - compute-17
+      - compute-18
+  register: claimed
+"""
+
+RETURN = r"""
+allocations:
+  description:
+    - The allocations, by UUID of their consumers.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    consumer:
+      description: UUID of the consumer.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    generation:
+      description: The consumer's generation, which every write to Placement must name.
+      returned: success
+      type: int
+      sample: 2
+    type:
+      description:
+        - The consumer's type, or V(null) when it has none, as Nova's have.
+        - Always V(null) where Placement is older than 1.38.
+      returned: success
+      type: str
+      sample: INSTANCE
+    project:
+      description: UUID of the project that the allocation counts for.
+      returned: success
+      type: str
+      sample: 2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908
+    user:
+      description: UUID of the user that the allocation counts for.
+      returned: success
+      type: str
+      sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
+    age:
+      description: Seconds since the newest write of the allocation, by Placement's own clock.
+      returned: success
+      type: int
+      sample: 86400
+    providers:
+      description: What is held, by provider.
+      returned: success
+      type: list
+      elements: dict
+      contains:
+        uuid:
+          description: UUID of the resource provider.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        name:
+          description: Name of the resource provider.
+          returned: success
+          type: str
+          sample: compute-17
+        root:
+          description: UUID of the root of the provider's tree, which is the provider's own for a root.
+          returned: success
+          type: str
+          sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
+        resources:
+          description: The amounts held, by resource class.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 2
+            MEMORY_MB: 2048
+            DISK_GB: 20
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._allocations import described
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+
+
+def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
+    placement = PlacementReader(session.placement)
+    wanted, where = module.params["consumer"], module.params["resource_provider"]
+    providers = placement.providers()
+    consumers = wanted
+    if where is not None or wanted is None:
+        within = providers if where is None else placement.trees(where)
+        held = placement.holdings(within)
+        consumers = held if wanted is None else set(held) & set(wanted)
+    allocations = placement.allocations(sorted(consumers))
+    return {"changed": False, "allocations": [described(allocation, providers) for allocation in allocations]}
+
+
+def main() -> None:
+    argument_spec = {
+        **connection_options(),
+        "consumer": {"type": "list", "elements": "str", "aliases": ["consumer_uuid"]},
+        "resource_provider": {"type": "list", "elements": "str"},
+    }
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Findings and outcomes as lines for a terminal.
+
+Whatever comes from a cloud is hostile until printed: names may hold escape sequences, newlines or 255 characters.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+_ROWS = 100
+_SPARED_ROWS = 20
+_NAME = 40
+_LABEL = 9
+
+Entry = t.Mapping[str, t.Any]
+
+
+def findings_lines(findings: Mapping[str, t.Any], path: str, width: int) -> list[str]:
+    """Return the table of what a detection found, with what is protected and undecided, and a line of totals."""
+    orphans = findings["findings"]
+    lines = ["", f"Orphaned allocations in {printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"]
+    if orphans:
+        lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
+    for entry in orphans[:_ROWS]:
+        lines += _orphan(entry, width)
+    lines += _more(orphans, _ROWS, path)
+    for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
+        if findings[key]:
+            lines += ["", title]
+            for entry in findings[key][:_SPARED_ROWS]:
+                lines += _spared(entry, width)
+            lines += _more(findings[key], _SPARED_ROWS, path)
+    return [*lines, "", *_totals(findings["summary"], width)]
+
+
+def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, width: int) -> list[str]:
+    """Return what became of each change that was not simply made, and the tally."""
+    lines = [""]
+    for outcome in remediation["outcomes"]:
+        if outcome["reason"]:
+            lines += [f"{outcome['outcome']:9} {outcome['consumer']}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
+    told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
+    if not told:
+        lines.append("Nothing to remediate.")
+    elif remediation["check_mode"]:
+        lines.append(f"Check mode, nothing was written. Without it: {told}.")
+    else:
+        lines.append(f"Outcome: {told}.")
+    if journal:
+        lines.append(f"Journal: {printable(journal)}")
+    return lines
+
+
+def printable(text: t.Any, limit: int | None = None) -> str:
+    """Return `text` with every character that a terminal would act on spelled out, cut to `limit` characters."""
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text))
+    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def amounts(resources: Mapping[str, int]) -> str:
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB`."""
+    return ", ".join(f"{amount} {printable(cls)}" for cls, amount in resources.items()) or "nothing"
+
+
+def _orphan(entry: Entry, width: int) -> list[str]:
+    change = entry["change"]
+    names = {provider["uuid"]: printable(provider["name"], _NAME) for provider in entry["providers"]}
+    freed = "; ".join(f"{amounts(share)} of {names[provider]}" for provider, share in change["frees"].items())
+    kept = ", ".join(names[provider] for provider in change["after"]["allocations"])
+    write = f"PUT /allocations/{entry['consumer']} at generation {change['generation']}, " + (
+        f"keeping {kept}" if kept else "keeping nothing"
+    )
+    return [
+        "",
+        f"{entry['kind']:20}{entry['consumer']:38}{_server(entry)}".rstrip(),
+        *_field("host", _host(entry), width),
+        *_field("frees", freed, width),
+        *_field("why", entry["reason"], width),
+        *_field("write", write, width),
+    ]
+
+
+def _spared(entry: Entry, width: int) -> list[str]:
+    return [f"{entry['kind']:20}{entry['consumer']:38}{_server(entry)}".rstrip(), *_field("why", entry["reason"], width)]
+
+
+def _server(entry: Entry) -> str:
+    return printable(entry["server"]["name"], _NAME) if entry["server"] else ""
+
+
+def _host(entry: Entry) -> str:
+    dropped = {printable(provider["root_name"], _NAME) for provider in entry["providers"] if provider["dropped"]}
+    return ", ".join(sorted(dropped))
+
+
+def _totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
+    verdicts, coverage = summary["verdicts"], summary["coverage"]
+    stranded = summary["stranded"]["resource_classes"]
+    told = f"{verdicts['orphaned']} orphaned" + (f", holding {amounts(stranded)}" if stranded else "")
+    lines = _wrapped(
+        f"Total: {told}; {verdicts['protected']} protected; {verdicts['undecided']} undecided; "
+        f"of {coverage['consumers']} consumers on {coverage['providers']} providers and {coverage['hypervisors']} hypervisors.",
+        width,
+    )
+    for gate in coverage["closed_gates"]:
+        lines += _wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width)
+    return lines
+
+
+def _field(label: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        printable(text),
+        width,
+        initial_indent=f"    {label:{_LABEL}}",
+        subsequent_indent=" " * (4 + _LABEL),
+        break_on_hyphens=False,
+    )
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def _more(entries: Iterable[Entry], shown: int, path: str) -> list[str]:
+    left = len(list(entries)) - shown
+    return [f"… and {left} more in {printable(path)}"] if left > 0 else []

@@ -1,0 +1,430 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The judge, by tables: what is proven, what is spared, and that nothing a live server needs is ever among the orphans."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge, nominate
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Situation = Callable[[World, str, str], str]
+
+POLICY = Policy(min_age=3600, forgotten_min_age=86400)
+DISK = {"DISK_GB": 1}
+
+
+def deleted(world: World, here: str, there: str) -> str:
+    server = world.server(here, here)
+    world.delete(server)
+    return server
+
+
+def deleted_with_child(world: World, here: str, there: str) -> str:
+    server = deleted(world, here, there)
+    return world.hold(server, world.provider("compute-1_pci", here), amounts={"CUSTOM_PCI_X": 1})
+
+
+def deleted_on_a_ghost(world: World, here: str, there: str) -> str:
+    server = deleted(world, here, there)
+    del world.nodes[here]
+    return server
+
+
+def deleted_named_by_an_ended_migration(world: World, here: str, there: str) -> str:
+    server = deleted(world, here, there)
+    world.migration(server, here, there, "error")
+    return server
+
+
+def ended_migration(world: World, here: str, there: str) -> str:
+    server = world.server(there, there)
+    return world.migration(server, here, there, "confirmed", here)
+
+
+def ended_migration_of_deleted(world: World, here: str, there: str) -> str:
+    server = world.server(there, there)
+    world.delete(server)
+    return world.migration(server, here, there, "error", here)
+
+
+def ended_migration_on_the_same_host(world: World, here: str, there: str) -> str:
+    server = world.server(here, here)
+    return world.migration(server, here, here, "confirmed", here, type="resize")
+
+
+def ended_migration_with_doubled_share(world: World, here: str, there: str) -> str:
+    pool = world.provider("pool", sharing=True)
+    server = world.hold(world.server(there, there), pool, amounts=DISK)
+    return world.hold(world.migration(server, here, there, "confirmed", here), pool, amounts=DISK)
+
+
+def forgotten_migration(world: World, here: str, there: str) -> str:
+    migration = world.stranger(here)
+    world.unlisted_migrations.add(migration)
+    return migration
+
+
+def evacuated(world: World, here: str, there: str, status: str = "done") -> str:
+    server = world.server(there, here, there)
+    world.migration(server, here, there, status, type="evacuation")
+    return server
+
+
+def evacuated_from_a_ghost(world: World, here: str, there: str) -> str:
+    server = world.server(there, here, there)
+    del world.nodes[here]
+    world.migration(server, here, there, "done", type="evacuation")
+    return server
+
+
+def evacuated_and_completed(world: World, here: str, there: str) -> str:
+    return evacuated(world, here, there, "completed")
+
+
+def wrong_host(world: World, here: str, there: str) -> str:
+    return world.server(there, here, there)
+
+
+def wrong_host_named_by_a_migration(world: World, here: str, there: str) -> str:
+    server = world.server(there, there)
+    world.migration(server, here, there, "error")
+    return world.hold(server, here, amounts=DISK)
+
+
+def forgotten(world: World, here: str, there: str) -> str:
+    world.server(there, there)
+    return world.stranger(here)
+
+
+ORPHANED = {
+    deleted: ("deleted_server", {"compute-1"}),
+    deleted_with_child: ("deleted_server", {"compute-1", "compute-1_pci"}),
+    deleted_on_a_ghost: ("deleted_server", {"compute-1"}),
+    deleted_named_by_an_ended_migration: ("deleted_server", {"compute-1"}),
+    ended_migration: ("ended_migration", {"compute-1"}),
+    ended_migration_of_deleted: ("ended_migration", {"compute-1"}),
+    ended_migration_on_the_same_host: ("ended_migration", {"compute-1"}),
+    ended_migration_with_doubled_share: ("ended_migration", {"compute-1", "pool"}),
+    forgotten_migration: ("forgotten_migration", {"compute-1"}),
+    evacuated: ("evacuated_source", {"compute-1"}),
+    evacuated_and_completed: ("evacuated_source", {"compute-1"}),
+    evacuated_from_a_ghost: ("evacuated_source", {"compute-1"}),
+    wrong_host: ("wrong_host", {"compute-1"}),
+    wrong_host_named_by_a_migration: ("wrong_host", {"compute-1"}),
+    forgotten: ("forgotten_consumer", {"compute-1"}),
+}
+
+
+@pytest.mark.parametrize("situation", ORPHANED, ids=lambda situation: situation.__name__)
+def test_proven(situation: Situation) -> None:
+    kind, names = ORPHANED[situation]
+    world, (here, there) = _two_hosts()
+    consumer = situation(world, here, there)
+
+    finding = _found(world, consumer)
+
+    assert (finding.verdict, finding.kind) == ("orphaned", kind)
+    assert {world.providers[provider].name for provider in finding.dropped} == names
+    assert finding.change is not None
+    assert set(finding.change.after["allocations"]) == set(world.holdings[consumer].resources) - finding.dropped
+    assert finding.evidence and finding.reason.endswith(".")
+
+
+def booting(world: World, here: str, there: str) -> str:
+    return world.server(None, here, status="BUILD")
+
+
+def moving(world: World, here: str, there: str) -> str:
+    server = world.server(here, there)
+    world.migration(server, here, there, "migrating", here)
+    return server
+
+
+def source_of_a_move(world: World, here: str, there: str) -> str:
+    return world.migration(world.server(here, there), here, there, "pre-migrating", here)
+
+
+def parked_resize(world: World, here: str, there: str) -> str:
+    return world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
+
+
+def parked_resize_with_failed_migration(world: World, here: str, there: str) -> str:
+    return world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "error", here)
+
+
+def with_task(world: World, here: str, there: str) -> str:
+    return world.server(there, here, there, task_state="rebuilding")
+
+
+def soft_deleted(world: World, here: str, there: str) -> str:
+    return world.server(there, here, there, status="SOFT_DELETED")
+
+
+def unknown_status(world: World, here: str, there: str) -> str:
+    return world.server(None, here, there, status="UNKNOWN")
+
+
+def error_with_host(world: World, here: str, there: str) -> str:
+    return world.server(there, here, there, status="ERROR")
+
+
+def container(world: World, here: str, there: str) -> str:
+    return world.stranger(here, type="CONTAINER")
+
+
+def on_somebody_elses_provider(world: World, here: str, there: str) -> str:
+    return world.stranger(world.provider("fpga-farm"))
+
+
+def young(world: World, here: str, there: str) -> str:
+    server = deleted(world, here, there)
+    return world.hold(server, here, age=60)
+
+
+def of_unknown_age(world: World, here: str, there: str) -> str:
+    return world.hold(deleted(world, here, there), here, age=None)
+
+
+def forgotten_but_young(world: World, here: str, there: str) -> str:
+    return world.stranger(here, age=7200)
+
+
+PROTECTED = {
+    booting: "booting",
+    moving: "moving",
+    source_of_a_move: "moving",
+    parked_resize: "parked_resize",
+    parked_resize_with_failed_migration: "parked_resize",
+    with_task: "task",
+    soft_deleted: "soft_deleted",
+    unknown_status: "unknown_status",
+    error_with_host: "error_with_host",
+    container: "foreign_type",
+    on_somebody_elses_provider: "foreign_provider",
+    young: "too_young",
+    of_unknown_age: "too_young",
+    forgotten_but_young: "forgotten_consumer",
+}
+
+
+@pytest.mark.parametrize("situation", PROTECTED, ids=lambda situation: situation.__name__)
+def test_protected(situation: Situation) -> None:
+    world, (here, there) = _two_hosts()
+
+    finding = _found(world, situation(world, here, there))
+
+    assert (finding.verdict, finding.kind, finding.change) == ("protected", PROTECTED[situation], None)
+
+
+def interrupted_live_migration(world: World, here: str, there: str) -> str:
+    """The guest runs on the source, which only the ended migration holds; the server holds the destination."""
+    return world.migration(world.server(here, there), here, there, "error", here, type="live-migration")
+
+
+def server_of_an_interrupted_live_migration(world: World, here: str, there: str) -> str:
+    server = world.server(here, there)
+    world.migration(server, here, there, "error", here, type="live-migration")
+    return server
+
+
+def ended_migration_with_the_only_disk(world: World, here: str, there: str) -> str:
+    pool = world.provider("pool", sharing=True)
+    return world.hold(world.migration(world.server(there, there), here, there, "error", here), pool, amounts=DISK)
+
+
+def ended_migration_with_the_only_child(world: World, here: str, there: str) -> str:
+    child = world.provider("compute-2_nic", there)
+    migration = world.migration(world.server(there, there), here, there, "error", here)
+    return world.hold(migration, child, amounts={"CUSTOM_VF": 1})
+
+
+def ended_migration_of_a_server_in_error(world: World, here: str, there: str) -> str:
+    return world.migration(world.server(None, there, status="ERROR"), here, there, "error", here)
+
+
+def with_only_a_part_of_its_own_host(world: World, here: str, there: str) -> str:
+    child = world.provider("compute-2_nic", there)
+    return world.hold(world.server(there, here), child, amounts={"CUSTOM_VF": 1})
+
+
+def with_a_formerly_shared_disk(world: World, here: str, there: str) -> str:
+    return world.hold(world.server(there, there), here, amounts=DISK)
+
+
+def without_a_mapping(world: World, here: str, there: str) -> str:
+    """Nova answers 404 for a live server, but shows it on its host."""
+    server = world.server(here, here)
+    world.unmapped.add(server)
+    return server
+
+
+def without_a_mapping_but_deleted_elsewhere(world: World, here: str, there: str) -> str:
+    server = without_a_mapping(world, here, there)
+    world.deleted[server] = world.servers[server]
+    return server
+
+
+def unmapped_and_named_by_a_migration(world: World, here: str, there: str) -> str:
+    server = world.server(None, here)
+    world.unmapped.add(server)
+    world.migration(server, here, there, "completed")
+    return server
+
+
+def on_an_ironic_host_with_doubtful_node(world: World, here: str, there: str) -> str:
+    node = world.host("node-1", service="ironic")
+    twin = world.host("node-1", service="ironic")
+    return world.server(node, node, twin)
+
+
+def in_a_dead_cell(world: World, here: str, there: str) -> str:
+    server = world.server(here, here, there)
+    world.answers("server", server, 500)
+    return server
+
+
+def deleted_but_refused(world: World, here: str, there: str) -> str:
+    server = deleted(world, here, there)
+    world.answers("deleted_listing", server, 403)
+    return server
+
+
+def deleted_with_unreadable_migrations(world: World, here: str, there: str) -> str:
+    server = deleted(world, here, there)
+    world.answers("migrations", server, 503)
+    return server
+
+
+def task_not_told(world: World, here: str, there: str) -> str:
+    return world.server(there, here, there, task_known=False)
+
+
+def forgotten_with_no_live_server_to_compare(world: World, here: str, there: str) -> str:
+    return world.stranger(here)
+
+
+UNDECIDED = [
+    interrupted_live_migration,
+    server_of_an_interrupted_live_migration,
+    ended_migration_with_the_only_disk,
+    ended_migration_with_the_only_child,
+    ended_migration_of_a_server_in_error,
+    with_only_a_part_of_its_own_host,
+    with_a_formerly_shared_disk,
+    without_a_mapping,
+    without_a_mapping_but_deleted_elsewhere,
+    unmapped_and_named_by_a_migration,
+    on_an_ironic_host_with_doubtful_node,
+    in_a_dead_cell,
+    deleted_but_refused,
+    deleted_with_unreadable_migrations,
+    task_not_told,
+    forgotten_with_no_live_server_to_compare,
+]
+
+
+@pytest.mark.parametrize("situation", UNDECIDED, ids=lambda situation: situation.__name__)
+def test_undecided(situation: Situation) -> None:
+    world, (here, there) = _two_hosts()
+
+    finding = _found(world, situation(world, here, there))
+
+    assert (finding.verdict, finding.change) == ("undecided", None), finding.reason
+
+
+def with_shared_disk(world: World, here: str, there: str) -> str:
+    pool = world.provider("pool", sharing=True)
+    return world.hold(world.server(here, here), pool, amounts=DISK)
+
+
+def with_children(world: World, here: str, there: str) -> str:
+    return world.hold(world.server(here, here), world.provider("compute-1_pci", here), amounts={"CUSTOM_PCI_X": 1})
+
+
+def with_a_share_of_no_host(world: World, here: str, there: str) -> str:
+    return world.hold(world.server(here, here), world.provider("former-pool"), amounts=DISK)
+
+
+def on_its_ironic_node(world: World, here: str, there: str) -> str:
+    world.host("node-1", service="ironic")
+    node = world.host("node-2", service="ironic")
+    return world.server(node, node)
+
+
+HEALTHY = [with_shared_disk, with_children, with_a_share_of_no_host, on_its_ironic_node]
+
+
+@pytest.mark.parametrize("situation", HEALTHY, ids=lambda situation: situation.__name__)
+def test_healthy(situation: Situation) -> None:
+    world, (here, there) = _two_hosts()
+    consumer = situation(world, here, there)
+
+    assert [finding for finding in judge(world.snapshot(), POLICY) if finding.consumer == consumer] == []
+
+
+def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
+    world, (here, there) = _two_hosts()
+    pool = world.provider("pool", sharing=True)
+    child = world.provider("compute-2_pci", there)
+    server = world.hold(wrong_host(world, here, there), pool, child, amounts=DISK)
+
+    change = _found(world, server).change
+
+    assert change is not None
+    assert set(change.after["allocations"]) == {there, pool, child}
+    assert change.after["allocations"][there] == {"resources": CLAIM}
+
+
+@pytest.mark.parametrize("excluded", ["compute-1", "uuid of compute-1", "compute-1_pci"])
+def test_excluded_provider(excluded: str) -> None:
+    world, (here, there) = _two_hosts()
+    consumer = deleted_with_child(world, here, there)
+    policy = Policy(exclude_providers=frozenset({here if excluded.startswith("uuid") else excluded}))
+
+    assert _found(world, consumer, policy).kind == "excluded"
+
+
+def test_excluded_consumer() -> None:
+    world, (here, there) = _two_hosts()
+    consumer = deleted(world, here, there)
+
+    assert _found(world, consumer, Policy(exclude_consumers=frozenset({consumer}))).kind == "excluded"
+
+
+def test_nominates_only_what_the_listings_leave_open() -> None:
+    world, (here, there) = _two_hosts()
+    pool = world.provider("pool", sharing=True)
+    plain = world.hold(world.server(here, here), pool, amounts=DISK)
+    doubtful = [situation(world, here, there) for situation in (deleted, wrong_host, moving, forgotten)]
+    snapshot = world.snapshot()
+
+    nominated = nominate(snapshot.holdings, snapshot.providers, snapshot.hypervisors.value or ())
+
+    assert plain not in nominated
+    assert set(doubtful) <= set(nominated)
+
+
+def test_nominates_nobody_when_no_compute_node_is_known() -> None:
+    world, (here, there) = _two_hosts()
+    deleted(world, here, there)
+
+    assert nominate(world.snapshot().holdings, world.providers, ()) == []
+
+
+def _two_hosts() -> tuple[World, tuple[str, str]]:
+    world = World()
+    return world, (world.host("compute-1"), world.host("compute-2"))
+
+
+def _found(world: World, consumer: str, policy: Policy = POLICY) -> t.Any:
+    return next(finding for finding in judge(world.snapshot(), policy) if finding.consumer == consumer)

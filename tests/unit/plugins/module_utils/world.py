@@ -1,0 +1,178 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A small cloud in memory, from which snapshots are made as the readers would make them: input for the pure parts."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import types
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    Action,
+    Allocation,
+    Answer,
+    Cloud,
+    Dossier,
+    Hypervisor,
+    Migration,
+    Provider,
+    Server,
+    Service,
+    Snapshot,
+)
+
+T = t.TypeVar("T")
+
+PROJECT = "project-of-others"
+OUR_PROJECT = "project-of-ours"
+CLAIM = types.MappingProxyType({"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1})
+OLD = 30 * 86400
+NOW = "2026-11-20T12:00:00Z"
+
+
+def answer(request: str, status: int, value: T | None = None) -> Answer[T]:
+    return Answer(request, "2.68", status, NOW, value)
+
+
+class World:
+    """Hosts, servers, migrations and what they hold. Methods return uuids."""
+
+    def __init__(self) -> None:
+        self.providers: dict[str, Provider] = {}
+        self.nodes: dict[str, Hypervisor] = {}
+        self.servers: dict[str, Server] = {}
+        self.deleted: dict[str, Server] = {}
+        self.migrations: dict[str, Migration] = {}
+        self.unlisted_migrations: set[str] = set()
+        self.unmapped: set[str] = set()
+        self.holdings: dict[str, Allocation] = {}
+        self.services: list[Service] = []
+        self.statuses: dict[tuple[str, str], int] = {}
+        self._count = 0
+
+    def uuid(self) -> str:
+        self._count += 1
+        return f"{self._count:08x}-0000-4000-8000-000000000000"
+
+    def provider(self, name: str, parent: str | None = None, sharing: bool = False) -> str:
+        uuid = self.uuid()
+        root = self.providers[parent].root if parent else uuid
+        self.providers[uuid] = Provider(uuid, name, 1, root, parent, sharing)
+        return uuid
+
+    def host(self, name: str, service: str | None = None) -> str:
+        """A compute node with its root provider; several of one `service` are ironic's."""
+        root = self.provider(name)
+        self.nodes[root] = Hypervisor(root, name, service or name, "up", "enabled", ())
+        self.services.append(Service("nova-compute", service or name, "enabled", "up"))
+        return root
+
+    def server(self, root: str | None = None, *holds: str, status: str = "ACTIVE", **fields: t.Any) -> str:
+        """A live server on the compute node `root`, holding a claim on each of `holds`."""
+        uuid = self.uuid()
+        node = self.nodes[root] if root else None
+        server = Server(
+            uuid=uuid,
+            name=f"server-{self._count}",
+            status=status,
+            project=PROJECT,
+            user="user",
+            host=node.host if node else None,
+            node=node.name if node else None,
+            task_state=None,
+            task_known=True,
+            created=NOW,
+            updated=NOW,
+            terminated_at=None,
+        )
+        self.servers[uuid] = d.replace(server, **fields)
+        self.hold(uuid, *holds)
+        return uuid
+
+    def delete(self, server: str, remembered: bool = True) -> None:
+        """Delete a server as Nova does; its allocation stays, which is the fault that we look for."""
+        gone = self.servers.pop(server)
+        if remembered:
+            self.deleted[server] = d.replace(gone, status="DELETED", terminated_at=NOW)
+
+    def migration(self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration") -> str:
+        """A migration of `server` between two compute nodes; its consumer holds a claim on each of `holds`."""
+        uuid = self.uuid()
+        here, there = self.nodes.get(source), self.nodes.get(dest)
+        self.migrations[uuid] = Migration(
+            uuid=uuid,
+            server=server,
+            type=type,
+            status=status,
+            source_compute=here.host if here else self.providers[source].name,
+            source_node=here.name if here else self.providers[source].name,
+            dest_compute=there.host if there else None,
+            dest_node=there.name if there else None,
+            created_at=NOW,
+            updated_at=NOW,
+        )
+        self.hold(uuid, *holds)
+        return uuid
+
+    def hold(
+        self, consumer: str, *providers: str, amounts: t.Mapping[str, int] = CLAIM, age: int | None = OLD, type: str | None = None
+    ) -> str:
+        """Add a claim of `amounts` on each of `providers`."""
+        held = dict(self.holdings[consumer].resources) if consumer in self.holdings else {}
+        held.update((provider, dict(amounts)) for provider in providers)
+        if held:
+            self.holdings[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
+        return consumer
+
+    def stranger(self, *providers: str, **fields: t.Any) -> str:
+        """A consumer that Nova does not know."""
+        return self.hold(self.uuid(), *providers, **fields)
+
+    def answers(self, question: str, uuid: str, status: int) -> None:
+        """Let Nova answer a `question` (a field of Dossier) about `uuid` with another status than its own."""
+        self.statuses[question, uuid] = status
+
+    def snapshot(self, **changes: t.Any) -> Snapshot:
+        subjects = {*self.holdings, *(migration.server for migration in self.migrations.values())}
+        snapshot = Snapshot(
+            cloud=Cloud("http://placement", "http://nova", "RegionOne", OUR_PROJECT),
+            started_at=NOW,
+            finished_at=NOW,
+            providers=dict(self.providers),
+            holdings={consumer: allocation.resources for consumer, allocation in self.holdings.items()},
+            services=answer("GET /os-services", 200, tuple(self.services)),
+            hypervisors=answer("GET /os-hypervisors/detail", 200, tuple(map(self._with_servers, self.nodes.values()))),
+            migrations=answer("GET /os-migrations", 200, tuple(self.migrations.values())),
+            samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in list(self.servers.items())[:1]),
+            dossiers={uuid: self._dossier(uuid) for uuid in subjects},
+            services_after=answer("GET /os-services", 200, tuple(self.services)),
+        )
+        return d.replace(snapshot, **changes)
+
+    def _with_servers(self, node: Hypervisor) -> Hypervisor:
+        return d.replace(node, servers=tuple(uuid for uuid, server in self.servers.items() if server.host == node.host))
+
+    def _dossier(self, uuid: str) -> Dossier:
+        nothing = Allocation(uuid, None, None, None, None, {}, None)
+        allocation = answer(f"GET /allocations/{uuid}", 200, self.holdings.get(uuid, nothing))
+        moves = tuple(migration for migration in self.migrations.values() if migration.server == uuid)
+        server = None if uuid in self.unmapped else self.servers.get(uuid)
+        asked = {
+            "migrations": self._answer("migrations", uuid, 200, moves),
+            "server": self._answer("server", uuid, 200 if server else 404, server),
+        }
+        if asked["server"].status == 404:
+            gone = self.deleted.get(uuid)
+            deletion = (Action("delete", "req-1", "admin", NOW, None),)
+            known = uuid in self.migrations or uuid in self.unlisted_migrations
+            asked["deleted_listing"] = self._answer("deleted_listing", uuid, 200, (gone,) if gone else ())
+            asked["actions"] = self._answer("actions", uuid, 200 if gone else 404, deletion if gone else None)
+            asked["marker"] = self._answer("marker", uuid, 200 if known else 400, known or None)
+        return Dossier(uuid, allocation, **asked)
+
+    def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:
+        forced = self.statuses.get((question, uuid), status)
+        return answer(f"{question} {uuid}", forced, value if forced == status else None)
