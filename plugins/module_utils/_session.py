@@ -12,6 +12,7 @@ Everything that can go wrong between us and a service becomes one `CloudError` h
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses as d
 import datetime
 import traceback
@@ -23,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import Answ
 try:
     import keystoneauth1.exceptions as ksa
     import openstack
-    from openstack.exceptions import SDKException
+    from openstack.exceptions import ConfigException, SDKException, ServiceDisabledException
 except ImportError:
     OPENSTACKSDK_IMPORT_ERROR: str | None = traceback.format_exc()
 else:
@@ -45,6 +46,8 @@ _ADVICE = {
     503: "The service is not available: try again later.",
     504: "The service behind the proxy does not answer in time: try again later.",
 }
+
+_CATALOGUE = "Check region_name and interface, and that the service is part of this cloud."
 
 Reader = t.Callable[[t.Any], t.Any]
 
@@ -79,14 +82,15 @@ class Api:
     def __init__(self, name: str, adapter: t.Any, needed: tuple[int, int]) -> None:
         self.name = name
         self._adapter = adapter
-        with _speaking_clearly(name, None):
+        with _speaking_clearly(name):
+            self.endpoint: str | None = adapter.get_endpoint()
             data = adapter.get_endpoint_data()
-        if data is None:
-            raise CloudError(
-                f"The service catalogue has no {name} endpoint for this region and interface: check region_name and interface."
-            )
-        self.endpoint: str = data.url
-        self.newest: tuple[int, int] = data.max_microversion or (1, 0)
+        if self.endpoint is None:
+            raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOGUE}")
+        self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
+        if self.newest == (1, 0):
+            # Discovery passes over a service that does not answer; a request of our own says why.
+            self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
         if self.newest < needed:
             raise CloudError(
                 f"{name} at {self.endpoint} offers microversions up to {_dotted(self.newest)}; {_dotted(needed)} or newer is needed."
@@ -96,7 +100,7 @@ class Api:
         """Return the newest microversion that the service offers, but none beyond `major.minor`."""
         return _dotted(min(self.newest, (major, minor)))
 
-    def get(self, path: str, microversion: str, **params: t.Any) -> Reply:
+    def get(self, path: str, microversion: str | None, **params: t.Any) -> Reply:
         """GET `path`; transient failures are tried again a few times."""
         return self._request("GET", path, microversion, params=params, connect_retries=2, status_code_retries=3)
 
@@ -128,8 +132,8 @@ class Api:
             )
         )
 
-    def _request(self, method: str, path: str, microversion: str, **kwargs: t.Any) -> Reply:
-        with _speaking_clearly(self.name, self.endpoint):
+    def _request(self, method: str, path: str, microversion: str | None, **kwargs: t.Any) -> Reply:
+        with _speaking_clearly(f"{self.name} at {self.endpoint}"):
             response = self._adapter.request(
                 path,
                 method,
@@ -161,7 +165,7 @@ class Session:
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(self.placement.endpoint, self.compute.endpoint, self.region, self.project)
+        return Cloud(str(self.placement.endpoint), str(self.compute.endpoint), self.region, self.project)
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:
@@ -169,7 +173,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
 
     Raises InvalidInput for options that contradict each other and CloudError for everything that the cloud does not grant.
     """
-    with _speaking_clearly("The identity service", None):
+    with _speaking_clearly("The identity service"):
         connection = openstack.connect(**_sdk_arguments(options))
         project = connection.session.get_project_id()
     return Session(
@@ -182,7 +186,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
 
 def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) -> Api:
     # The proxy is made at first use and without a lock: make it before any thread asks for it.
-    with _speaking_clearly(name, None):
+    with _speaking_clearly(name):
         adapter = getattr(connection, service)
     return Api(name, adapter, needed)
 
@@ -209,28 +213,39 @@ def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return {**given, **cloud}
 
 
-class _speaking_clearly:
-    """Turn what keystoneauth and the SDK raise into one sentence that names the service."""
+@contextlib.contextmanager
+def _speaking_clearly(where: str) -> t.Iterator[None]:
+    """Turn what keystoneauth and the SDK raise into one sentence that says where it happened and what to do."""
+    try:
+        yield
+    except (ksa.ClientException, SDKException, OSError) as error:
+        # What urllib3 adds after its pool's name repeats what was said before.
+        said = " ".join(str(error).split()).partition(": HTTPConnectionPool")[0].rstrip(".")
+        for kinds, what, advice in _meanings():
+            if isinstance(error, kinds):
+                raise CloudError(f"{where} {what}: {said}. {advice}") from error
+        raise CloudError(f"{where} cannot be used: {said}.") from error
 
-    def __init__(self, name: str, endpoint: str | None) -> None:
-        self._where = f"{name} at {endpoint}" if endpoint else name
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: t.Any, error: BaseException | None, trace: t.Any) -> None:
-        if error is None or not isinstance(error, (ksa.ClientException, SDKException, OSError)):
-            return
-        said = " ".join(str(error).split())
-        if isinstance(error, ksa.Unauthorized):
-            raise CloudError(f"{self._where} refused the credentials: {said} Check user, password and project.") from error
-        if isinstance(error, (ksa.ConnectFailure, ksa.DiscoveryFailure)):
-            raise CloudError(
-                f"{self._where} cannot be reached: {said} Check that the service runs and that this machine can reach it."
-            ) from error
-        if isinstance(error, (ksa.EndpointNotFound, ksa.CatalogException)):
-            raise CloudError(f"{self._where} has no endpoint in the service catalogue: {said} Check region_name and interface.") from error
-        raise CloudError(f"{self._where} cannot be used: {said}") from error
+def _meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
+    """Return what the exceptions mean to an operator, the special ones before their bases."""
+    return (
+        ((ksa.Unauthorized,), "refused the credentials", "Check user, password and project."),
+        ((ksa.Forbidden,), "refused these credentials", "Check the project and the user's roles in it."),
+        ((ksa.SSLError,), "has a certificate that cannot be verified", "Set ca_cert to the CA that signed it."),
+        ((ksa.ConnectTimeout,), "does not answer in time", "Check that the service runs, or raise api_timeout."),
+        (
+            (ksa.ConnectFailure, ksa.DiscoveryFailure),
+            "cannot be reached",
+            "Check that the service runs and that this machine can reach it.",
+        ),
+        ((ksa.CatalogException, ServiceDisabledException), "has no endpoint in the service catalogue", _CATALOGUE),
+        (
+            (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException),
+            "is not known from the connection options",
+            "Set cloud (or OS_CLOUD) to a cloud of clouds.yaml, or give auth (or OS_AUTH_URL and its like).",
+        ),
+    )
 
 
 def _dotted(version: tuple[int, int]) -> str:

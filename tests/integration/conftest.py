@@ -1,0 +1,54 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A real cloud for the tests, and the two ways in which users reach it: playbooks and single modules.
+
+The cloud is made anew for each session, in a folder of its own. With MINICLOUD_HOME set, the one there is used and kept.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
+
+from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def minicloud() -> Iterator[Minicloud]:
+    kept = os.environ.get("MINICLOUD_HOME")
+    cloud = Minicloud(ROOT, Path(kept) if kept else ROOT / ".minicloud" / "integration")
+    if not kept:
+        cloud.run("down", "--purge")
+    cloud.run("up")
+    yield cloud
+    if not kept:
+        cloud.run("down", "--purge")
+
+
+@pytest.fixture(scope="session")
+def connection(minicloud: Minicloud) -> t.Any:
+    """The tests' own admin connection."""
+    return Connection(config=OpenStackConfig(config_files=[str(minicloud.clouds_yaml)]).get_one("minicloud"))
+
+
+@pytest.fixture(scope="session")
+def placement(connection: t.Any) -> Placement:
+    return Placement(connection.placement)
+
+
+@pytest.fixture
+def ansible(minicloud: Minicloud, tmp_path: Path) -> Ansible:
+    """Ansible as a user runs it, standing in an empty folder."""
+    return Ansible(ROOT, tmp_path, minicloud.environment)

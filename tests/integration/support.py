@@ -1,0 +1,138 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the integration tests stand on: the minicloud, `ansible-playbook` and `ansible`, and Placement read without our code."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import os
+import shlex
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+Holdings = dict[str, dict[str, dict[str, int]]]
+
+
+class Minicloud:
+    """The small OpenStack of `tests/minicloud`, by its command line."""
+
+    def __init__(self, root: Path, home: Path) -> None:
+        self._command = [str(root / "tests" / "minicloud" / "minicloud"), "--home", str(home)]
+        self.home = home
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"minicloud {' '.join(arguments)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The `OS_*` variables of its administrator."""
+        lines = (shlex.split(line)[1] for line in self.run("env").splitlines())
+        return dict(line.split("=", 1) for line in lines)
+
+    @property
+    def clouds_yaml(self) -> Path:
+        return Path(self.environment["OS_CLIENT_CONFIG_FILE"])
+
+    def scenario(self, *names: str) -> None:
+        self.run("scenario", *names)
+
+    def truth(self, name: str) -> dict[str, t.Any]:
+        """What the maker of a scenario says of every share in it."""
+        return json.loads((self.home / "scenarios" / f"{name}.json").read_text())
+
+
+class Placement:
+    """Placement as it is, asked directly."""
+
+    def __init__(self, adapter: t.Any) -> None:
+        self._adapter = adapter
+
+    def get(self, path: str, microversion: str = "1.38") -> dict[str, t.Any]:
+        answer = self._adapter.get(path, microversion=microversion)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def put(self, consumer: str, body: dict[str, t.Any], microversion: str = "1.28") -> None:
+        answer = self._adapter.put(f"/allocations/{consumer}", json=body, microversion=microversion)
+        assert answer.status_code == 204, answer.text
+
+    def providers(self) -> dict[str, str]:
+        """Uuids by name."""
+        return {entry["name"]: entry["uuid"] for entry in self.get("/resource_providers")["resource_providers"]}
+
+    def allocation(self, consumer: str) -> dict[str, t.Any]:
+        return self.get(f"/allocations/{consumer}")
+
+    def held(self, consumer: str) -> dict[str, dict[str, int]]:
+        return {provider: share["resources"] for provider, share in self.allocation(consumer)["allocations"].items()}
+
+    def everything(self) -> dict[str, t.Any]:
+        """All allocations with their generations: equal before and after if and only if nobody wrote."""
+        consumers: dict[str, t.Any] = {}
+        for provider in self.providers().values():
+            for consumer, share in self.get(f"/resource_providers/{provider}/allocations")["allocations"].items():
+                consumers.setdefault(consumer, {})[provider] = share
+        return consumers
+
+
+@d.dataclass(frozen=True)
+class Run:
+    """A finished `ansible-playbook`."""
+
+    status: int
+    output: str
+    folder: Path
+
+    def read(self, name: str) -> t.Any:
+        """Return what one of the JSON files in its output folder holds."""
+        return json.loads((self.folder / "orphan-cleanup" / name).read_text())
+
+    @property
+    def changed(self) -> int:
+        recap = next(line for line in self.output.splitlines() if line.startswith("localhost") and "changed=" in line)
+        return int(recap.partition("changed=")[2].split()[0])
+
+
+class Ansible:
+    """`ansible-playbook` and `ansible`, with an environment that knows the collection and the cloud."""
+
+    def __init__(self, root: Path, folder: Path, environment: dict[str, str]) -> None:
+        self._bin = Path(sys.executable).parent
+        self._folder = folder
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "ANSIBLE_"))}
+        self.environment = {
+            **inherited,
+            **environment,
+            "ANSIBLE_COLLECTIONS_PATH": str(root / "collections"),
+            "ANSIBLE_HOME": str(folder / ".ansible"),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_NOCOLOR": "1",
+            "PWD": str(folder),
+        }
+
+    def playbook(self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None) -> Run:
+        """Run `osops.placement.NAME` with a minimum age of nothing: what the tests make is young."""
+        young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0, **(variables or {})}
+        done = self._run("ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments)
+        return Run(done.returncode, done.stdout + done.stderr, self._folder)
+
+    def module(self, name: str, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
+        """Run one module on localhost and return its result, with the diff that was printed under `printed_diff`."""
+        given = ("-a", json.dumps(arguments)) if arguments else ()
+        interpreter = f"ansible_python_interpreter={sys.executable}"
+        done = self._run("ansible", "localhost", "-e", interpreter, *flags, "-m", f"osops.placement.{name}", *given)
+        diff, found, rest = done.stdout.partition("localhost | ")
+        assert found, done.stdout + done.stderr
+        outcome, arrow, result = rest.partition(" => ")
+        return {**json.JSONDecoder().raw_decode(result)[0], "failed": "FAILED" in outcome, "printed_diff": diff}
+
+    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self._bin / program), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._folder, env=self.environment)
