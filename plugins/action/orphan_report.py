@@ -27,13 +27,18 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(
-            argument_spec={"findings": {"type": "path"}, "remediation": {"type": "path"}, "journal": {"type": "path"}},
+            argument_spec={
+                "findings": {"type": "path"},
+                "kinds": {"type": "list", "elements": "str"},
+                "remediation": {"type": "path"},
+                "journal": {"type": "path"},
+            },
             required_one_of=[("findings", "remediation")],
         )
         width = min(shutil.get_terminal_size().columns, WIDEST)
         lines: list[str] = []
         if path := options["findings"]:
-            lines += findings_lines(self._read(path, task_vars), path, width)
+            lines += findings_lines(self._read(path, task_vars), path, options["kinds"], width)
         if path := options["remediation"]:
             lines += remediation_lines(self._read(path, task_vars), options["journal"], width)
         Display().display("\n".join(lines))

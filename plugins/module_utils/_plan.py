@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, frees
-from ansible_collections.osops.placement.plugins.module_utils._model import Change
+from ansible_collections.osops.placement.plugins.module_utils._model import Change, Cloud
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
@@ -49,14 +49,20 @@ class Limits:
     max_share: float
 
 
-def plan(findings: Mapping[str, t.Any], kinds: Collection[str]) -> tuple[Step, ...]:
+def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) -> tuple[Step, ...]:
     """Return the steps for the orphaned findings of the chosen `kinds`.
 
-    Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
+    Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are of another cloud than
+    `cloud` or not of our making.
     """
     try:
         if findings["format"] != FORMAT:
             raise InvalidInput(f"The findings have format {findings['format']} and this version reads format {FORMAT}: detect again.")
+        for what in ("placement_endpoint", "region"):
+            if findings["cloud"][what] != getattr(cloud, what):
+                raise InvalidInput(
+                    f"The findings are of another cloud: {what} is {findings['cloud'][what]} there and {getattr(cloud, what)} here."
+                )
         if closed := findings["summary"]["coverage"]["closed_gates"]:
             raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
         return tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"])

@@ -36,7 +36,8 @@ def unproven(case: Case) -> tuple[str, Ruling | None]:
 
 def _of_a_server(case: Case, server: Server) -> str | None:
     if not case.settled:
-        return f"Server {server.uuid} is {server.status} on {server.host or 'no host'}, and not at rest there."
+        where = f"on {server.host}" if server.host else "on no host"
+        return f"Server {server.uuid} is {server.status} {where}, which is no state of rest on a host."
     if case.own_tree is None:
         return f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one compute node that Nova lists."
     if case.own_tree not in case.trees:

@@ -205,7 +205,7 @@ RETURNED = 200
 def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
     options, spare = module.params, policy(module.params)
     findings = read_json(options["findings"])
-    steps = plan(findings, options["kinds"])
+    steps = plan(findings, session.cloud, options["kinds"])
     output = {name: os.path.join(options["output_dir"], f"{name}.json") for name in ("plan", "remediation")}
     write_json(output["plan"], {"format": 1, "cloud": findings["cloud"], "changes": [step.as_dict() for step in steps]})
     check_limits(steps, Limits(options["max_changes"], options["max_share"]), findings["summary"]["coverage"]["consumers"])

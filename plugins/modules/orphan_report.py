@@ -23,6 +23,11 @@ options:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
       - At least one of O(findings) and O(remediation) must be given.
     type: path
+  kinds:
+    description:
+      - The kinds of findings that may be changed. Of the others the table says that they are left alone. Any kind without this option.
+    type: list
+    elements: str
   remediation:
     description:
       - Path of the file C(remediation.json) that M(osops.placement.orphan_remediate) wrote.

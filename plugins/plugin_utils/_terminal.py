@@ -16,24 +16,28 @@ import textwrap
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 _ROWS = 100
 _SPARED_ROWS = 20
 _NAME = 40
 _LABEL = 9
+_USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
 Entry = t.Mapping[str, t.Any]
 
 
-def findings_lines(findings: Mapping[str, t.Any], path: str, width: int) -> list[str]:
-    """Return the table of what a detection found, with what is protected and undecided, and a line of totals."""
-    orphans = findings["findings"]
+def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int) -> list[str]:
+    """Return the table of what a detection found, with what is protected and undecided, and a line of totals.
+
+    kinds: those that may be changed; None for any.
+    """
+    orphans = sorted(findings["findings"], key=lambda entry: (entry["kind"], _host(entry), entry["consumer"]))
     lines = ["", f"Orphaned allocations in {printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"]
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
     for entry in orphans[:_ROWS]:
-        lines += _orphan(entry, width)
+        lines += _orphan(entry, kinds is None or entry["kind"] in kinds, width)
     lines += _more(orphans, _ROWS, path)
     for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
         if findings[key]:
@@ -69,11 +73,12 @@ def printable(text: t.Any, limit: int | None = None) -> str:
 
 
 def amounts(resources: Mapping[str, int]) -> str:
-    """Return amounts as `2 VCPU, 2048 MEMORY_MB`."""
-    return ", ".join(f"{amount} {printable(cls)}" for cls, amount in resources.items()) or "nothing"
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`."""
+    ordered = sorted(resources, key=lambda cls: (_USUAL.index(cls) if cls in _USUAL else len(_USUAL), cls))
+    return ", ".join(f"{resources[cls]} {printable(cls)}" for cls in ordered) or "nothing"
 
 
-def _orphan(entry: Entry, width: int) -> list[str]:
+def _orphan(entry: Entry, chosen: bool, width: int) -> list[str]:
     change = entry["change"]
     names = {provider["uuid"]: printable(provider["name"], _NAME) for provider in entry["providers"]}
     freed = "; ".join(f"{amounts(share)} of {names[provider]}" for provider, share in change["frees"].items())
@@ -87,7 +92,11 @@ def _orphan(entry: Entry, width: int) -> list[str]:
         *_field("host", _host(entry), width),
         *_field("frees", freed, width),
         *_field("why", entry["reason"], width),
-        *_field("write", write, width),
+        *_field(
+            "write" if chosen else "could",
+            write if chosen else f"{write}; not now, for {entry['kind']} is not among the kinds to remediate",
+            width,
+        ),
     ]
 
 

@@ -22,6 +22,7 @@ class Minicloud:
     """The small OpenStack of `tests/minicloud`, by its command line."""
 
     def __init__(self, root: Path, home: Path) -> None:
+        self.root = root
         self._command = [str(root / "tests" / "minicloud" / "minicloud"), "--home", str(home)]
         self.home = home
 
@@ -94,6 +95,9 @@ class Run:
         """Return what one of the JSON files in its output folder holds."""
         return json.loads((self.folder / "orphan-cleanup" / name).read_text())
 
+    def records(self, journal: Path) -> list[dict[str, t.Any]]:
+        return [json.loads(line) for line in journal.read_text().splitlines()]
+
     @property
     def changed(self) -> int:
         recap = next(line for line in self.output.splitlines() if line.startswith("localhost") and "changed=" in line)
@@ -130,7 +134,7 @@ class Ansible:
         done = self._run("ansible", "localhost", "-e", interpreter, *flags, "-m", f"osops.placement.{name}", *given)
         diff, found, rest = done.stdout.partition("localhost | ")
         assert found, done.stdout + done.stderr
-        outcome, arrow, result = rest.partition(" => ")
+        outcome, _arrow, result = rest.partition(" => ")
         return {**json.JSONDecoder().raw_decode(result)[0], "failed": "FAILED" in outcome, "printed_diff": diff}
 
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What goes wrong on the way to a cloud: one sentence that says what and where, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import pytest
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+
+# Port 9 of the loopback interface is the discard service's, which nobody runs.
+NOWHERE = "http://127.0.0.1:9"
+
+
+def wrong_password(config: str) -> str:
+    return re.sub(r"password: .*", "password: wrong", config)
+
+
+def keystone_down(config: str) -> str:
+    return re.sub(r"http://127.0.0.1:\d+/v3", f"{NOWHERE}/v3", config)
+
+
+def placement_down(config: str) -> str:
+    return config.replace("region_name: RegionOne", f"region_name: RegionOne\n    placement_endpoint_override: {NOWHERE}")
+
+
+def nova_down(config: str) -> str:
+    return config.replace("region_name: RegionOne", f"region_name: RegionOne\n    compute_endpoint_override: {NOWHERE}")
+
+
+def no_such_region(config: str) -> str:
+    return config.replace("RegionOne", "Atlantis")
+
+
+BROKEN = [
+    (wrong_password, "The identity service refused the credentials"),
+    (keystone_down, f"The identity service cannot be reached: Unable to establish connection to {NOWHERE}/v3/auth/tokens."),
+    (placement_down, f"Placement at {NOWHERE} cannot be reached"),
+    (nova_down, f"Nova at {NOWHERE} cannot be reached"),
+    (no_such_region, "Placement has no endpoint in the service catalogue"),
+]
+
+
+@pytest.mark.parametrize(("broken", "said"), BROKEN, ids=[broken.__name__ for broken, said in BROKEN])
+def test_a_service_that_cannot_be_used(ansible: Ansible, minicloud: Minicloud, tmp_path: Path, broken: t.Any, said: str) -> None:
+    config = tmp_path / "clouds.yaml"
+    config.write_text(broken(minicloud.clouds_yaml.read_text()))
+    ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
+
+    result = ansible.module("orphan_detect")
+
+    assert result["failed"]
+    assert result["msg"].startswith(said)
+    assert "\n" not in result["msg"]
+    assert "exception" not in result
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "said"),
+    [
+        ({}, {"cloud": "atlantis"}, "Cloud atlantis was not found"),
+        ({"OS_CLIENT_CONFIG_FILE": "/nonexistent"}, {"cloud": "minicloud"}, "Cloud minicloud was not found"),
+        ({}, {}, "Set cloud (or OS_CLOUD)"),
+        ({}, {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"}, "region_name cannot be given beside it"),
+    ],
+)
+def test_a_cloud_that_is_not_known(
+    ansible: Ansible, tmp_path: Path, environment: dict[str, str], arguments: dict[str, t.Any], said: str
+) -> None:
+    kept = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_") or name == "OS_CLIENT_CONFIG_FILE"}
+    ansible.environment = {**kept, "HOME": str(tmp_path), **environment}
+
+    result = ansible.module("orphan_detect", **arguments)
+
+    assert result["failed"]
+    assert said in result["msg"]
+    assert "exception" not in result
+
+
+def test_a_whole_configuration_as_cloud(ansible: Ansible, minicloud: Minicloud) -> None:
+    variables = minicloud.environment
+    auth = {key: variables[f"OS_{key.upper()}"] for key in ("auth_url", "username", "password", "project_name")}
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    ansible.environment = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_")}
+
+    result = ansible.module("orphan_detect", cloud={"auth": {**auth, **domains}, "region_name": "RegionOne"})
+
+    assert result["summary"]["coverage"]["complete"]
+
+
+def test_the_os_variables(ansible: Ansible) -> None:
+    del ansible.environment["OS_CLOUD"], ansible.environment["OS_CLIENT_CONFIG_FILE"]
+
+    assert ansible.module("orphan_detect")["summary"]["coverage"]["complete"]
+
+
+@pytest.mark.parametrize(("option", "value"), [("min_age", "soon"), ("forgotten_min_age", "1 fortnight")])
+def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> None:
+    assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]

@@ -1,0 +1,201 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every situation of the minicloud, once: found, explained, and removed or spared.
+
+What is an orphan and what is needed is stated by the maker of each situation, share by share.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import stat
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.tests.integration.support import Ansible, Run
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
+
+# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes are spared.
+EXPECTED: dict[str, set[str]] = {
+    "healthy": set(),
+    "shared_disk": set(),
+    "hostile_names": {"deleted_server", "foreign_provider"},
+    "deleted_server": {"deleted_server"},
+    "deleted_by_sql": {"deleted_server"},
+    "purged_server": {"forgotten_consumer"},
+    "purged_server_mapped": {"forgotten_consumer"},
+    "nested_child": {"deleted_server"},
+    "ended_migration": {"ended_migration"},
+    "ended_migration_deleted": {"ended_migration", "deleted_server"},
+    "forgotten_migration": {"forgotten_migration"},
+    "evacuated_source": {"evacuated_source"},
+    "evacuated_source_stale": {"evacuated_source"},
+    "wrong_host": {"wrong_host"},
+    "booting": {"booting"},
+    "move_in_flight": {"moving"},
+    "parked_resize": {"parked_resize"},
+    "parked_resize_error": {"parked_resize"},
+    "soft_deleted": set(),
+    "error_with_host": set(),
+    "shelved_offloaded": {"unproven"},
+    "swapped_claim": {"unproven", "ended_migration"},
+    "lost_instance_mapping": set(),
+    "missing_allocation": set(),
+    "foreign_consumer": {"foreign_type"},
+    "foreign_provider": {"foreign_provider"},
+    "ghost_provider": {"deleted_server"},
+    "second_nova": {"foreign_provider"},
+    "stale_service": set(),
+}
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in KINDS], "orphan_cleanup_max_changes": 1000}
+
+Holdings = dict[str, t.Any]
+
+
+@d.dataclass(frozen=True)
+class Story:
+    """All situations at once, cleaned up: what Placement held at each stage, and what each run printed and wrote."""
+
+    before: Holdings
+    detected: Run
+    after_detection: Holdings
+    checked: Run
+    after_check: Holdings
+    cleaned: Run
+    after: Holdings
+    again: Run
+    after_again: Holdings
+
+
+@pytest.fixture(scope="module")
+def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    def play(name: str, *arguments: str) -> Run:
+        ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
+        return ansible.playbook(name, *arguments, variables=EVERY_KIND)
+
+    minicloud.scenario(*EXPECTED)
+    return Story(
+        before=placement.everything(),
+        detected=play("detect_orphans"),
+        after_detection=placement.everything(),
+        checked=play("cleanup_orphans", "--check", "--diff"),
+        after_check=placement.everything(),
+        cleaned=play("cleanup_orphans"),
+        after=placement.everything(),
+        again=play("cleanup_orphans"),
+        after_again=placement.everything(),
+    )
+
+
+@pytest.mark.parametrize("scenario", EXPECTED)
+def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
+    shares = minicloud.truth(scenario)["shares"]
+    consumers = {share["consumer"] for share in shares}
+    found = story.detected.read("findings.json")
+    entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] in consumers]
+
+    assert {entry["kind"] for entry in entries} == EXPECTED[scenario]
+    assert all(entry["reason"].endswith((".", "same.")) and entry["evidence"] for entry in entries)
+    dropped = {(entry["consumer"], provider["uuid"]) for entry in entries for provider in entry["providers"] if provider["dropped"]}
+    assert dropped == _orphaned(shares)
+
+
+@pytest.mark.parametrize("scenario", EXPECTED)
+def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) -> None:
+    shares = minicloud.truth(scenario)["shares"]
+    stay = {(share["consumer"], share["provider"]) for share in shares} - _orphaned(shares)
+
+    for consumer, provider in _orphaned(shares):
+        assert provider not in story.after.get(consumer, {}), f"{consumer} still holds {provider}"
+    for consumer, provider in stay:
+        assert story.after[consumer][provider]["resources"] == story.before[consumer][provider]["resources"]
+
+
+def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
+    orphaned = {share for scenario in EXPECTED for share in _orphaned(minicloud.truth(scenario)["shares"])}
+
+    gone = {
+        (consumer, provider)
+        for consumer, held in story.before.items()
+        for provider in held
+        if provider not in story.after.get(consumer, {})
+    }
+
+    assert gone == orphaned
+
+
+def test_detection_never_writes(story: Story) -> None:
+    assert (story.detected.status, story.detected.changed) == (0, 0)
+    assert story.after_detection == story.before
+
+
+def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
+    predicted, made = story.checked.read("remediation.json"), story.cleaned.read("remediation.json")
+
+    assert story.checked.status == 0
+    assert story.after_check == story.before
+    assert predicted["tally"] == made["tally"]
+    assert predicted["outcomes"] == made["outcomes"]
+    assert not list((story.checked.folder / "orphan-cleanup").glob("journal-*"))
+
+
+def test_every_change_was_made_and_journaled(story: Story) -> None:
+    remediation = story.cleaned.read("remediation.json")
+    (journal,) = (story.cleaned.folder / "orphan-cleanup").glob("journal-*.jsonl")
+    records = story.cleaned.records(journal)
+
+    assert story.cleaned.status == 0, story.cleaned.output
+    assert remediation["tally"]["skipped"] == remediation["tally"]["failed"] == 0
+    assert [record["event"] for record in records] == ["before", "after"] * len(remediation["outcomes"])
+    assert all(record["before"]["project_id"] for record in records if record["event"] == "before")
+
+
+def test_files_are_private(story: Story) -> None:
+    folder = story.cleaned.folder / "orphan-cleanup"
+
+    assert {_mode(file) for file in folder.iterdir()} == {0o600}
+    assert _mode(folder) == 0o700
+
+
+def test_a_second_run_changes_nothing(story: Story) -> None:
+    assert (story.again.status, story.again.changed) == (0, 0)
+    assert story.after_again == story.after
+
+
+def test_the_table_tells_everything(story: Story) -> None:
+    output = " ".join(story.checked.output.split())
+    for entry in story.checked.read("findings.json")["findings"]:
+        assert f"{entry['kind']} {entry['consumer']}" in output
+        assert f"PUT /allocations/{entry['consumer']} at generation {entry['generation']}" in output
+
+
+def test_hostile_names_are_printed_as_data(story: Story) -> None:
+    printed = story.detected.output
+
+    assert "{{ 7*7 }}" in printed
+    assert "\x1b" not in printed
+    assert all(len(line) <= 120 for line in printed.splitlines() if line.startswith("    "))
+
+
+def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> None:
+    listed = {line.split()[0] for line in minicloud.run("scenario", "--list").splitlines() if line}
+
+    assert listed - {"cell_down"} == set(EXPECTED)
+
+
+def _orphaned(shares: list[dict[str, t.Any]]) -> set[tuple[str, str]]:
+    """The shares that are orphans of a kind that we know."""
+    known = {kind.name for kind in KINDS}
+    return {(share["consumer"], share["provider"]) for share in shares if share["truth"] == "orphaned" and share["kind"] in known}
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
