@@ -32,9 +32,8 @@ def seconds(text: str | int) -> int:
 def spoken(total: int) -> str:
     """Return `total` seconds in its two largest units, such as `3d 4h`."""
     parts = []
-    for unit in ("d", "h", "m"):
+    for unit in ("d", "h", "m", "s"):
         count, total = divmod(total, _SECONDS[unit])
         if count:
             parts.append(f"{count}{unit}")
-    parts.append(f"{total}s")
-    return " ".join(parts[:2])
+    return " ".join(parts[:2]) or "0s"

@@ -61,8 +61,8 @@ class NovaReader:
         return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE)
 
     def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
-        """Return the migrations of one server, newest first."""
-        return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE, instance_uuid=server)
+        """Return the migrations of one server, newest first; no `value` when they are more than a page and so not all here."""
+        return self._readable(self._api.ask("/os-migrations", self._listing, _all_migrations, instance_uuid=server))
 
     def server(self, uuid: str) -> Answer[Server]:
         """Look directly for a server; a 404 means that no cell holds it and nothing is about to build it."""
@@ -97,22 +97,20 @@ class NovaReader:
         Nova links to a next page only after a full one, and drops some rows after counting: so read on until nothing comes.
         """
         rows: list[t.Any] = []
-        marker: dict[str, str] = {}
+        last: str | None = None
         while True:
-            reply = self._api.get(path, microversion, limit=str(size), **filters, **marker)
-            if reply.status != 200:
-                break
-            page = reply.body[key]
+            reply = self._api.get(path, microversion, limit=str(size), **filters, **({"marker": last} if last else {}))
+            page = reply.body[key] if reply.status == 200 else []
             rows += page
-            if not page or (filters.get("instance_uuid") and len(page) < size // 2):
+            if not page or page[-1][identity] == last:
                 break
-            marker = {"marker": page[-1][identity]}
-        answer = self._api.answer(path, microversion, filters, reply, tuple(map(read, rows)) if reply.status == 200 else None)
-        if marker and reply.status != 200:
+            last = page[-1][identity]
+        if last and (page or reply.status != 200):
             raise CloudError(
-                f"Nova's listing {answer.request} broke off after {len(rows)} rows with {reply.status}: it changed while being read. Run again."
+                f"Nova's listing {path} broke off after {len(rows)} rows ({reply.status}): it changed while being read. Run again."
             )
-        return self._readable(answer)
+        value = tuple(map(read, rows)) if reply.status == 200 else None
+        return self._readable(self._api.answer(path, microversion, filters, reply, value))
 
     def _readable(self, answer: Answer[T]) -> Answer[T]:
         if answer.status in (401, 403):
@@ -151,6 +149,10 @@ def _migration(row: Mapping[str, t.Any]) -> Migration:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
+
+
+def _all_migrations(body: Mapping[str, t.Any]) -> tuple[Migration, ...] | None:
+    return None if body.get("migrations_links") else tuple(map(_migration, body["migrations"]))
 
 
 def _servers(body: Mapping[str, t.Any]) -> tuple[Server, ...]:

@@ -118,7 +118,6 @@ class Ansible:
             "ANSIBLE_HOME": str(folder / ".ansible"),
             "ANSIBLE_LOCALHOST_WARNING": "false",
             "ANSIBLE_NOCOLOR": "1",
-            "PWD": str(folder),
         }
 
     def playbook(self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None) -> Run:
