@@ -1,0 +1,132 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The commands; each does its work elsewhere and prints little."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+
+from minicloud_ctl import configs, install, lifecycle
+from minicloud_ctl import state as states
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.scenarios import REGISTRY, runner
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="minicloud", description="A real small OpenStack on 127.0.0.1, without root.")
+    top.add_argument("--home", help="state folder (default: $MINICLOUD_HOME, else .minicloud in the repository)")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    commands.add_parser("install", help="create the virtual environment; 'up' does it when needed")
+    command = commands.add_parser("up", help="start everything that does not run, and wait until it is ready")
+    command.add_argument("--computes", type=int, default=4, metavar="N", help="there shall be compute-1 to compute-N (default: 4)")
+    command = commands.add_parser("down", help="stop everything")
+    command.add_argument("--purge", action="store_true", help="also remove all state but the virtual environment")
+    commands.add_parser("status", help="list the services; exit status 0 when all that should run do")
+    commands.add_parser("env", help="print 'export OS_...' lines for a shell")
+    command = commands.add_parser("kill", help="SIGKILL the nova-compute of a host")
+    command.add_argument("host")
+    command = commands.add_parser("start", help="start the nova-compute of a host; an unknown host is created")
+    command.add_argument("host")
+    command = commands.add_parser("nova-manage", help="run nova-manage with this cloud's configuration")
+    command.add_argument("arguments", nargs=argparse.REMAINDER)
+    command = commands.add_parser("scenario", help="make situations for real; see --list")
+    command.add_argument("names", nargs="*", metavar="NAME", help="scenarios, or 'all'")
+    command.add_argument("--list", action="store_true", help="print every scenario with what it is")
+    command.add_argument("--again", action="store_true", help="make another one of a scenario that is made already")
+    command.add_argument("--undo", action="store_true", help="take the named scenarios back")
+    return top
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        paths = Paths.choose(arguments.home)
+        return COMMANDS[arguments.command](paths, arguments)
+    except MinicloudError as error:
+        print(f"minicloud: {error}", file=sys.stderr)
+        if error.detail:
+            print(error.detail, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("minicloud: interrupted; 'minicloud down' stops what was started.", file=sys.stderr)
+        return 130
+
+
+def _install(paths: Paths, arguments: argparse.Namespace) -> int:
+    if not install.install(paths):
+        print(f"{paths.venv} is up to date")
+    return 0
+
+
+def _up(paths: Paths, arguments: argparse.Namespace) -> int:
+    began = time.monotonic()
+    lifecycle.up(paths, arguments.computes)
+    print(f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud env)"')
+    return 0
+
+
+def _down(paths: Paths, arguments: argparse.Namespace) -> int:
+    lifecycle.down(paths, arguments.purge)
+    return 0
+
+
+def _status(paths: Paths, arguments: argparse.Namespace) -> int:
+    rows = lifecycle.status(paths)
+    table = [("SERVICE", "HOST", "PID", "STATE"), *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 1 if any(word == "down" for *_rest, word in rows) else 0
+
+
+def _env(paths: Paths, arguments: argparse.Namespace) -> int:
+    for name, value in configs.cloud_environment(paths, states.load(paths)).items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def _kill(paths: Paths, arguments: argparse.Namespace) -> int:
+    lifecycle.kill_compute(paths, arguments.host)
+    return 0
+
+
+def _start(paths: Paths, arguments: argparse.Namespace) -> int:
+    lifecycle.start_computes(paths, [arguments.host])
+    return 0
+
+
+def _scenario(paths: Paths, arguments: argparse.Namespace) -> int:
+    if arguments.list:
+        for name, entry in REGISTRY.items():
+            print(f"{name:<24} {entry.description}")
+        return 0
+    if not arguments.names:
+        raise MinicloudError("Name at least one scenario, or 'all'; 'minicloud scenario --list' shows what there is.")
+    if arguments.undo:
+        runner.undo(paths, arguments.names)
+        return 0
+    return 0 if runner.run(paths, arguments.names, arguments.again) else 1
+
+
+def _nova_manage(paths: Paths, arguments: argparse.Namespace) -> int:
+    return lifecycle.nova_manage(paths, arguments.arguments)
+
+
+COMMANDS = {
+    "install": _install,
+    "up": _up,
+    "down": _down,
+    "status": _status,
+    "env": _env,
+    "kill": _kill,
+    "start": _start,
+    "nova-manage": _nova_manage,
+    "scenario": _scenario,
+}

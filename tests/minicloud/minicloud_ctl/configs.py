@@ -1,0 +1,249 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every configuration file of a minicloud, written anew at each ``up`` from the state alone."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from minicloud_ctl import files
+from minicloud_ctl.paths import SOURCE, Paths
+from minicloud_ctl.state import State
+
+REGIONS = {"first": "RegionOne", "second": "RegionTwo"}
+
+Ini = Mapping[str, Mapping[str, object]]
+
+ENTRY_POINTS = """\
+[oslo.messaging.drivers]
+loopback = minicloud_venv.driver:LoopbackDriver
+
+[sqlalchemy.plugins]
+minicloud_sqlite = minicloud_venv.sqlite_plugin:MinicloudSqlite
+"""
+
+# A compute counts as down after three missed reports: soon enough for a demonstration, late enough for two busy cores.
+REPORT_SECONDS = 5
+DOWN_SECONDS = 15
+
+
+def ini(path: Path, sections: Ini) -> None:
+    lines = []
+    for section, options in sections.items():
+        lines.append(f"[{section}]")
+        lines += [f"{key} = {value}" for key, value in options.items()]
+        lines.append("")
+    files.write(path, "\n".join(lines))
+
+
+def write_all(paths: Paths, state: State) -> None:
+    _plugins(paths)
+    _keystone(paths)
+    _placement(paths, state)
+    _glance(paths, state)
+    for nova, cells in state.novas.items():
+        write_nova(paths, state, nova, cells)
+    for host, compute in state.computes.items():
+        write_compute(paths, host, compute["nova"])
+    _clouds_yaml(paths, state)
+
+
+def _plugins(paths: Paths) -> None:
+    """A distribution without code: importlib.metadata finds its entry points through PYTHONPATH, so the venv stays untouched."""
+    folder = paths.plugins / "minicloud_venv-1.dist-info"
+    files.write(folder / "METADATA", "Metadata-Version: 2.1\nName: minicloud_venv\nVersion: 1\n")
+    files.write(folder / "entry_points.txt", ENTRY_POINTS)
+
+
+def python_path(paths: Paths) -> str:
+    return f"{SOURCE}:{paths.plugins}"
+
+
+def _database(paths: Paths, name: str) -> dict[str, object]:
+    # Losing the last write to a power cut is no concern here, waiting for the disk is.
+    return {"connection": paths.database_url(name), "sqlite_synchronous": "false"}
+
+
+def _credentials(state: State, user: str) -> dict[str, object]:
+    return {
+        "auth_type": "password",
+        "auth_url": state.url("keystone", "/v3"),
+        "username": user,
+        "password": state.secrets["service"],
+        "project_name": "service",
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+    }
+
+
+def _keystone(paths: Paths) -> None:
+    folder = paths.etc / "keystone"
+    keys = folder / "fernet-keys"
+    if not keys.exists():
+        # What keystone-manage fernet_setup makes: 0 is the staged key, 1 the primary one.
+        for number in ("0", "1"):
+            files.write(keys / number, base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
+    ini(
+        folder / "keystone.conf",
+        {
+            "database": _database(paths, "keystone"),
+            "token": {"provider": "fernet", "expiration": 86400},
+            "fernet_tokens": {"key_repository": keys},
+            # Defaults to a folder of the system; nothing here ever needs a receipt, but Keystone looks for its keys.
+            "fernet_receipts": {"key_repository": keys},
+            # The least that bcrypt takes: the passwords protect nothing but a loopback.
+            "identity": {"password_hash_rounds": 4},
+            # One process serves Keystone, so its own memory is a coherent cache.
+            "cache": {"enabled": "true", "backend": "dogpile.cache.memory"},
+        },
+    )
+
+
+def _placement(paths: Paths, state: State) -> None:
+    ini(
+        paths.etc / "placement" / "placement.conf",
+        {
+            "placement_database": _database(paths, "placement"),
+            "api": {"auth_strategy": "keystone"},
+            # Otherwise the first host takes everything.
+            "placement": {"randomize_allocation_candidates": "true"},
+            "keystone_authtoken": _authtoken(state, "placement"),
+        },
+    )
+
+
+def _glance(paths: Paths, state: State) -> None:
+    folder = paths.service("glance")
+    for name in ("images", "staging", "tasks"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    ini(
+        paths.etc / "glance" / "glance-api.conf",
+        {
+            "DEFAULT": {
+                "enabled_backends": "images:file",
+                "worker_self_reference_url": state.url("glance"),
+                "enabled_import_methods": "[]",
+            },
+            "database": _database(paths, "glance"),
+            "glance_store": {"default_backend": "images"},
+            "images": {"filesystem_store_datadir": folder / "images"},
+            "os_glance_staging_store": {"filesystem_store_datadir": folder / "staging"},
+            "os_glance_tasks_store": {"filesystem_store_datadir": folder / "tasks"},
+            "oslo_concurrency": {"lock_path": folder / "locks"},
+            "paste_deploy": {"flavor": "keystone", "config_file": paths.venv / "etc" / "glance" / "glance-api-paste.ini"},
+            "keystone_authtoken": _authtoken(state, "glance"),
+        },
+    )
+
+
+def _authtoken(state: State, user: str) -> dict[str, object]:
+    return {**_credentials(state, user), "www_authenticate_uri": state.url("keystone", "/v3"), "service_token_roles_required": "true"}
+
+
+def nova_folder(paths: Paths, nova: str) -> Path:
+    return paths.etc / f"nova-{nova}"
+
+
+def transport_url(state: State, nova: str, cell: str) -> str:
+    return f"loopback://127.0.0.1:{state.ports['broker']}/{nova}-{cell}"
+
+
+def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
+    """``nova.conf`` for the API and the scheduler (database: cell0), ``CELL.conf`` on top of it for conductor and computes."""
+    folder = nova_folder(paths, nova)
+    region = REGIONS[nova]
+    ini(
+        folder / "nova.conf",
+        {
+            "DEFAULT": {
+                "host": f"{nova}-controller",
+                "my_ip": "127.0.0.1",
+                "transport_url": transport_url(state, nova, "cell1"),
+                "state_path": paths.service(f"nova-{nova}"),
+                "compute_driver": "fake.FakeDriverWithoutFakeNodes",
+                "report_interval": REPORT_SECONDS,
+                "service_down_time": DOWN_SECONDS,
+                # Periodic tasks otherwise begin after up to a minute, among them the discovery of new hosts.
+                "periodic_fuzzy_delay": 0,
+            },
+            "api_database": _database(paths, f"{nova}_nova_api"),
+            "database": _database(paths, f"{nova}_cell0"),
+            "oslo_concurrency": {"lock_path": paths.service(f"nova-{nova}") / "locks"},
+            "keystone_authtoken": _authtoken(state, "nova"),
+            "service_user": {"send_service_user_token": "true", **_credentials(state, "nova")},
+            "placement": {**_credentials(state, "placement"), "region_name": region},
+            "neutron": {**_credentials(state, "neutron"), "endpoint_override": state.url("neutron"), "region_name": region},
+            "glance": {"endpoint_override": state.url("glance")},
+            "quota": {"instances": -1, "cores": -1, "ram": -1},
+            "conductor": {"workers": 1},
+            "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
+            "vnc": {"enabled": "false"},
+        },
+    )
+    for cell in cells:
+        ini(
+            folder / f"{cell}.conf",
+            {
+                "DEFAULT": {"host": f"{nova}-{cell}", "transport_url": transport_url(state, nova, cell)},
+                "database": _database(paths, f"{nova}_{cell}"),
+            },
+        )
+    # Read last by every service, never overwritten: the place for a setting of one's own.
+    if not (folder / "local.conf").exists():
+        ini(folder / "local.conf", {"DEFAULT": {"allow_resize_to_same_host": "false"}})
+
+
+def write_compute(paths: Paths, host: str, nova: str) -> None:
+    paths.compute(host).mkdir(parents=True, exist_ok=True)
+    ini(
+        nova_folder(paths, nova) / "hosts" / f"{host}.conf",
+        {
+            "DEFAULT": {"host": host, "state_path": paths.compute(host)},
+            "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
+        },
+    )
+
+
+def cloud_environment(paths: Paths, state: State) -> dict[str, str]:
+    """What ``minicloud env`` exports."""
+    return {
+        "OS_CLIENT_CONFIG_FILE": str(paths.clouds_yaml),
+        "OS_CLOUD": "minicloud",
+        "OS_AUTH_URL": state.url("keystone", "/v3"),
+        "OS_USERNAME": "admin",
+        "OS_PASSWORD": state.secrets["admin"],
+        "OS_PROJECT_NAME": "admin",
+        "OS_USER_DOMAIN_NAME": "Default",
+        "OS_PROJECT_DOMAIN_NAME": "Default",
+        "OS_REGION_NAME": REGIONS["first"],
+        "OS_IDENTITY_API_VERSION": "3",
+    }
+
+
+def _clouds_yaml(paths: Paths, state: State) -> None:
+    clouds = {
+        "minicloud": ("admin", "admin", "first"),
+        "minicloud-reader": ("reader", "audit", "first"),
+        "minicloud-demo": ("demo", "demo", "first"),
+        "minicloud-second": ("admin", "admin", "second"),
+    }
+    lines = ["clouds:"]
+    for name, (user, project, nova) in clouds.items():
+        lines += [
+            f"  {name}:",
+            f"    region_name: {REGIONS[nova]}",
+            "    identity_api_version: 3",
+            "    auth:",
+            f"      auth_url: {state.url('keystone', '/v3')}",
+            f"      username: {user}",
+            f"      password: '{state.secrets[user]}'",
+            f"      project_name: {project}",
+            "      user_domain_name: Default",
+            "      project_domain_name: Default",
+        ]
+    files.write(paths.clouds_yaml, "\n".join(lines) + "\n")

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The SQLite files of one minicloud: made from templates, and the few statements that are written straight into them."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import uuid
+from collections.abc import Iterator
+
+from minicloud_ctl.paths import Paths
+
+# nova/objects/cell_mapping.py, CellMapping.CELL0_UUID
+CELL0 = "00000000-0000-0000-0000-000000000000"
+
+
+def create(paths: Paths, name: str, template: str) -> None:
+    """Copy a migrated, empty database under a new name, once; WAL mode is a property of the file and stays."""
+    target = paths.database(name)
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_suffix(".new")
+    shutil.copyfile(paths.templates / f"{template}.db", fresh)
+    fresh.chmod(0o600)
+    with contextlib.closing(sqlite3.connect(fresh)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    fresh.replace(target)
+
+
+@contextlib.contextmanager
+def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
+    """One transaction that holds the write lock from its start, as the services' own do (``minicloud_venv.sqlite_plugin``)."""
+    with contextlib.closing(sqlite3.connect(paths.database(name), timeout=60, isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+
+def map_cell(paths: Paths, api_database: str, name: str, database_url: str, transport_url: str) -> None:
+    """What ``nova-manage cell_v2 map_cell0`` and ``create_cell`` write, without their three seconds of imports."""
+    with writing(paths, api_database) as connection:
+        if connection.execute("SELECT 1 FROM cell_mappings WHERE name = ?", [name]).fetchone() is None:
+            connection.execute(
+                "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, database_connection, disabled)"
+                " VALUES (datetime('now'), ?, ?, ?, ?, 0)",
+                [CELL0 if name == "cell0" else str(uuid.uuid4()), name, transport_url, database_url],
+            )
+
+
+def point_cell(paths: Paths, api_database: str, name: str, database_url: str) -> None:
+    """Give a cell mapping another database URL; running services keep the old one until they start anew."""
+    with writing(paths, api_database) as connection:
+        connection.execute("UPDATE cell_mappings SET database_connection = ? WHERE name = ?", [database_url, name])

@@ -1,0 +1,41 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writing files so that nobody ever sees half of one, and locks between commands."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> None:
+    """Replace ``path`` at once; readable by the owner only, because most of these files hold a password."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with open(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    temporary.replace(path)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One holder at a time, be it a thread or a process; not for a thread that holds it already."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def tail(path: Path, lines: int = 25) -> str:
+    """The last lines of a log, or nothing where there is none."""
+    try:
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Allocations and providers through Placement's API.
+
+``allocations`` everywhere: {provider uuid: {resource class: amount}}.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.waiting import wait_for
+
+Allocations = dict[str, dict[str, int]]
+
+# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type must be given.
+UNTYPED = "1.28"
+TYPED = "1.38"
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Everything that one consumer holds; ``generation`` is None where it holds nothing."""
+
+    allocations: Allocations
+    project: str = ""
+    user: str = ""
+    generation: int | None = None
+
+
+def somebody() -> Holding:
+    """Owner of what is not Nova's: a project and a user that Keystone does not know."""
+    return Holding({}, str(uuid.uuid4()), str(uuid.uuid4()))
+
+
+def of(cloud: Cloud, consumer: str) -> Holding:
+    body = cloud.placement("GET", f"/allocations/{consumer}", version=UNTYPED)
+    allocations = {provider: share["resources"] for provider, share in body["allocations"].items()}
+    return Holding(allocations, body.get("project_id", ""), body.get("user_id", ""), body.get("consumer_generation"))
+
+
+def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
+    """Wait until the consumer holds exactly these: Nova ends most operations before it has tidied up in Placement."""
+    wait_for(f"consumer {consumer} to hold {list(providers)}", lambda: set(of(cloud, consumer).allocations) == set(providers))
+
+
+def document(holding: Holding, allocations: Allocations) -> dict:
+    """What ``PUT /allocations/{consumer}`` takes, with the owner and the generation of ``holding``."""
+    return {
+        "allocations": {provider: {"resources": resources} for provider, resources in allocations.items()},
+        "project_id": holding.project,
+        "user_id": holding.user,
+        "consumer_generation": holding.generation,
+    }
+
+
+def put(cloud: Cloud, consumer: str, allocations: Allocations, owner: Holding) -> None:
+    """Let an untyped consumer hold exactly this; whatever it holds now is replaced."""
+    holding = Holding(allocations, owner.project, owner.user, of(cloud, consumer).generation)
+    cloud.placement("PUT", f"/allocations/{consumer}", document(holding, allocations), UNTYPED)
+
+
+def write_back(cloud: Cloud, consumer: str, holding: Holding) -> None:
+    """Let a consumer hold what it held before."""
+    put(cloud, consumer, holding.allocations, holding)
+
+
+def put_typed(cloud: Cloud, consumer: str, kind: str, allocations: Allocations, owner: Holding) -> None:
+    """A new consumer of somebody else than Nova."""
+    body = {**document(owner, allocations), "consumer_generation": None, "consumer_type": kind}
+    cloud.placement("PUT", f"/allocations/{consumer}", body, TYPED)
+
+
+def create_provider(
+    cloud: Cloud,
+    name: str,
+    inventory: dict[str, int],
+    parent: str | None = None,
+    traits: tuple[str, ...] = (),
+) -> str:
+    """A provider with so much of each resource class; custom classes are created on the way. Its uuid."""
+    provider = str(uuid.uuid4())
+    cloud.placement("POST", "/resource_providers", {"uuid": provider, "name": name, **({"parent_provider_uuid": parent} if parent else {})})
+    for resource_class in inventory:
+        if resource_class.startswith("CUSTOM_"):
+            cloud.placement("PUT", f"/resource_classes/{resource_class}")
+    inventories = {resource_class: {"total": total} for resource_class, total in inventory.items()}
+    cloud.placement(
+        "PUT",
+        f"/resource_providers/{provider}/inventories",
+        {"resource_provider_generation": 0, "inventories": inventories},
+    )
+    if traits:
+        cloud.placement(
+            "PUT",
+            f"/resource_providers/{provider}/traits",
+            {"resource_provider_generation": 1, "traits": list(traits)},
+        )
+    return provider

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Projects, users, roles and the service catalogue, through Keystone's API. Keystone's own bootstrap came before."""
+
+from __future__ import annotations
+
+from minicloud_ctl.configs import REGIONS
+from minicloud_ctl.rest import Session
+from minicloud_ctl.state import State
+
+# User: (password's name, project, roles); scenarios act as admin within project demo.
+ACCOUNTS = {
+    "admin": ("admin", "demo", ("admin",)),
+    "nova": ("service", "service", ("admin", "service")),
+    "placement": ("service", "service", ("admin", "service")),
+    "glance": ("service", "service", ("admin", "service")),
+    "neutron": ("service", "service", ("admin", "service")),
+    "demo": ("demo", "demo", ("member",)),
+    "reader": ("reader", "audit", ("reader",)),
+}
+
+
+def set_up(state: State) -> None:
+    """Everything once; a step that an interrupted run made already is found and kept."""
+    session = Session(state)
+    roles = {role["name"]: role["id"] for role in _list(session, "roles")}
+    projects = {project["name"]: project["id"] for project in _list(session, "projects")}
+    users = {user["name"]: user["id"] for user in _list(session, "users")}
+    for user, (password, project, wanted) in ACCOUNTS.items():
+        if project not in projects:
+            projects[project] = _create(session, "project", {"name": project, "domain_id": "default"})
+        if user not in users:
+            users[user] = _create(session, "user", {"name": user, "domain_id": "default", "password": state.secrets[password]})
+        for role in wanted:
+            session.must("keystone", "PUT", f"/v3/projects/{projects[project]}/users/{users[user]}/roles/{roles[role]}")
+    _catalogue(session, state)
+
+
+def _catalogue(session: Session, state: State) -> None:
+    regions = {region["id"] for region in _list(session, "regions")}
+    services = {service["type"]: service["id"] for service in _list(session, "services")}
+    endpoints = {(endpoint["service_id"], endpoint["region_id"], endpoint["interface"]) for endpoint in _list(session, "endpoints")}
+    for nova, region in REGIONS.items():
+        if region not in regions:
+            _create(session, "region", {"id": region})
+        api = "nova-api" if nova == "first" else f"{nova}-nova-api"
+        for kind, name, url in (
+            ("identity", "keystone", state.url("keystone", "/v3")),
+            ("placement", "placement", state.url("placement")),
+            ("image", "glance", state.url("glance")),
+            ("network", "neutron", state.url("neutron")),
+            ("compute", "nova", state.url(api, "/v2.1")),
+        ):
+            if kind not in services:
+                services[kind] = _create(session, "service", {"type": kind, "name": name})
+            for interface in ("public", "internal", "admin"):
+                if (services[kind], region, interface) not in endpoints:
+                    _create(session, "endpoint", {"service_id": services[kind], "region_id": region, "interface": interface, "url": url})
+
+
+def _list(session: Session, collection: str) -> list[dict]:
+    return session.must("keystone", "GET", f"/v3/{collection}")[collection]
+
+
+def _create(session: Session, kind: str, document: dict) -> str:
+    return session.must("keystone", "POST", f"/v3/{kind}s", {kind: document})[kind]["id"]

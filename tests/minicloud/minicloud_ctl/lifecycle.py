@@ -1,0 +1,262 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From nothing to a cloud that is ready, and back."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Collection
+
+from minicloud_ctl import configs, databases, files, identity, install, processes, rest, services
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.services import Service
+from minicloud_ctl.state import State
+from minicloud_ctl.waiting import wait_for
+
+# Steps of ``up`` that are done once.
+IDENTITY = "identity"
+FLAVORS_AND_IMAGE = "flavors and image"
+
+PORT_SECONDS = 10.0
+# It becomes part of file names.
+HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
+
+
+def up(paths: Paths, computes: int) -> None:
+    """Everything that should run runs and answers; what does already is left alone."""
+    install.install(paths)
+    state = states.create(paths)
+    _add_first_computes(paths, computes)
+    state = states.load(paths)
+    configs.write_all(paths, state)
+    for name in ("keystone", "placement", "glance"):
+        databases.create(paths, name, name)
+    for nova, cells in state.novas.items():
+        prepare_nova(paths, state, nova, cells)
+
+    everything = services.all_services(paths, state)
+    # The other services log in to Keystone while they start, and some give up at the first refusal.
+    apis = [service for service in everything if service.port]
+    start(paths, apis)
+    await_http(paths, [service for service in apis if service.kind == "keystone"])
+    _once(paths, IDENTITY, lambda: identity.set_up(state))
+    began = time.time()
+    fresh = start(paths, [service for service in everything if not service.port and service.wanted])
+    await_http(paths, apis)
+    cloud = Cloud(state)
+    _once(paths, FLAVORS_AND_IMAGE, lambda: (cloud.create_flavors(), cloud.create_image()))
+    for nova in state.novas:
+        hosts = [host for host, compute in state.computes.items() if compute["running"] and compute["nova"] == nova]
+        await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
+
+
+def _add_first_computes(paths: Paths, number: int) -> None:
+    with states.changing(paths) as state:
+        for index in range(1, number + 1):
+            state.computes.setdefault(f"compute-{index}", {"nova": "first", "cell": "cell1", "running": True})
+
+
+def _once(paths: Paths, step: str, action: Callable[[], object]) -> None:
+    if step in states.load(paths).done:
+        return
+    action()
+    with states.changing(paths) as state:
+        state.done.append(step)
+
+
+def prepare_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
+    """The databases of one Nova, and its cells with their final URLs: a running service never learns of a change."""
+    api = f"{nova}_nova_api"
+    databases.create(paths, api, "nova_api")
+    for cell in ["cell0", *cells]:
+        databases.create(paths, f"{nova}_{cell}", "nova_cell")
+        transport = "none:///" if cell == "cell0" else configs.transport_url(state, nova, cell)
+        databases.map_cell(paths, api, cell, paths.database_url(f"{nova}_{cell}"), transport)
+
+
+def start(paths: Paths, wanted: list[Service]) -> list[Service]:
+    """Start those that do not run, and return them; two commands at once do not start the same one twice."""
+    started = []
+    with files.locked(paths.run / ".starting"):
+        for service in wanted:
+            if processes.alive(paths, service.name):
+                continue
+            # A leader that was killed may have left workers that still hold the queue or the port.
+            processes.stop(paths, [service.name], now=True)
+            if service.port:
+                _await_port(service)
+            processes.start(paths, service.name, service.argv, services.environment(paths, service.environment))
+            started.append(service)
+    return started
+
+
+def _await_port(service: Service) -> None:
+    """Until the port is free, which takes a moment after its last owner was killed."""
+
+    def free() -> bool:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", service.port))
+            except OSError:
+                return False
+            return True
+
+    try:
+        wait_for(f"port {service.port}", free, PORT_SECONDS)
+    except MinicloudError:
+        raise MinicloudError(
+            f"Port {service.port} of {service.name} is in use by another process; 'minicloud down --purge' chooses new ports."
+        ) from None
+
+
+def must_live(paths: Paths, names: list[str]) -> None:
+    """Fail with the end of the log as soon as one of the services has died, instead of waiting for its answer."""
+    for name in names:
+        if not processes.alive(paths, name):
+            raise MinicloudError(f"The service {name} ended while it was starting.", files.tail(paths.logs / f"{name}.log"))
+
+
+def await_http(paths: Paths, wanted: list[Service]) -> None:
+    """Until each of the services answers on its port."""
+    for service in wanted:
+
+        def ready(service: Service = service) -> bool:
+            must_live(paths, [service.name])
+            return _listens(service.port) if service.kind == "broker" else rest.answers(service.port)
+
+        try:
+            wait_for(f"{service.name} to answer on port {service.port}", ready)
+        except MinicloudError as error:
+            raise MinicloudError(str(error), error.detail or files.tail(paths.logs / f"{service.name}.log")) from None
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def await_computes(paths: Paths, nova: str, hosts: list[str], fresh: Collection[str], began: float) -> None:
+    """Until the hosts report (the ``fresh`` ones anew since ``began``), belong to a cell, and offer their inventory to the scheduler."""
+    state = states.load(paths)
+    cloud = Cloud(state, nova)
+    prefix = services.prefix(nova)
+    names = [f"nova-compute-{host}" for host in hosts] + [f"{prefix}nova-scheduler"]
+    names += [f"{prefix}nova-conductor-{cell}" for cell in state.novas[nova]]
+    # Nova knows nothing of the hosts of a cell that is out of reach, and then lists no hypervisors at all.
+    reachable = [host for host in hosts if state.computes[host]["cell"] not in state.closed_cells]
+
+    def ready() -> bool:
+        must_live(paths, names)
+        known = cloud.compute_services()
+        if not all(_reports(known.get(host), began if host in fresh else 0) for host in reachable):
+            return False
+        if state.closed_cells:
+            return True
+        listed = cloud.hypervisors()
+        return all(host in listed and _is_offered(cloud, host) for host in hosts)
+
+    try:
+        wait_for(f"the hosts {', '.join(hosts)} to be ready", ready, interval=0.5)
+    except MinicloudError as error:
+        raise MinicloudError(str(error), error.detail or files.tail(paths.logs / f"{prefix}nova-scheduler.log")) from None
+
+
+def _reports(service: dict | None, since: float) -> bool:
+    """Whether Nova calls the service up, for a report later than ``since``: it goes on doing so for a while after a death."""
+    if service is None or service["state"] != "up" or not service["updated_at"]:
+        return False
+    return datetime.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=datetime.UTC).timestamp() >= since
+
+
+def _is_offered(cloud: Cloud, host: str) -> bool:
+    """nova-compute sets the trait after the inventory. By name, because a host may be kept from its provider (scenario name_conflict)."""
+    return bool(cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_NODE")["resource_providers"])
+
+
+def down(paths: Paths, purge: bool) -> None:
+    """End every process that was ever recorded; with ``purge`` forget everything but the virtual environment."""
+    processes.stop(paths, processes.names(paths))
+    if purge:
+        # By name, because the folder may be somebody's own, with other things in it, as is a second minicloud below the first.
+        for entry in paths.made():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
+
+
+def kill_compute(paths: Paths, host: str) -> None:
+    """SIGKILL, and remember that it is to stay dead until ``start``."""
+    with states.changing(paths) as state:
+        if host not in state.computes:
+            raise MinicloudError(f"There is no compute host {host}; there are: {', '.join(sorted(state.computes)) or 'none'}.")
+        state.computes[host]["running"] = False
+    processes.stop(paths, [f"nova-compute-{host}"], now=True)
+
+
+def start_computes(paths: Paths, hosts: list[str], nova: str = "first", cell: str = "cell1") -> None:
+    """Start the hosts, new ones included, and wait until the scheduler can use them."""
+    with states.changing(paths) as state:
+        for host in hosts:
+            if not HOST_NAME.fullmatch(host):
+                raise MinicloudError(f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens only.")
+            state.computes.setdefault(host, {"nova": nova, "cell": cell})["running"] = True
+    for host in hosts:
+        configs.write_compute(paths, host, state.computes[host]["nova"])
+    began = time.time()
+    fresh = start(paths, [services.compute(paths, host, **state.computes[host]) for host in hosts])
+    by_nova: dict[str, list[str]] = {}
+    for host in hosts:
+        by_nova.setdefault(state.computes[host]["nova"], []).append(host)
+    for name, its_hosts in by_nova.items():
+        _lift_forced_down(Cloud(state, name), its_hosts)
+        await_computes(paths, name, its_hosts, {service.host for service in fresh}, began)
+
+
+def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:
+    """Call the hosts up again; Nova refuses until a started host has dealt with the evacuations from it."""
+    for host in hosts:
+
+        def lifted(host: str = host) -> bool:
+            service = cloud.compute_services().get(host, {})
+            if not service.get("forced_down"):
+                return True
+            return cloud.nova_call("PUT", f"/os-services/{service['id']}", {"forced_down": False}).ok
+
+        wait_for(f"Nova to let {host} be up again", lifted, interval=0.5)
+
+
+def restart(paths: Paths, wanted: list[Service]) -> None:
+    """End and start services; those with an API answer again afterwards."""
+    processes.stop(paths, [service.name for service in wanted])
+    start(paths, wanted)
+    await_http(paths, [service for service in wanted if service.port])
+
+
+def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
+    """``nova-manage`` with the configuration of the first cell, as an operator has it on a controller; its exit status."""
+    states.load(paths)
+    argv = [paths.program("nova-manage"), *services.nova_config_arguments(paths, nova, ["cell1.conf"]), *arguments]
+    return subprocess.run(argv, env=services.environment(paths, {}), check=False).returncode
+
+
+def status(paths: Paths) -> list[tuple[str, str, str, str]]:
+    """(service, host, pid, "up" | "down" | "killed") of all that should be there; "killed" is down on purpose."""
+    state = states.load(paths)
+    rows = []
+    for service in services.all_services(paths, state):
+        lives = processes.alive(paths, service.name)
+        word = "up" if lives else "down" if service.wanted else "killed"
+        rows.append((service.name, service.host, str(processes.pid(paths, service.name) or "-") if lives else "-", word))
+    return rows

@@ -1,0 +1,113 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where everything lies. Nothing outside of the two folders named here is ever written."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from minicloud_ctl.errors import MinicloudError
+
+SOURCE = Path(__file__).resolve().parent.parent
+REPOSITORY = SOURCE.parent.parent
+
+# What would end a path inside an SQLAlchemy URL, or be substituted by oslo.config.
+FORBIDDEN = frozenset("?#%$\n\"'")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """``home`` is the state folder, ``venv`` the virtual environment; several homes may share one venv."""
+
+    home: Path
+    venv: Path
+
+    @classmethod
+    def choose(cls, home: str | None) -> Paths:
+        """From ``--home``, then $MINICLOUD_HOME and $MINICLOUD_VENV, then ``.minicloud`` in the repository."""
+        default = REPOSITORY / ".minicloud"
+        paths = cls(
+            Path(home or os.environ.get("MINICLOUD_HOME") or default).absolute(),
+            Path(os.environ.get("MINICLOUD_VENV") or default / "venv").absolute(),
+        )
+        for path in (paths.home, paths.venv):
+            if FORBIDDEN & set(str(path)):
+                raise MinicloudError(f"The path {path} holds a character that cannot stand in a database URL: one of ? # % $ or a quote.")
+        return paths
+
+    @property
+    def state(self) -> Path:
+        return self.home / "state.json"
+
+    @property
+    def etc(self) -> Path:
+        return self.home / "etc"
+
+    @property
+    def databases(self) -> Path:
+        return self.home / "databases"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    @property
+    def run(self) -> Path:
+        return self.home / "run"
+
+    @property
+    def plugins(self) -> Path:
+        return self.home / "plugins"
+
+    @property
+    def scenarios(self) -> Path:
+        return self.home / "scenarios"
+
+    @property
+    def clouds_yaml(self) -> Path:
+        return self.home / "clouds.yaml"
+
+    @property
+    def cache(self) -> Path:
+        """Where the libraries that the services use may keep what they would put into the user's home."""
+        return self.home / "cache"
+
+    def service(self, name: str) -> Path:
+        """What one of the services keeps besides its database."""
+        return self.home / "services" / name
+
+    def made(self) -> list[Path]:
+        """Everything but the virtual environment that a minicloud ever writes, as far as it exists."""
+        folders = [self.etc, self.databases, self.logs, self.run, self.plugins, self.scenarios, self.cache, self.home / "services"]
+        found = [*folders, self.state, self.clouds_yaml, self.install_log, self.lock]
+        return [path for path in found if path.exists()]
+
+    @property
+    def install_log(self) -> Path:
+        return self.home / "install.log"
+
+    @property
+    def lock(self) -> Path:
+        return self.home / ".lock"
+
+    @property
+    def templates(self) -> Path:
+        """Migrated, empty databases; they depend on nothing but the installed versions, so they live with them."""
+        return self.venv / "minicloud-databases"
+
+    def compute(self, host: str) -> Path:
+        """The ``state_path`` of one nova-compute: its ``compute_id`` file must survive restarts."""
+        return self.service(f"nova-compute-{host}")
+
+    def program(self, name: str) -> str:
+        return str(self.venv / "bin" / name)
+
+    def database(self, name: str) -> Path:
+        return self.databases / f"{name}.db"
+
+    def database_url(self, name: str) -> str:
+        return f"sqlite:///{self.database(name)}?plugin=minicloud_sqlite&timeout=60"

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Starting and ending processes so that nothing is left behind and nobody else's process is ever hit.
+
+Each process leads its own session and group. ``run/<name>.json`` holds {"pid": ..., "start_time": ...}; the start time is
+field 22 of /proc/PID/stat (proc(5)), which tells our process from a later one that was given the same number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from minicloud_ctl import files
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.waiting import wait_for
+
+STOP_SECONDS = 8.0
+
+
+def start(paths: Paths, name: str, argv: list[str], environment: dict[str, str]) -> None:
+    """Start ``argv`` in a session of its own, its output appended to ``logs/<name>.log``."""
+    paths.logs.mkdir(parents=True, exist_ok=True)
+    # The mark by which members of the group are known as ours once their leader is gone.
+    environment = {**environment, "MINICLOUD_HOME": str(paths.home)}
+    with open(paths.logs / f"{name}.log", "ab") as log:
+        process = subprocess.Popen(
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=paths.home,
+            start_new_session=True,
+        )
+    record = {"pid": process.pid, "start_time": _stat(process.pid)["start_time"]}
+    files.write(_record(paths, name), json.dumps(record) + "\n")
+
+
+def names(paths: Paths) -> list[str]:
+    """Every service that was started and not stopped since, in the order of the names."""
+    return sorted(path.stem for path in paths.run.glob("*.json"))
+
+
+def pid(paths: Paths, name: str) -> int | None:
+    """The recorded number, whether or not it lives."""
+    record = _read(paths, name)
+    return record["pid"] if record else None
+
+
+def alive(paths: Paths, name: str) -> bool:
+    """Whether the recorded process itself (not one that inherited its number) runs."""
+    record = _read(paths, name)
+    if record is None:
+        return False
+    _reap(record["pid"])
+    stat = _stat(record["pid"])
+    return stat is not None and stat["start_time"] == record["start_time"]
+
+
+def stop(paths: Paths, wanted: list[str], now: bool = False) -> None:
+    """End the process groups: SIGTERM, and SIGKILL for what is left after some seconds; ``now`` goes straight to SIGKILL."""
+    groups = {name: _read(paths, name) for name in wanted}
+    if not now:
+        _signal_all(paths, groups, signal.SIGTERM)
+        # What is left is killed below: no error, some services finish a long call first.
+        with contextlib.suppress(Exception):
+            wait_for("the services to end", lambda: not any(_members(paths, record) for record in groups.values()), STOP_SECONDS, 0.1)
+    _signal_all(paths, groups, signal.SIGKILL)
+    wait_for("killed services to vanish", lambda: not any(_members(paths, record) for record in groups.values()), 10, 0.05)
+    for name in wanted:
+        _record(paths, name).unlink(missing_ok=True)
+
+
+def _signal_all(paths: Paths, groups: dict[str, dict | None], number: signal.Signals) -> None:
+    for record in groups.values():
+        for member in _members(paths, record):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(member, number)
+
+
+def _members(paths: Paths, record: dict | None) -> list[int]:
+    """The living processes of the group: the leader by its start time, the others by our mark in their environment."""
+    if record is None:
+        return []
+    _reap(record["pid"])
+    found = []
+    for entry in os.listdir("/proc"):
+        stat = _stat(int(entry)) if entry.isdigit() else None
+        if stat is None or stat["group"] != record["pid"]:
+            continue
+        is_leader = int(entry) == record["pid"]
+        if stat["start_time"] == record["start_time"] if is_leader else _is_marked(paths, int(entry)):
+            found.append(int(entry))
+    return found
+
+
+def _is_marked(paths: Paths, number: int) -> bool:
+    try:
+        return f"MINICLOUD_HOME={paths.home}".encode() in Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _stat(number: int) -> dict | None:
+    """{"group": ..., "start_time": ...} of a process that lives, with as little as one thread."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace")
+        # The second field is the command in brackets and may hold anything, also blanks and brackets.
+        fields = text.rpartition(")")[2].split()
+        if fields[0] in "ZX" and len(os.listdir(f"/proc/{number}/task")) <= 1:
+            return None
+    except OSError:
+        return None
+    return {"group": int(fields[2]), "start_time": int(fields[19])}
+
+
+def _reap(number: int) -> None:
+    """A child of this very command stays a zombie until somebody asks for it; others are not ours to ask for."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(number, os.WNOHANG)
+
+
+def _record(paths: Paths, name: str) -> Path:
+    return paths.run / f"{name}.json"
+
+
+def _read(paths: Paths, name: str) -> dict | None:
+    try:
+        return json.loads(_record(paths, name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None

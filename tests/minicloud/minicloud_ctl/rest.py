@@ -1,0 +1,114 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""JSON over HTTP to 127.0.0.1 with a Keystone token; just enough of a client for the standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.state import State
+
+TIMEOUT = 120.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``body`` is the parsed document, or the text where it is no JSON."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def send(port: int, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
+    """One request on a connection of its own, so that any thread may call. ``body``: bytes as they are, anything else as JSON."""
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    content_type = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
+    try:
+        connection.request(method, path, data, {"Content-Type": content_type, "Accept": "application/json", **(headers or {})})
+        response = connection.getresponse()
+        text = response.read().decode(errors="replace")
+        found = {key.lower(): value for key, value in response.getheaders()}
+    finally:
+        connection.close()
+    try:
+        return Answer(response.status, found, json.loads(text) if text else None)
+    except ValueError:
+        return Answer(response.status, found, text)
+
+
+def answers(port: int) -> bool:
+    """Whether an HTTP server is there and not broken; any status below 500 will do, as 401 does for Nova."""
+    try:
+        return send(port, "GET", "/").status < 500
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+class Session:
+    """Requests of one user in one project, all over the services of ``state``."""
+
+    def __init__(self, state: State, user: str = "admin", project: str = "admin") -> None:
+        self.state = state
+        self._login = (user, project)
+        self._lock = threading.Lock()
+        self._token = ""
+
+    def token(self, new: bool = False) -> str:
+        with self._lock:
+            if new or not self._token:
+                self._token = self._authenticate()
+            return self._token
+
+    def _authenticate(self) -> str:
+        user, project = self._login
+        domain = {"domain": {"id": "default"}}
+        answer = self._send(
+            "keystone",
+            "POST",
+            "/v3/auth/tokens",
+            {
+                "auth": {
+                    "identity": {
+                        "methods": ["password"],
+                        "password": {"user": {"name": user, "password": self.state.secrets[user], **domain}},
+                    },
+                    "scope": {"project": {"name": project, **domain}},
+                }
+            },
+        )
+        if not answer.ok:
+            raise MinicloudError(f"Keystone refused user {user} of project {project} with {answer.status}: {answer.body}")
+        return answer.headers["x-subject-token"]
+
+    def call(self, service: str, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
+        """Any answer at all; a 401 is tried once more with a fresh token."""
+        answer = self._send(service, method, path, body, {"X-Auth-Token": self.token(), **(headers or {})})
+        if answer.status == 401:
+            answer = self._send(service, method, path, body, {"X-Auth-Token": self.token(new=True), **(headers or {})})
+        return answer
+
+    def _send(self, service: str, method: str, path: str, body: object, headers: dict[str, str] | None = None) -> Answer:
+        try:
+            return send(self.state.ports[service], method, path, body, headers)
+        except (OSError, http.client.HTTPException) as error:
+            raise MinicloudError(f"{service} does not answer ({error}); 'minicloud status' tells whether it runs.") from None
+
+    def must(self, service: str, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Any:
+        """The body of a good answer; anything but 2xx ends the command with what the service said."""
+        answer = self.call(service, method, path, body, headers)
+        if not answer.ok:
+            raise MinicloudError(f"{service} answered {answer.status} to {method} {path}: {answer.body}")
+        return answer.body

@@ -1,0 +1,12 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Situations made for real, each a function in a registry; the modules by theme register themselves when they are imported."""
+
+from __future__ import annotations
+
+from minicloud_ctl.scenarios import deleted, drift, evacuations, foreign, live, moves, others
+from minicloud_ctl.scenarios.registry import REGISTRY
+
+__all__ = ["REGISTRY", "deleted", "drift", "evacuations", "foreign", "live", "moves", "others"]

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that are gone, and what they left behind."""
+
+from __future__ import annotations
+
+from minicloud_ctl import databases, holdings, servers
+from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios.registry import Context, scenario
+
+
+@scenario("a deleted server that Nova remembers, its claim still on a host that is down")
+def deleted_server(context: Context) -> None:
+    graves.bury(context, context.own_host(), "deleted_server", "m1.small")
+
+
+@scenario("a server whose row was soft-deleted by SQL while its host was down")
+def deleted_by_sql(context: Context) -> None:
+    host = context.own_host()
+    server = servers.boot(context.cloud, "deleted_by_sql", host)
+    provider = context.provider(host)
+    context.kill(host)
+    soft_delete(context, server)
+    context.record.add_server(server, "deleted_by_sql")
+    context.record.hosts["dead"] = host
+    context.record.orphaned(server, provider, "deleted_server")
+
+
+@scenario("a deleted server whose row and mapping are purged: Nova has no memory of it")
+def purged_server(context: Context) -> None:
+    _purged(context, keep_mapping=False)
+
+
+@scenario("a deleted server whose row is purged while its instance mapping stays")
+def purged_server_mapped(context: Context) -> None:
+    _purged(context, keep_mapping=True)
+
+
+def _purged(context: Context, keep_mapping: bool) -> None:
+    """On a living host: nova-compute does not touch the claim of a server without a row."""
+    (host,) = context.steady_hosts(1)
+    server, held = graves.delete_on(context, host, context.name)
+    purge(context, server, keep_mapping)
+    holdings.write_back(context.cloud, server, held)
+    context.record.hosts["host"] = host
+    context.record.orphaned(server, context.provider(host), "forgotten_consumer")
+
+
+@scenario("a deleted server's claim on a dead host and on a child provider with a custom class")
+def nested_child(context: Context) -> None:
+    host = context.own_host()
+    server, held = graves.delete_on(context, host, "nested_child")
+    root = context.provider(host)
+    context.kill(host)
+    child = holdings.create_provider(context.cloud, f"{host}_0000:81:00.0", {"CUSTOM_PCI_X": 4}, parent=root)
+    holdings.put(context.cloud, server, {**held.allocations, child: {"CUSTOM_PCI_X": 1}}, held)
+    context.record.hosts["dead"] = host
+    context.record.orphaned(server, root, "deleted_server")
+    context.record.orphaned(server, child, "deleted_server")
+
+
+def soft_delete(context: Context, server: str) -> None:
+    """What a repair of the database leaves: the row is deleted, nothing else is."""
+    with databases.writing(context.paths, context.cell()) as connection:
+        connection.execute("UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?", [server])
+
+
+def purge(context: Context, server: str, keep_mapping: bool) -> None:
+    """What ``nova-manage db archive_deleted_rows --purge`` does, for one server: every row of every table that names it."""
+    for database in (context.cell(), "first_nova_api"):
+        with databases.writing(context.paths, database) as connection:
+            tables = {row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if keep_mapping:
+                tables.discard("instance_mappings")
+            if "instance_actions_events" in tables:
+                actions = "SELECT id FROM instance_actions WHERE instance_uuid = ?"
+                connection.execute(f"DELETE FROM instance_actions_events WHERE action_id IN ({actions})", [server])
+            for table in sorted(tables):
+                columns = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
+                if "instance_uuid" in columns:
+                    connection.execute(f"DELETE FROM {table} WHERE instance_uuid = ?", [server])
+            if "instances" in tables:
+                connection.execute("DELETE FROM instances WHERE uuid = ?", [server])

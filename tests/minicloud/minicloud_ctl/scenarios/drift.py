@@ -1,0 +1,55 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Live servers whose claims in Placement are not what they should be, though none of them may simply be removed."""
+
+from __future__ import annotations
+
+import uuid
+
+from minicloud_ctl import holdings
+from minicloud_ctl.scenarios.live import LIVE, live_server
+from minicloud_ctl.scenarios.registry import Context, scenario
+
+
+@scenario("a live server that holds nothing in Placement")
+def missing_allocation(context: Context) -> None:
+    server, _provider = live_server(context, "missing_allocation")
+    context.cloud.placement("DELETE", f"/allocations/{server}")
+    context.record.shares.clear()
+
+
+@scenario("a live server that holds only a host where it is not")
+def moved_server(context: Context) -> None:
+    server, own = live_server(context, "moved_server")
+    other_host = context.steady_hosts(2)[1]
+    other = context.provider(other_host)
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, {other: held.allocations[own]}, held)
+    context.record.hosts["other"] = other_host
+    context.record.shares.clear()
+    context.record.orphaned(server, other, "moved_server")
+
+
+@scenario("a live server that holds more than its flavor says")
+def wrong_amount(context: Context) -> None:
+    server, own = live_server(context, "wrong_amount")
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, {own: {name: 2 * amount for name, amount in held.allocations[own].items()}}, held)
+
+
+@scenario("a live server whose claim is booked on another project and user")
+def wrong_owner(context: Context) -> None:
+    server, _own = live_server(context, "wrong_owner")
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, held.allocations, holdings.somebody())
+
+
+@scenario("a live server that holds a child of its own host which nothing of it explains")
+def leaked_child(context: Context) -> None:
+    server, own = live_server(context, "leaked_child")
+    child = holdings.create_provider(context.cloud, f"leaked-child-{uuid.uuid4()}", {"CUSTOM_VF": 8}, parent=own)
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, {**held.allocations, child: {"CUSTOM_VF": 1}}, held)
+    context.record.needed(server, child, f"{LIVE}: nothing proves that it does not use the child")

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that were evacuated, and what they still hold on the host they left."""
+
+from __future__ import annotations
+
+from minicloud_ctl import holdings, lifecycle, servers
+from minicloud_ctl.scenarios.live import LIVE
+from minicloud_ctl.scenarios.registry import Context, scenario
+
+
+@scenario("an evacuated server that still holds its dead source")
+def evacuated_source(context: Context) -> None:
+    (destination,) = context.steady_hosts(1)
+    server, migration, source = _evacuate(context, context.own_host(), destination)
+    _describe(context, server, migration, source, destination)
+
+
+@scenario("a server evacuated, moved while its source was down, and moved back: it holds the old source for ever, all hosts healthy")
+def evacuated_source_stale(context: Context) -> None:
+    destination, third = context.steady_hosts(2)
+    server, migration, source = _evacuate(context, context.own_host("revived"), destination)
+    servers.migrate(context.cloud, server, third)
+    lifecycle.start_computes(context.paths, [source])
+    servers.revert(context.cloud, server)
+    holdings.await_providers(context.cloud, server, context.provider(destination), context.provider(source))
+    _describe(context, server, migration, source, destination)
+
+
+def _evacuate(context: Context, source: str, destination: str) -> tuple[str, str, str]:
+    """Boot on the source, kill it, evacuate; (server, migration, source)."""
+    server = servers.boot(context.cloud, context.name, source)
+    context.kill(source)
+    servers.force_down(context.cloud, source)
+    migration = servers.evacuate(context.cloud, server, destination)
+    return server, migration, source
+
+
+def _describe(context: Context, server: str, migration: str, source: str, destination: str) -> None:
+    context.record.add_server(server, context.name)
+    context.record.migration = migration
+    context.record.hosts.update(source=source, destination=destination)
+    context.record.needed(server, context.provider(destination), LIVE)
+    context.record.orphaned(server, context.provider(source), "evacuated_source")

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Consumers, providers and whole Novas that are somebody else's, and providers that are nobody's any more."""
+
+from __future__ import annotations
+
+import uuid
+
+from minicloud_ctl import configs, holdings, lifecycle, servers, services
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios.live import LIVE
+from minicloud_ctl.scenarios.registry import Context, scenario
+
+
+@scenario("a container, typed as such, on a provider that Nova owns")
+def foreign_consumer(context: Context) -> None:
+    (host,) = context.steady_hosts(1)
+    provider = context.provider(host)
+    consumer = str(uuid.uuid4())
+    holdings.put_typed(context.cloud, consumer, "CONTAINER", {provider: {"VCPU": 1, "MEMORY_MB": 256}}, holdings.somebody())
+    context.record.hosts["host"] = host
+    context.record.foreign(consumer, provider, "typed CONTAINER")
+
+
+@scenario("an untyped consumer on a provider that is no compute node")
+def foreign_provider(context: Context) -> None:
+    consumer = str(uuid.uuid4())
+    provider = holdings.create_provider(context.cloud, f"foreign-{consumer[:8]}", {"CUSTOM_FOREIGN": 16, "VCPU": 16})
+    holdings.put(context.cloud, consumer, {provider: {"CUSTOM_FOREIGN": 2, "VCPU": 1}}, holdings.somebody())
+    context.record.foreign(consumer, provider, "on a provider that is no compute node of Nova")
+
+
+@scenario("a host whose service was deleted while a deleted server's claim kept its provider")
+def ghost_provider(context: Context) -> None:
+    (destination,) = context.steady_hosts(1)
+    host = context.own_host("ghost")
+    rest = servers.boot(context.cloud, "ghost_provider_evacuated", host)
+    graves.bury(context, host, "ghost_provider")
+    servers.force_down(context.cloud, host)
+    servers.evacuate(context.cloud, rest, destination)
+    # 204, although Placement refused to delete the provider.
+    context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
+    context.record.add_server(rest, "ghost_provider_evacuated")
+    context.record.hosts["destination"] = destination
+    context.record.needed(rest, context.provider(destination), LIVE)
+
+
+@scenario("a host that came back under its name with a new identity, while a deleted server's claim keeps its old provider (LP 1817833)")
+def name_conflict(context: Context) -> None:
+    host = context.own_host("renewed")
+    graves.bury(context, host, "name_conflict")
+    service = context.cloud.compute_services()[host]["id"]
+    context.cloud.nova("DELETE", f"/os-services/{service}")
+    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its name.
+    (context.paths.compute(host) / "compute_id").unlink()
+    lifecycle.start_computes(context.paths, [host])
+    context.record.hosts = {"host": host}
+
+
+@scenario("a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud minicloud-second)")
+def second_nova(context: Context) -> None:
+    with states.changing(context.paths) as state:
+        state.novas["second"] = ["cell1"]
+    lifecycle.prepare_nova(context.paths, state, "second", ["cell1"])
+    configs.write_nova(context.paths, state, "second", ["cell1"])
+    control_plane = services.control_plane(context.paths, state, "second", ["cell1"])
+    lifecycle.start(context.paths, control_plane)
+    lifecycle.await_http(context.paths, [service for service in control_plane if service.port])
+    second = Cloud(state, "second", project="demo")
+    second.create_flavors()
+    host = "second-compute-1"
+    lifecycle.start_computes(context.paths, [host], "second")
+    server = servers.boot(second, "second_nova", host)
+    context.record.add_server(server, "second_nova")
+    context.record.hosts["host"] = host
+    context.record.needed(server, second.hypervisors()[host], "live server of another Nova on the same Placement")

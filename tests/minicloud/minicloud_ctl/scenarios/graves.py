@@ -1,0 +1,32 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Leaving the claims of deleted servers behind: what several themes share."""
+
+from __future__ import annotations
+
+from minicloud_ctl import holdings, servers
+from minicloud_ctl.holdings import Holding
+from minicloud_ctl.scenarios.registry import Context
+
+
+def delete_on(context: Context, host: str, name: str, flavor: str = "m1.tiny") -> tuple[str, Holding]:
+    """Boot and delete a server the ordinary way; (its uuid, what it had held)."""
+    server = servers.boot(context.cloud, name, host, flavor)
+    context.record.add_server(server, name)
+    held = holdings.of(context.cloud, server)
+    servers.delete(context.cloud, server)
+    holdings.await_providers(context.cloud, server)
+    return server, held
+
+
+def bury(context: Context, host: str, name: str, flavor: str = "m1.tiny") -> str:
+    """A deleted server's claim on ``host``, which dies here: a living nova-compute would remove it within a minute."""
+    server, held = delete_on(context, host, name, flavor)
+    provider = context.provider(host)
+    context.kill(host)
+    holdings.write_back(context.cloud, server, held)
+    context.record.hosts["dead"] = host
+    context.record.orphaned(server, provider, "deleted_server")
+    return server

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Live servers, healthy ones and such that look odd: nothing here may ever be removed, except the orphan with the hostile name."""
+
+from __future__ import annotations
+
+import uuid
+
+from minicloud_ctl import databases, holdings, servers
+from minicloud_ctl.scenarios import graves
+from minicloud_ctl.scenarios.registry import Context, scenario
+
+LIVE = "live server on its own host"
+
+TEMPLATE_NAME = "{{ 7*7 }} {% raw %} ${7*7} \"double\" 'single' `id` $(id) <b>bold</b> &amp; a,b;c|d \\n \\x1b[31m"
+ORPHAN_NAME = "{{ lookup('pipe', 'id') }} =HYPERLINK(\"x\") <script>alert(1)</script> ]]> */ -- ; DROP TABLE \u00e9\u4e2d"
+CONTROL_NAME = 'evil\nprovider \x1b[31mred\x1b[0m\r\t{{ 7*7 }}"}'
+
+
+def live_server(context: Context, name: str, why: str = LIVE, flavor: str = "m1.tiny") -> tuple[str, str]:
+    """A settled server on a steady host, recorded as needed there; (server, host's provider)."""
+    (host,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, name, host, flavor)
+    provider = context.provider(host)
+    context.record.add_server(server, name)
+    context.record.hosts["host"] = host
+    context.record.needed(server, provider, why)
+    return server, provider
+
+
+@scenario("a live, settled server")
+def healthy(context: Context) -> None:
+    live_server(context, "healthy", flavor="m1.small")
+
+
+@scenario("a live server whose disk lies on a provider that shares it (MISC_SHARES_VIA_AGGREGATE)")
+def shared_disk(context: Context) -> None:
+    server, provider = live_server(context, "shared_disk")
+    pool = holdings.create_provider(
+        context.cloud,
+        f"shared-storage-{server[:8]}",
+        {"DISK_GB": 10000},
+        traits=("MISC_SHARES_VIA_AGGREGATE",),
+    )
+    context.cloud.placement(
+        "PUT",
+        f"/resource_providers/{pool}/aggregates",
+        {"aggregates": [str(uuid.uuid4())], "resource_provider_generation": 2},
+    )
+    held = holdings.of(context.cloud, server)
+    resources = dict(held.allocations[provider])
+    disk = resources.pop("DISK_GB")
+    holdings.put(context.cloud, server, {provider: resources, pool: {"DISK_GB": disk}}, held)
+    context.record.needed(server, pool, "disk of a live server on shared storage")
+
+
+@scenario("live servers, an orphan and a foreign provider whose names are hostile to templates, terminals and tables")
+def hostile_names(context: Context) -> None:
+    live_server(context, TEMPLATE_NAME)
+    live_server(context, "x" * 255)
+    graves.bury(context, context.own_host(), ORPHAN_NAME)
+    # Nova refuses control characters in names, Placement takes them.
+    provider = holdings.create_provider(context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8})
+    consumer = str(uuid.uuid4())
+    holdings.put_typed(context.cloud, consumer, "CONTAINER", {provider: {"VCPU": 1}}, holdings.somebody())
+    context.record.foreign(consumer, provider, "typed CONTAINER, on a provider that is no compute node")
+
+
+@scenario("a server on a host, set to ERROR by reset-state")
+def error_with_host(context: Context) -> None:
+    server, _provider = live_server(context, "error_with_host", "ERROR with a host: its guest may well run")
+    servers.act(context.cloud, server, "os-resetState", {"state": "error"})
+    servers.settle(context.cloud, server, None, "ERROR")
+
+
+@scenario("a soft-deleted server that can still be restored")
+def soft_deleted(context: Context) -> None:
+    server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
+    # The API does so only under reclaim_instance_interval, with which every delete of this cloud would become a soft one.
+    with databases.writing(context.paths, context.cell()) as connection:
+        connection.execute("UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?", [server])
+    servers.settle(context.cloud, server, None, "SOFT_DELETED")
+
+
+@scenario("a live server without an instance mapping: its GET is 404, the hypervisor listing still shows it")
+def lost_instance_mapping(context: Context) -> None:
+    server, _provider = live_server(context, "lost_instance_mapping", "live, Nova has merely lost its instance mapping")
+    with databases.writing(context.paths, "first_nova_api") as connection:
+        connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])

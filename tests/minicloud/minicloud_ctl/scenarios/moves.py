@@ -1,0 +1,171 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that move, moved, or were stopped on the way: boot claims, resizes, cold migrations."""
+
+from __future__ import annotations
+
+from minicloud_ctl import databases, holdings, servers
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.scenarios import deleted
+from minicloud_ctl.scenarios.live import LIVE
+from minicloud_ctl.scenarios.registry import Context, scenario
+from minicloud_ctl.waiting import wait_for
+
+
+def _park(context: Context, source: str, destination: str) -> tuple[str, str, str, str]:
+    """A cold migration in VERIFY_RESIZE; (server, migration, source's provider, destination's provider)."""
+    server = servers.boot(context.cloud, context.name, source)
+    migration = servers.migrate(context.cloud, server, destination)
+    _describe(context, server, migration, source, destination)
+    return server, migration, context.provider(source), context.provider(destination)
+
+
+def _describe(context: Context, server: str, migration: str, source: str, destination: str) -> None:
+    context.record.add_server(server, context.name)
+    context.record.migration = migration
+    context.record.hosts.update(source=source, destination=destination)
+
+
+def _mark_migration(context: Context, migration: str, status: str) -> None:
+    with databases.writing(context.paths, context.cell()) as connection:
+        connection.execute("UPDATE migrations SET status = ? WHERE uuid = ?", [status, migration])
+
+
+@scenario("a live server that also holds the tree of a host where it is not")
+def wrong_host(context: Context) -> None:
+    own, other = context.steady_hosts(2)
+    server = servers.boot(context.cloud, "wrong_host", own)
+    own_tree, other_tree = context.provider(own), context.provider(other)
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, {**held.allocations, other_tree: held.allocations[own_tree]}, held)
+    context.record.add_server(server, "wrong_host")
+    context.record.hosts.update(host=own, other=other)
+    context.record.needed(server, own_tree, LIVE)
+    context.record.orphaned(server, other_tree, "wrong_host")
+
+
+@scenario("a confirmed migration that still holds the source")
+def ended_migration(context: Context) -> None:
+    source, destination = context.steady_hosts(2)
+    server = _leave_confirmed_migration(context, source, destination)
+    context.record.needed(server, context.provider(destination), LIVE)
+
+
+@scenario("the same, its server deleted by SQL while its host was down: Nova still lists the migration")
+def ended_migration_deleted(context: Context) -> None:
+    (source,) = context.steady_hosts(1)
+    destination = context.own_host()
+    server = _leave_confirmed_migration(context, source, destination)
+    context.kill(destination)
+    deleted.soft_delete(context, server)
+    context.record.orphaned(server, context.provider(destination), "deleted_server")
+
+
+def _leave_confirmed_migration(context: Context, source: str, destination: str) -> str:
+    server, migration, source_tree, _destination_tree = _park(context, source, destination)
+    held = holdings.of(context.cloud, migration)
+    servers.confirm(context.cloud, server)
+    holdings.await_providers(context.cloud, migration)
+    holdings.write_back(context.cloud, migration, held)
+    context.record.orphaned(migration, source_tree, "ended_migration")
+    return server
+
+
+@scenario("a server that was claimed for a host that died before it could build it: BUILD, no host")
+def booting(context: Context) -> None:
+    host = context.own_host()
+    provider = context.provider(host)
+    context.kill(host)
+    server = servers.request_boot(context.cloud, "booting", host)
+    # The action exists once the server has left the build request for its cell, and the claim comes before that.
+    actions = f"/servers/{server}/os-instance-actions"
+    wait_for("the server to be handed to its host", lambda: (context.cloud.nova_call("GET", actions).body or {}).get("instanceActions"))
+    context.record.add_server(server, "booting")
+    context.record.hosts["dead"] = host
+    context.record.needed(server, provider, "claimed for a server that is being built")
+
+
+def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
+    """A cold migration whose destination died before it could take part; as ``_park``."""
+    (source,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, context.name, source)
+    source_tree = context.provider(source)
+    destination = context.own_host()
+    destination_tree = context.provider(destination)
+    # The scheduler believes in the dead host until service_down_time has passed, which is all the time we need.
+    context.kill(destination)
+    servers.act(context.cloud, server, "migrate", {"host": destination})
+
+    def in_flight() -> str | None:
+        found = servers.migrations(context.cloud, server)
+        if found and found[0]["status"] in servers.ENDED:
+            raise MinicloudError(f"The migration to {destination} ended as {found[0]['status']} before it could get stuck.")
+        there = found and set(holdings.of(context.cloud, server).allocations) == {destination_tree}
+        return found[0]["uuid"] if there and set(holdings.of(context.cloud, found[0]["uuid"]).allocations) == {source_tree} else None
+
+    migration = wait_for("the claims of the move", in_flight)
+    _describe(context, server, migration, source, destination)
+    return server, migration, source_tree, destination_tree
+
+
+@scenario("a cold migration on its way to a host that died: the server holds the destination, the migration the source")
+def move_in_flight(context: Context) -> None:
+    server, migration, source, destination = _stuck_in_flight(context)
+    context.record.needed(server, destination, "destination of a move in flight")
+    context.record.needed(migration, source, "source of a move in flight, where the guest is")
+
+
+@scenario("a migration whose row went with its deleted server, so that no listing shows it")
+def forgotten_migration(context: Context) -> None:
+    server, migration, source, _destination = _stuck_in_flight(context)
+    servers.act(context.cloud, server, "os-resetState", {"state": "active"})
+    servers.delete(context.cloud, server)
+    holdings.await_providers(context.cloud, server)
+    context.record.orphaned(migration, source, "forgotten_migration")
+
+
+@scenario("a resize that waits to be confirmed", alone=True)
+def parked_resize(context: Context) -> None:
+    (source,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, "parked_resize", source)
+    # The scheduler chooses the destination; it must not fall for a host that another scenario has just killed.
+    context.await_deaths()
+    servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
+    destination = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")["OS-EXT-SRV-ATTR:host"]
+    migration = servers.await_migration(context.cloud, server, "finished")
+    _describe(context, server, migration, source, destination)
+    context.record.needed(server, context.provider(destination), "VERIFY_RESIZE: the guest runs here")
+    context.record.needed(migration, context.provider(source), "VERIFY_RESIZE: a revert needs the source")
+
+
+@scenario("a move that waits to be confirmed, its migration marked as error: a revert still needs the source")
+def parked_resize_error(context: Context) -> None:
+    server, migration, source, destination = _park(context, *context.steady_hosts(2))
+    _mark_migration(context, migration, "error")
+    context.record.needed(server, destination, "VERIFY_RESIZE: the guest runs here")
+    context.record.needed(migration, source, "VERIFY_RESIZE: a revert needs the source, whatever the migration says")
+
+
+@scenario("an interrupted move: the live server holds the other host, the ended migration holds the one where the guest runs")
+def swapped_claim(context: Context) -> None:
+    server, migration, source, destination = _park(context, *context.steady_hosts(2))
+    servers.revert(context.cloud, server)
+    holdings.await_providers(context.cloud, migration)
+    holdings.await_providers(context.cloud, server, source)
+    _mark_migration(context, migration, "error")
+    held = holdings.of(context.cloud, server)
+    resources = held.allocations[source]
+    nothing = holdings.Holding({}, held.project, held.user)
+    context.cloud.placement(
+        "POST",
+        "/allocations",
+        {
+            server: holdings.document(held, {destination: resources}),
+            migration: holdings.document(nothing, {source: resources}),
+        },
+        holdings.UNTYPED,
+    )
+    context.record.orphaned(server, destination, "swapped_claim")
+    context.record.needed(migration, source, "the guest runs here; its server must get this claim back")

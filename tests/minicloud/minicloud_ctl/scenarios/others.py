@@ -1,0 +1,115 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers without a host, services that are gone, and a cell that cannot be reached."""
+
+from __future__ import annotations
+
+import uuid
+
+from minicloud_ctl import configs, databases, holdings, lifecycle, servers, services
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.scenarios.registry import Context, read_record, scenario
+from minicloud_ctl.waiting import wait_for
+
+CELL = "cell2"
+CELL_HOST = "cell2-compute-1"
+
+
+@scenario("a shelved and offloaded server that still holds its last host")
+def shelved_offloaded(context: Context) -> None:
+    (host,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, "shelved_offloaded", host)
+    held = holdings.of(context.cloud, server)
+    servers.act(context.cloud, server, "shelve")
+    servers.settle(context.cloud, server, None, "SHELVED_OFFLOADED")
+    holdings.await_providers(context.cloud, server)
+    holdings.write_back(context.cloud, server, held)
+    context.record.add_server(server, "shelved_offloaded")
+    context.record.hosts["host"] = host
+    context.record.orphaned(server, context.provider(host), "unhosted_server")
+
+
+def _failed_boot(context: Context) -> str:
+    """A server that no host could take, with a claim left on one; returns the server, and records no share."""
+    flavor = {"name": f"impossible-{uuid.uuid4()}", "vcpus": 100000, "ram": 512, "disk": 1}
+    reference = context.cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
+    document = {"name": context.name, "imageRef": context.cloud.image(), "flavorRef": reference, "networks": "none"}
+    server = context.cloud.nova("POST", "/servers", {"server": document})["server"]["id"]
+    found = servers.settle(context.cloud, server, None, "ERROR")
+    context.cloud.nova("DELETE", f"/flavors/{reference}")
+    (host,) = context.steady_hosts(1)
+    owner = holdings.Holding({}, found["tenant_id"], found["user_id"])
+    holdings.put(context.cloud, server, {context.provider(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}, owner)
+    context.record.add_server(server, context.name)
+    context.record.hosts["claimed"] = host
+    return server
+
+
+@scenario("a server whose boot failed (ERROR, no host) and left a claim behind")
+def error_without_host(context: Context) -> None:
+    server = _failed_boot(context)
+    context.record.orphaned(server, context.provider(context.record.hosts["claimed"]), "unhosted_server")
+
+
+@scenario("a server without a host that was reset to ACTIVE, and holds a claim")
+def hostless_server(context: Context) -> None:
+    server = _failed_boot(context)
+    servers.act(context.cloud, server, "os-resetState", {"state": "active"})
+    servers.settle(context.cloud, server, None)
+    context.record.needed(server, context.provider(context.record.hosts["claimed"]), "no host and no task: nothing proves that it is over")
+
+
+@scenario("a compute service that was disabled and died")
+def stale_service(context: Context) -> None:
+    host = context.own_host()
+    servers.update_service(context.cloud, host, {"status": "disabled", "disabled_reason": "minicloud: stale_service"})
+    context.kill(host)
+    wait_for(f"Nova to see that {host} is down", lambda: context.cloud.compute_services()[host]["state"] == "down")
+    context.record.hosts["dead"] = host
+
+
+def _open_cell(context: Context) -> None:
+    """Let nova-api reach the cell's database again."""
+    _point_cell(context, f"first_{CELL}", closed=False)
+
+
+@scenario("a second cell with a live server, its database out of nova-api's reach", in_all=False, undo=_open_cell)
+def cell_down(context: Context) -> None:
+    before = read_record(context.paths, "cell_down")
+    server = before["server"] if before else _second_cell(context)
+    provider = context.provider(CELL_HOST)
+    _point_cell(context, f"missing/first_{CELL}", closed=True)
+    wait_for(
+        "Nova to call the cell unknown",
+        lambda: any(service["status"] == "UNKNOWN" for service in context.cloud.nova("GET", "/os-services")["services"]),
+    )
+    context.record.add_server(server, "cell_down")
+    context.record.hosts["host"] = CELL_HOST
+    context.record.needed(server, provider, "live server in a cell that cannot be reached")
+
+
+def _point_cell(context: Context, database: str, closed: bool) -> None:
+    """Nova-api reads the mapping when it starts; every other service keeps the database that it has open."""
+    with states.changing(context.paths) as state:
+        state.closed_cells = [CELL] if closed else []
+    databases.point_cell(context.paths, "first_nova_api", CELL, context.paths.database_url(database))
+    lifecycle.restart(context.paths, [services.nova_api(context.paths, state, "first")])
+
+
+def _second_cell(context: Context) -> str:
+    """A cell of its own with one host and one live server; its uuid."""
+    with states.changing(context.paths) as state:
+        if CELL not in state.novas["first"]:
+            state.novas["first"].append(CELL)
+    cells = state.novas["first"]
+    configs.write_nova(context.paths, state, "first", cells)
+    lifecycle.prepare_nova(context.paths, state, "first", cells)
+    api, *others = services.control_plane(context.paths, state, "first", cells)
+    # Both know only the cells that there were when they started.
+    lifecycle.restart(context.paths, [api, others[-1]])
+    lifecycle.start(context.paths, others)
+    lifecycle.start_computes(context.paths, [CELL_HOST], cell=CELL)
+    return servers.boot(Cloud(state, project="demo"), "cell_down", CELL_HOST)

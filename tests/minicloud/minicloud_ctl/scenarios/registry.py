@@ -1,0 +1,166 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a scenario is, the list of them, and what each gets to work with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from minicloud_ctl import files, holdings, lifecycle
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.waiting import wait_for
+
+
+@dataclass
+class Record:
+    """The ground truth of one made situation; ``Context.save`` writes it as JSON, where ``shares`` is
+    [{"consumer", "provider", "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}."""
+
+    scenario: str
+    description: str
+    server: str | None = None
+    server_name: str | None = None
+    migration: str | None = None
+    hosts: dict[str, str] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)
+    shares: list[dict] = field(default_factory=list)
+
+    def add_server(self, server: str, name: str) -> None:
+        """The first one is the scenario's server."""
+        self.servers[server] = name
+        if self.server is None:
+            self.server, self.server_name = server, name
+
+    def orphaned(self, consumer: str, provider: str, kind: str) -> None:
+        self._share(consumer, provider, "orphaned", kind, None)
+
+    def needed(self, consumer: str, provider: str, why: str) -> None:
+        self._share(consumer, provider, "needed", None, why)
+
+    def foreign(self, consumer: str, provider: str, why: str) -> None:
+        self._share(consumer, provider, "foreign", None, why)
+
+    def _share(self, consumer: str, provider: str, truth: str, kind: str | None, why: str | None) -> None:
+        self.shares.append({"consumer": consumer, "provider": provider, "truth": truth, "kind": kind, "why": why})
+
+
+class Context:
+    """The cloud as one scenario sees it: administrator's rights within project ``demo``, and hosts to use up."""
+
+    def __init__(self, paths: Paths, name: str) -> None:
+        self.paths = paths
+        self.name = name
+        self.cloud = Cloud(states.load(paths), project="demo")
+        self.record = Record(name, REGISTRY[name].description)
+        self._own_hosts: list[str] = []
+
+    def steady_hosts(self, number: int) -> list[str]:
+        """Hosts that live on: those that ``up`` made. Another scenario begins with another one, so that they share the load."""
+        computes = states.load(self.paths).computes
+        found = sorted(host for host, compute in computes.items() if host.startswith("compute-") and compute["running"])
+        if len(found) < number:
+            raise MinicloudError(f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes {max(number, 2)}'.")
+        first = list(REGISTRY).index(self.name) % len(found)
+        return (found[first:] + found[:first])[:number]
+
+    def own_host(self, purpose: str = "dead") -> str:
+        """A new host for this scenario alone, alive, to be killed at will."""
+        base = f"{purpose}-{self.name.replace('_', '-')}"
+        with states.changing(self.paths) as state:
+            host = base
+            number = 2
+            while host in state.computes:
+                host = f"{base}-{number}"
+                number += 1
+            state.computes[host] = {"nova": "first", "cell": "cell1", "running": True}
+        self._own_hosts.append(host)
+        lifecycle.start_computes(self.paths, [host])
+        return host
+
+    def give_up(self) -> None:
+        """Leave no living host behind to which the scheduler would send the servers of others."""
+        for host in self._own_hosts:
+            self.kill(host)
+
+    def kill(self, host: str) -> None:
+        lifecycle.kill_compute(self.paths, host)
+
+    def await_deaths(self) -> None:
+        """Wait until Nova knows of every host that was killed."""
+        computes = states.load(self.paths).computes
+
+        def known() -> bool:
+            up = {host for host, service in self.cloud.compute_services().items() if service["state"] == "up"}
+            return not any(host in up for host, compute in computes.items() if not compute["running"])
+
+        wait_for("Nova to see that the killed hosts are down", known)
+
+    def provider(self, host: str) -> str:
+        """The root provider of a host."""
+        found = self.cloud.hypervisors()
+        if host not in found:
+            raise MinicloudError(f"Nova lists no hypervisor for host {host}.")
+        return found[host]
+
+    def cell(self) -> str:
+        """The database of the cell where scenarios put their servers."""
+        return "first_cell1"
+
+    def save(self) -> None:
+        """Write the record, after asking Placement whether the named consumers hold exactly the named shares."""
+        providers = self.cloud.providers()
+        told: dict[str, set[str]] = {}
+        for share in self.record.shares:
+            told.setdefault(share["consumer"], set()).add(share["provider"])
+        for consumer, wanted in told.items():
+            held = holdings.of(self.cloud, consumer).allocations
+            if set(held) != wanted:
+                raise MinicloudError(f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, not {sorted(wanted)}.")
+            for share in self.record.shares:
+                if share["consumer"] == consumer:
+                    share.update(provider_name=providers[share["provider"]], resources=held[share["provider"]])
+        write_record(self.paths, vars(self.record))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``in_all`` is False for what cannot live beside the others, ``alone`` is True for what must be made while nothing else happens;
+    ``undo`` takes the situation back where that is possible."""
+
+    name: str
+    description: str
+    make: Callable[[Context], None]
+    in_all: bool = True
+    alone: bool = False
+    undo: Callable[[Context], None] | None = None
+
+
+REGISTRY: dict[str, Scenario] = {}
+
+
+def scenario(description: str, in_all: bool = True, alone: bool = False, undo: Callable[[Context], None] | None = None) -> Callable:
+    """Register a function under its own name."""
+
+    def register(make: Callable[[Context], None]) -> Callable[[Context], None]:
+        REGISTRY[make.__name__] = Scenario(make.__name__, description, make, in_all, alone, undo)
+        return make
+
+    return register
+
+
+def read_record(paths: Paths, name: str) -> dict | None:
+    try:
+        return json.loads((paths.scenarios / f"{name}.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def write_record(paths: Paths, record: dict) -> None:
+    files.write(paths.scenarios / f"{record['scenario']}.json", json.dumps(record, indent=2) + "\n")

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Making and undoing scenarios, several at a time: they wait for Nova far more than they work."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+
+from minicloud_ctl import state as states
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.scenarios import REGISTRY
+from minicloud_ctl.scenarios.registry import Context, read_record, write_record
+
+SIDE_BY_SIDE = 4
+
+
+def choose(names: list[str]) -> list[str]:
+    """The wanted names in the order of the registry; ``all`` stands for those that can live on one cloud."""
+    unknown = sorted(set(names) - set(REGISTRY) - {"all"})
+    if unknown:
+        raise MinicloudError(f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what there is.")
+    return [name for name, entry in REGISTRY.items() if name in names or ("all" in names and entry.in_all)]
+
+
+def run(paths: Paths, names: list[str], again: bool) -> bool:
+    """Make what is not made yet and print a line for each; False when one failed, which does not hold up the others."""
+    wanted = choose(names)
+    closed = states.load(paths).closed_cells
+    if closed and wanted != ["cell_down"]:
+        raise MinicloudError("A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' first.")
+    entries = [REGISTRY[name] for name in wanted]
+    groups = (
+        ([entry.name for entry in entries if entry.in_all and entry.alone], 1),
+        ([entry.name for entry in entries if entry.in_all and not entry.alone], SIDE_BY_SIDE),
+        # Last, because they close the cloud to whatever would come after them.
+        ([entry.name for entry in entries if not entry.in_all], 1),
+    )
+    good = True
+    for group, workers in groups:
+        good = _make_all(paths, group, workers, again) and good
+    return good
+
+
+def _make_all(paths: Paths, names: list[str], workers: int, again: bool) -> bool:
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        results = pool.map(lambda name: _make(paths, name, again), names)
+        try:
+            good = True
+            for line, made in results:
+                print(line, flush=True)
+                good = good and made
+            return good
+        except BaseException:
+            # Interrupted: what has not begun shall not begin.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _make(paths: Paths, name: str, again: bool) -> tuple[str, bool]:
+    record = read_record(paths, name)
+    if record and not record.get("undone") and not again:
+        return f"{name:<24} made before", True
+    began = time.monotonic()
+    context = Context(paths, name)
+    try:
+        REGISTRY[name].make(context)
+        context.save()
+    except MinicloudError as error:
+        context.give_up()
+        return f"{name:<24} FAILED: {error}" + (f"\n{error.detail}" if error.detail else ""), False
+    return f"{name:<24} {time.monotonic() - began:5.1f} s  {REGISTRY[name].description}", True
+
+
+def undo(paths: Paths, names: list[str]) -> None:
+    for name in choose(names):
+        undo_it = REGISTRY[name].undo
+        record = read_record(paths, name)
+        if undo_it is None:
+            raise MinicloudError(f"Scenario {name} cannot be undone; 'minicloud down --purge' forgets everything.")
+        if record is None or record.get("undone"):
+            raise MinicloudError(f"Scenario {name} is not made, so there is nothing to undo.")
+        undo_it(Context(paths, name))
+        write_record(paths, {**record, "undone": True})
+        print(f"{name:<24} undone", flush=True)

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers and their moves through Nova's API; every function waits until Nova has done what it was asked for."""
+
+from __future__ import annotations
+
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.waiting import wait_for
+
+# What a migration is no longer in when it is over: nova/objects/migration.py.
+ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
+
+
+def request_boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny") -> str:
+    """Ask for a server on exactly this host, past the scheduler's filters; returns its uuid at once."""
+    document = {
+        "name": name,
+        "imageRef": cloud.image(),
+        "flavorRef": cloud.flavor(flavor),
+        "networks": "none",
+        "availability_zone": f"nova:{host}",
+    }
+    return cloud.nova("POST", "/servers", {"server": document})["server"]["id"]
+
+
+def boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny") -> str:
+    """A server that is ACTIVE on this host."""
+    server = request_boot(cloud, name, host, flavor)
+    settle(cloud, server, host)
+    return server
+
+
+def get(cloud: Cloud, server: str) -> dict:
+    return cloud.nova("GET", f"/servers/{server}")["server"]
+
+
+def act(cloud: Cloud, server: str, action: str, arguments: object = None, version: str = "2.90") -> None:
+    cloud.nova("POST", f"/servers/{server}/action", {action: arguments}, version)
+
+
+def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
+    """Wait for one of the statuses (ACTIVE unless told) without a task, on ``host`` unless that is None; ERROR fails at once."""
+    wanted = statuses or ("ACTIVE",)
+
+    def probe() -> dict | None:
+        found = get(cloud, server)
+        if found["status"] == "ERROR" and "ERROR" not in wanted:
+            raise MinicloudError(f"Server {found['name']} went to ERROR: {found.get('fault', {}).get('message')}")
+        there = host is None or found["OS-EXT-SRV-ATTR:host"] == host
+        return found if found["status"] in wanted and found["OS-EXT-STS:task_state"] is None and there else None
+
+    return wait_for(f"server {server} to be {' or '.join(wanted)} on {host or 'any host'}", probe)
+
+
+def delete(cloud: Cloud, server: str) -> None:
+    """Delete, and wait until Nova does not find it any more."""
+    cloud.nova("DELETE", f"/servers/{server}")
+    wait_for(f"server {server} to be gone", lambda: cloud.nova_call("GET", f"/servers/{server}").status == 404)
+
+
+def migrations(cloud: Cloud, server: str) -> list[dict]:
+    """Newest first."""
+    return cloud.nova("GET", f"/os-migrations?instance_uuid={server}", version="2.80")["migrations"]
+
+
+def await_migration(cloud: Cloud, server: str, *statuses: str) -> str:
+    """The uuid of the server's newest migration, once it has one of the statuses."""
+
+    def probe() -> str | None:
+        found = migrations(cloud, server)
+        return found[0]["uuid"] if found and found[0]["status"] in statuses else None
+
+    return wait_for(f"the migration of server {server} to be {' or '.join(statuses)}", probe)
+
+
+def migrate(cloud: Cloud, server: str, host: str) -> str:
+    """Cold migration to this host, left in VERIFY_RESIZE; the migration's uuid."""
+    act(cloud, server, "migrate", {"host": host})
+    settle(cloud, server, host, "VERIFY_RESIZE")
+    return await_migration(cloud, server, "finished")
+
+
+def confirm(cloud: Cloud, server: str) -> None:
+    act(cloud, server, "confirmResize")
+    await_migration(cloud, server, "confirmed")
+    settle(cloud, server, None)
+
+
+def revert(cloud: Cloud, server: str) -> None:
+    act(cloud, server, "revertResize")
+    await_migration(cloud, server, "reverted")
+    settle(cloud, server, None)
+
+
+def evacuate(cloud: Cloud, server: str, host: str) -> str:
+    """Evacuation to this host; the source must be down. The migration's uuid, once Nova calls it done."""
+    act(cloud, server, "evacuate", {"host": host})
+    settle(cloud, server, host, "ACTIVE", "SHUTOFF")
+    return await_migration(cloud, server, "done")
+
+
+def force_down(cloud: Cloud, host: str) -> None:
+    """Tell Nova at once that a host is down, as a fencing agent would."""
+    update_service(cloud, host, {"forced_down": True})
+
+
+def update_service(cloud: Cloud, host: str, change: dict) -> None:
+    cloud.nova("PUT", f"/os-services/{cloud.compute_services()[host]['id']}", change)

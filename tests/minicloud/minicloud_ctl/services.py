@@ -1,0 +1,136 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which processes make up the minicloud, and how each is started."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from minicloud_ctl import configs
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.state import State
+
+API_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Service:
+    """``name`` is also that of the log and of the pid file; ``port`` only where it serves HTTP or the broker's protocol."""
+
+    name: str
+    kind: str
+    argv: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    port: int | None = None
+    host: str = ""
+    wanted: bool = True
+
+
+def all_services(paths: Paths, state: State) -> list[Service]:
+    """In the order in which they depend on each other."""
+    found = [broker(paths, state), neutron(paths, state), keystone(paths, state), placement(paths, state), glance(paths, state)]
+    for nova, cells in state.novas.items():
+        found += control_plane(paths, state, nova, cells)
+    found += [compute(paths, host, **settings) for host, settings in sorted(state.computes.items())]
+    return found
+
+
+def environment(paths: Paths, extra: dict[str, str]) -> dict[str, str]:
+    """What every process gets: nothing of the caller's OpenStack settings, and no cache outside of the state folder."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))}
+    return {
+        **kept,
+        "PYTHONPATH": configs.python_path(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_CACHE_HOME": str(paths.cache),
+        "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1",
+        **extra,
+    }
+
+
+def broker(paths: Paths, state: State) -> Service:
+    return _module(paths, state, "broker", "minicloud_venv.broker")
+
+
+def neutron(paths: Paths, state: State) -> Service:
+    return _module(paths, state, "neutron", "minicloud_venv.neutron_stub")
+
+
+def _module(paths: Paths, state: State, name: str, module: str) -> Service:
+    port = state.ports[name]
+    return Service(name, name, [paths.program("python"), "-m", module, str(port)], {}, port)
+
+
+def keystone(paths: Paths, state: State) -> Service:
+    url = state.url("keystone", "/v3")
+    return _api(
+        paths,
+        state,
+        "keystone",
+        "keystone",
+        {
+            "OS_KEYSTONE_CONFIG_DIR": str(paths.etc / "keystone"),
+            # Read by keystone-manage bootstrap, which minicloud_venv.serve runs first.
+            "OS_BOOTSTRAP_PASSWORD": state.secrets["admin"],
+            "OS_BOOTSTRAP_SERVICE_NAME": "keystone",
+            "OS_BOOTSTRAP_REGION_ID": configs.REGIONS["first"],
+            **{f"OS_BOOTSTRAP_{interface}_URL": url for interface in ("PUBLIC", "INTERNAL", "ADMIN")},
+        },
+    )
+
+
+def placement(paths: Paths, state: State) -> Service:
+    return _api(paths, state, "placement", "placement", {"OS_PLACEMENT_CONFIG_DIR": str(paths.etc / "placement")})
+
+
+def glance(paths: Paths, state: State) -> Service:
+    return _api(paths, state, "glance", "glance", {"OS_GLANCE_CONFIG_DIR": str(paths.etc / "glance")})
+
+
+def _api(paths: Paths, state: State, name: str, application: str, extra: dict[str, str]) -> Service:
+    port = state.ports[name]
+    argv = [paths.program("python"), "-m", "minicloud_venv.serve", application, str(port), str(API_THREADS)]
+    return Service(name, application, argv, extra, port)
+
+
+def prefix(nova: str) -> str:
+    return "" if nova == "first" else f"{nova}-"
+
+
+def nova_api(paths: Paths, state: State, nova: str) -> Service:
+    folder = configs.nova_folder(paths, nova)
+    config_files = [paths.venv / "etc" / "nova" / "api-paste.ini", folder / "nova.conf", folder / "local.conf"]
+    return _api(paths, state, f"{prefix(nova)}nova-api", "nova-api", {"OS_NOVA_CONFIG_FILES": ";".join(map(str, config_files))})
+
+
+def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> list[Service]:
+    """nova-api, one conductor for each cell (that of cell1 is also the super conductor), and the scheduler."""
+    conductors = [
+        _nova(paths, nova, f"{prefix(nova)}nova-conductor-{cell}", "nova-conductor", [f"{cell}.conf"], host=cell) for cell in cells
+    ]
+    return [nova_api(paths, state, nova), *conductors, _nova(paths, nova, f"{prefix(nova)}nova-scheduler", "nova-scheduler", [])]
+
+
+def compute(paths: Paths, host: str, nova: str, cell: str, running: bool) -> Service:
+    return _nova(
+        paths,
+        nova,
+        f"nova-compute-{host}",
+        "nova-compute",
+        [f"{cell}.conf", f"hosts/{host}.conf"],
+        host=host,
+        wanted=running,
+    )
+
+
+def nova_config_arguments(paths: Paths, nova: str, more: list[str]) -> list[str]:
+    folder = configs.nova_folder(paths, nova)
+    return [argument for name in ["nova.conf", *more, "local.conf"] for argument in ("--config-file", str(folder / name))]
+
+
+def _nova(paths: Paths, nova: str, name: str, program: str, config_files: list[str], host: str = "", wanted: bool = True) -> Service:
+    argv = [paths.program(program), *nova_config_arguments(paths, nova, config_files)]
+    return Service(name, program, argv, {}, None, host, wanted)

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What one minicloud remembers between commands: ports, passwords, and which nova-compute services there should be.
+
+``state.json``:
+  {"ports": {service: number},
+   "secrets": {user: password},
+   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool}},
+   "novas": {name: [cells that have a conductor]},
+   "closed_cells": [cells that scenario cell_down has put out of reach],
+   "done": [steps of ``up`` that need no repetition]}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import secrets
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from minicloud_ctl import files
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import Paths
+
+SERVERS = ("broker", "neutron", "keystone", "placement", "glance", "nova-api", "second-nova-api")
+USERS = ("admin", "service", "demo", "reader")
+# Below the range from which the kernel takes the ports of outgoing connections, so that nobody takes ours while a service restarts.
+PORTS = range(20000, 32000)
+
+
+@dataclass
+class State:
+    """See the module's description for the shape."""
+
+    ports: dict[str, int]
+    secrets: dict[str, str]
+    computes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    novas: dict[str, list[str]] = field(default_factory=lambda: {"first": ["cell1"]})
+    closed_cells: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+
+    def url(self, service: str, path: str = "") -> str:
+        return f"http://127.0.0.1:{self.ports[service]}{path}"
+
+
+def load(paths: Paths) -> State:
+    """The state of a minicloud that was started before."""
+    try:
+        return State(**json.loads(paths.state.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise MinicloudError(f"There is no minicloud in {paths.home}: start one with 'minicloud up'.") from None
+
+
+def create(paths: Paths) -> State:
+    """The state that is there, or a new one with free ports and fresh passwords."""
+    with changing(paths, new=True) as state:
+        return state
+
+
+@contextlib.contextmanager
+def changing(paths: Paths, new: bool = False) -> Iterator[State]:
+    """Read, let the caller change, write: one at a time."""
+    with files.locked(paths.lock):
+        state = _fresh() if new and not paths.state.exists() else load(paths)
+        yield state
+        files.write(paths.state, json.dumps(asdict(state), indent=2) + "\n")
+
+
+def _fresh() -> State:
+    return State(free_ports(SERVERS), {user: secrets.token_hex(12) for user in USERS})
+
+
+def free_ports(names: tuple[str, ...]) -> dict[str, int]:
+    """A free port for each name; all are held until the last is found, so that none comes twice."""
+    with contextlib.ExitStack() as held:
+        found: dict[str, int] = {}
+        for port in random.sample(PORTS, k=len(PORTS)):
+            probe = held.enter_context(socket.socket())
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found[names[len(found)]] = port
+            if len(found) == len(names):
+                return found
+    raise MinicloudError("There are not enough free ports on 127.0.0.1.")

@@ -1,0 +1,27 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Waiting for a condition, never for a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from minicloud_ctl.errors import MinicloudError
+
+Found = TypeVar("Found")
+
+
+def wait_for(what: str, probe: Callable[[], Found], timeout: float = 120.0, interval: float = 0.2) -> Found:
+    """Call ``probe`` until it returns something true, and return that; after ``timeout`` seconds fail and say what was waited for."""
+    end = time.monotonic() + timeout
+    while True:
+        found = probe()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise MinicloudError(f"Waited {timeout:.0f} s in vain for {what}.")
+        time.sleep(interval)

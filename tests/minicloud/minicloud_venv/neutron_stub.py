@@ -1,0 +1,41 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A Neutron with nothing in it: Nova's API asks for ports on every ``GET /servers/{id}``, also where servers have no network.
+
+Answers ``GET /v2.0/<collection>`` with an empty list, and everything else with 404.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import sys
+from typing import Any
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        parts = self.path.partition("?")[0].removesuffix(".json").strip("/").split("/")
+        if len(parts) == 2 and parts[0] == "v2.0":
+            self._answer(200, {parts[1].replace("-", "_"): []})
+        else:
+            self._answer(404, {"NeutronError": {"type": "NotFound", "message": "There is no network here.", "detail": ""}})
+
+    def _answer(self, status: int, document: dict) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: one line a request would say nothing that Nova's own log does not."""
+
+
+if __name__ == "__main__":
+    http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The client's side of the broker's protocol (see ``minicloud_venv.broker``): blocking sockets for threaded services."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+RETRY_SECONDS = 0.2
+
+# take(body, acknowledge)
+Take = Callable[[dict, Callable[[], None]], Any]
+
+
+class Line:
+    """One connection that speaks JSON documents, one a line. Not thread-safe for reading; writing is."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._socket = socket.create_connection(address)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = self._socket.makefile("rb")
+        self._write_lock = threading.Lock()
+
+    def write(self, document: dict) -> None:
+        data = json.dumps(document).encode() + b"\n"
+        with self._write_lock:
+            self._socket.sendall(data)
+
+    def read(self) -> dict:
+        line = self._reader.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionError("the broker closed the connection")
+        return json.loads(line)
+
+    def close(self) -> None:
+        # It wakes a reader; it fails where the peer was faster.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+class Sender:
+    """Hands messages to the broker, each confirmed; reconnects while a broker is being restarted."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._line: Line | None = None
+        self._closed = threading.Event()
+
+    def request(self, document: dict) -> None:
+        with self._lock:
+            while not self._closed.is_set():
+                try:
+                    if self._line is None:
+                        self._line = Line(self._address)
+                    self._line.write(document)
+                    self._line.read()
+                    return
+                except OSError:
+                    self._drop()
+                    self._closed.wait(RETRY_SECONDS)
+
+    def _drop(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def close(self) -> None:
+        self._closed.set()
+        with self._lock:
+            self._drop()
+
+
+class Receiver:
+    """Listens in a thread and calls ``take`` for each message; subscribes again after a broken connection."""
+
+    def __init__(self, address: tuple[str, int], queues: list[str], topics: list[str], take: Take) -> None:
+        self._address = address
+        self._subscription = {"op": "listen", "queues": queues, "topics": topics}
+        self._take = take
+        self._closed = threading.Event()
+        self._ready = threading.Event()
+        self._line: Line | None = None
+        threading.Thread(target=self._run, daemon=True, name="broker-receiver").start()
+        self._ready.wait()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                line = self._line = Line(self._address)
+                line.write(self._subscription)
+                line.read()
+                self._ready.set()
+                while True:
+                    message = line.read()
+                    self._take(message["body"], lambda number=message["id"], line=line: self._acknowledge(line, number))
+            except OSError:
+                self._closed.wait(RETRY_SECONDS)
+
+    @staticmethod
+    def _acknowledge(line: Line, number: int) -> None:
+        # Where it fails the broker delivers the message again to whoever listens next, as any at-least-once broker does.
+        with contextlib.suppress(OSError):
+            line.write({"op": "ack", "id": number})
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._line is not None:
+            self._line.close()
