@@ -103,6 +103,7 @@ def provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
 
 def _amounts(name: str, share: Mapping[str, t.Any]) -> Resources:
     try:
-        return {cls: int(amount) for cls, amount in share.items()}
-    except (AttributeError, TypeError, ValueError) as error:
+        # A template makes text of a number; everything else that int() would take is a mistake.
+        return {cls: int(str(amount)) for cls, amount in share.items()}
+    except (AttributeError, ValueError) as error:
         raise InvalidInput(f"resources of {name} must be whole amounts by resource class, such as VCPU: 2.") from error

@@ -18,7 +18,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._document import document
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
-from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates, silent_hosts
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
@@ -65,12 +65,15 @@ class AllocationWriter:
         self._api = api
         self._reader = PlacementReader(api)
 
-    def replace(self, consumer: str, body: Mapping[str, t.Any]) -> None:
+    def replace(self, consumer: str, before: Mapping[str, t.Any], body: Mapping[str, t.Any]) -> None:
         """Make `body` all that the consumer holds, and read it back: an answer that was lost on the way is no failure.
 
-        Raises AllocationConflict when the consumer is not at the generation in `body`, CloudError when it does not hold
-        `body` afterwards.
+        Raises AllocationConflict when the consumer does not hold exactly `before`, CloudError when it does not hold `body`
+        afterwards. The generation in `body` alone would not do: an emptied consumer starts again at 1, so it can come back
+        to the same number with something else.
         """
+        if (now := self._reader.allocation(consumer).value) is None or document(now) != before:
+            raise AllocationConflict(f"Consumer {consumer} changed just now: it no longer holds what it was judged by.")
         refusal = ""
         try:
             self._put(consumer, body)
@@ -94,14 +97,15 @@ class AllocationWriter:
         self._api.expect(reply, f"to change the allocation of {consumer}", 204)
 
 
-def carry_out(
-    steps: Sequence[Step], reading: Reading, listings: Snapshot, policy: Policy, writer: AllocationWriter, journal: Journal | None
-) -> list[Outcome]:
+def carry_out(steps: Sequence[Step], reading: Reading, policy: Policy, writer: AllocationWriter, journal: Journal | None) -> list[Outcome]:
     """Prove each step anew and make it; without a journal (check mode) only prove it.
 
     One step that cannot be made does not keep the others from being made; a cell that stops answering does, and so does
-    a journal that cannot be written.
+    a journal that cannot be written. Raises GateClosed before the first when the cloud as a whole is not sound.
     """
+    listings = reading.listings()
+    if closed := closed_gates(listings):
+        raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
     outcomes: list[Outcome] = []
     for position, step in enumerate(steps):
         try:
@@ -113,6 +117,9 @@ def carry_out(
             outcomes.append(Outcome(step, FAILED, f"It could not be proven anew. {error}"))
         except (GateClosed, JournalError) as error:
             return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[position:]]
+        except Exception as error:
+            # What was done so far must be told whatever happens, a fault of our own included.
+            outcomes.append(Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}"))
     return outcomes
 
 
@@ -150,7 +157,7 @@ def _moved(step: Step, now: Snapshot, policy: Policy) -> str:
 
 def _written(step: Step, writer: AllocationWriter) -> Outcome:
     try:
-        writer.replace(step.change.consumer, step.change.after)
+        writer.replace(step.change.consumer, step.change.before, step.change.after)
     except AllocationConflict as conflict:
         return Outcome(step, SKIPPED, str(conflict))
     except CloudError as error:

@@ -16,7 +16,7 @@ import dataclasses as d
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, SETTLED_STATUS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -44,10 +44,8 @@ class Landscape:
         self.nodes = {node.uuid: node for node in nodes}
         self.migrations = {migration.uuid: migration for migration in snapshot.migrations.value or ()}
         self._by_address: dict[tuple[str, str], list[Hypervisor]] = {}
-        self._seen_on: dict[str, str] = {}
         for node in nodes:
             self._by_address.setdefault((node.host, node.name), []).append(node)
-            self._seen_on.update(dict.fromkeys(node.servers, node.host))
 
     def tree_at(self, host: str | None, node: str | None) -> str | None:
         """Return the root of the one compute node at `(host, node)`; None where there is none, or more than one."""
@@ -57,6 +55,15 @@ class Landscape:
     def seen_on(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `server`."""
         return self._seen_on.get(server)
+
+    @functools.cached_property
+    def _seen_on(self) -> dict[str, str]:
+        return {server: node.host for node in self.nodes.values() for server in node.servers}
+
+    def hosts_of(self, holding: Iterable[str]) -> tuple[str, ...]:
+        """Return the hosts behind the providers of `holding`; one that Nova no longer lists goes by its root's name."""
+        roots = {self.root(provider) for provider in holding if not self.shared(provider)}
+        return tuple(sorted(self.nodes[root].host if root in self.nodes else self.name(root) for root in roots if root))
 
     def name(self, provider: str) -> str:
         """Return a provider's name, or its uuid where Placement did not list it."""
@@ -96,7 +103,9 @@ class Case:
 
     @functools.cached_property
     def server_migrations(self) -> tuple[Migration, ...]:
-        return (self.subject.migrations.value or ()) if self.subject.migrations else ()
+        """The migrations of the server, newest first."""
+        known = (self.subject.migrations.value or ()) if self.subject.migrations else ()
+        return tuple(sorted(known, key=lambda migration: migration.created_at or "", reverse=True))
 
     @functools.cached_property
     def moving(self) -> Migration | None:
@@ -123,6 +132,20 @@ class Case:
             and self.subject.migrations.value is not None
             and self.moving is None
         )
+
+    @functools.cached_property
+    def arrived(self) -> bool:
+        """The newest move that took place ended on the host where the server is said to be."""
+        for migration in self.server_migrations:
+            if migration.status in ARRIVED_MIGRATION | {"reverted"}:
+                end = migration.source_compute if migration.status == "reverted" else migration.dest_compute
+                return self.server is not None and end in (None, self.server.host)
+        return True
+
+    @property
+    def healthy(self) -> bool:
+        """A server that holds the tree of the host where it is, and no other host's."""
+        return self.migration is None and self.own_tree is not None and self.own_tree in self.trees and not self.other_trees
 
     @functools.cached_property
     def trees(self) -> Mapping[str | None, frozenset[str]]:
@@ -156,14 +179,24 @@ class Case:
         asked = (self.subject.migrations, self.subject.server)
         return tuple(answer for answer in asked if answer is not None)
 
+    @property
+    def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:
+        """The listings in which a migration would be, if it were still there."""
+        return (self.land.snapshot.migrations, *self.subject.host_migrations)
+
     @functools.cached_property
     def contradiction(self) -> str | None:
-        """What speaks against a 404 for the server."""
-        host = self.land.seen_on(self.subject.uuid)
-        if host:
+        """What speaks against a 404 for the server, or what would and could not be read."""
+        if self.land.snapshot.hypervisors.value is None:
+            return "the hypervisor listing, which would show it on its host, could not be read"
+        if host := self.land.seen_on(self.subject.uuid):
             return f"the hypervisor listing shows it on {host}"
         if self.moving:
             return f"migration {self.moving.uuid} of it is {self.moving.status}"
+        if any(listing.value is None for listing in self.migration_listings):
+            return "a listing of migrations could not be read"
+        if any(known.uuid == self.consumer for listing in self.subject.host_migrations for known in listing.value or ()):
+            return "Nova lists a migration of this uuid in one answer and leaves it out in another"
         return None
 
 

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
     """Write `contents` to `path`, making its folder if need be, so that a reader sees the old file or the whole new one."""
-    folder = os.path.dirname(path)
+    folder = os.path.dirname(os.path.abspath(path))
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")

@@ -21,9 +21,13 @@ from ansible_collections.osops.placement.plugins.module_utils._ruling import ORP
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Change, Finding, Policy, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Finding, Policy, Snapshot
 
+# The version of the structure of all the files that a run writes.
 FORMAT = 1
+
+# 20 000 findings handed from task to task cost Ansible up to a gigabyte: modules return this many, files hold all.
+RETURNED = 200
 
 # Evidence that is a whole listing is told by its length.
 _ROWS_SHOWN = 10
@@ -48,19 +52,6 @@ def report(snapshot: Snapshot, policy: Policy) -> dict[str, t.Any]:
     }
 
 
-def frees(change: Change | Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
-    """Return the amounts by provider and resource class that `change` would give back."""
-    before, after = (change["before"], change["after"]) if isinstance(change, collections.abc.Mapping) else (change.before, change.after)
-    kept = after["allocations"]
-    freed = {}
-    for provider, share in before["allocations"].items():
-        left = kept.get(provider, {}).get("resources", {})
-        amounts = {cls: amount - left.get(cls, 0) for cls, amount in share["resources"].items() if amount > left.get(cls, 0)}
-        if amounts:
-            freed[provider] = amounts
-    return freed
-
-
 def totals(shares: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add amounts up by resource class."""
     sums: collections.Counter[str] = collections.Counter()
@@ -71,7 +62,7 @@ def totals(shares: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
     closed = closed_gates(snapshot)
-    orphans = [(finding, frees(finding.change)) for finding in by_verdict[ORPHANED] if finding.change]
+    orphans = [(finding, finding.change.frees) for finding in by_verdict[ORPHANED] if finding.change]
     of_provider: dict[str, list[Mapping[str, int]]] = {}
     of_project: dict[str, list[Mapping[str, int]]] = {}
     for finding, freed in orphans:
@@ -124,12 +115,8 @@ def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
             for provider, share in sorted(allocation.resources.items())
         ],
         "evidence": [_evidence(answer) for answer in finding.evidence],
-        "change": _change(finding.change) if finding.change else None,
+        "change": finding.change.as_dict() if finding.change else None,
     }
-
-
-def _change(change: Change) -> dict[str, t.Any]:
-    return {**d.asdict(change), "action": change.action, "frees": frees(change)}
 
 
 def _evidence(answer: Answer[t.Any]) -> dict[str, t.Any]:

@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    return tuple(filter(None, (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot))))
+    return tuple(filter(None, (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _filters(snapshot))))
 
 
 def _cells(snapshot: Snapshot) -> str | None:
@@ -64,6 +64,14 @@ def _credentials(snapshot: Snapshot) -> str | None:
         return None
     refused = judged[0]
     return f"These credentials list servers that they may not look at ({refused.request}: {refused.status}): use a role that sees all projects."
+
+
+def _filters(snapshot: Snapshot) -> str | None:
+    if snapshot.control is None or snapshot.control.value == ():
+        return None
+    return (
+        f"Nova lists a live server as deleted ({snapshot.control.request}): these credentials may not filter, or a proxy answers for Nova."
+    )
 
 
 def _some(names: Iterable[str]) -> str:

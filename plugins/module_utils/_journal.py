@@ -13,8 +13,8 @@ import json
 import os
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._errors import JournalError
-from ansible_collections.osops.placement.plugins.module_utils._session import now
 
 FORMAT = 1
 
@@ -25,6 +25,7 @@ class Journal:
     def __init__(self, directory: str) -> None:
         self.path = os.path.join(directory, f"journal-{now().replace(':', '')}-{os.getpid()}.jsonl")
         self._file: int | None = None
+        self._broken = False
 
     @property
     def written(self) -> bool:
@@ -33,12 +34,16 @@ class Journal:
     def record(self, event: str, **facts: t.Any) -> None:
         """Append one record and wait until the disk has it. Raises JournalError when that cannot be."""
         line = json.dumps({"format": FORMAT, "at": now(), "event": event, **facts}, sort_keys=True) + "\n"
+        if self._broken:
+            raise JournalError(f"The journal {self.path} could not be written before, and without it nothing is changed.")
         try:
             if self._file is None:
                 self._file = self._create()
             _write_all(self._file, line.encode())
             os.fsync(self._file)
         except OSError as error:
+            # A record may now stand there half; one more would be glued to it.
+            self._broken = True
             raise JournalError(
                 f"The journal {self.path} cannot be written ({error.strerror}), and without it nothing is changed."
             ) from error

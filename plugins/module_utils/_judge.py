@@ -109,7 +109,7 @@ def _finding(case: Case, policy: Policy) -> Finding | None:
 
 
 def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
-    if case.migration is None and case.own_tree and set(case.trees) == {case.own_tree}:
+    if case.healthy:
         return "healthy", None
     for name, protect in PROTECTIONS.items():
         if reason := protect(case, policy):

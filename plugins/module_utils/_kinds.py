@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._duration import spoken
+from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -43,7 +43,7 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     deleted = _deletion(case)
     if deleted and not case.contradiction:
         return orphaned(f"{_ended(current)} {_how_it_went(case.subject, deleted)}", *evidence, server=deleted)
-    if not case.settled:
+    if not case.settled or not case.arrived:
         return undecided(f"{_ended(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence)
     lacking = _needed_from(case)
     if lacking:
@@ -58,18 +58,18 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     subject = case.subject
     if case.migration or not _unknown_as_server(case) or subject.marker is None or subject.marker.status != 200:
         return None
-    if case.land.snapshot.migrations.value is None or case.contradiction:
+    if case.contradiction or not subject.host_migrations:
         return None
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
-        case.land.snapshot.migrations,
+        *case.migration_listings,
         *_asked_about(subject),
     )
 
 
 def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
     left = {root: _evacuation_from(case, root) for root in case.other_trees}
-    if not _holds_home_and_more(case) or not all(left.values()):
+    if not _holds_home_and_more(case) or not all(left.values()) or not all(_claims_host(case, root) for root in left):
         return None
     told = "; ".join(
         f"{case.land.name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
@@ -87,7 +87,7 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
 def wrong_host(case: Case, policy: Policy) -> Ruling | None:
     if not _holds_home_and_more(case):
         return None
-    doubtful = sorted(case.land.name(root) for root in case.other_trees if not case.named_by(root) and not _claims_host(case, root))
+    doubtful = sorted(case.land.name(root) for root in case.other_trees if not _claims_host(case, root))
     if doubtful:
         return undecided(
             f"Server {case.consumer} rests on {_home(case)} and also holds a part of {', '.join(doubtful)}, "
@@ -111,12 +111,13 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
         and subject.actions.status == 404
         and subject.marker is not None
         and subject.marker.status == 400
+        and bool(subject.host_migrations)
         and not case.server_migrations
-        and not any(migration.server == case.consumer for migration in land.migrations.values())
+        and not any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
     )
     if not unknown or case.contradiction or not case.trees or not set(case.trees) <= set(land.nodes):
         return None
-    evidence = (land.snapshot.hypervisors, land.snapshot.migrations, *_asked_about(subject))
+    evidence = (land.snapshot.hypervisors, *case.migration_listings, *_asked_about(subject))
     if age is None or age < policy.forgotten_min_age:
         written = "at an unknown time" if age is None else f"{spoken(age)} ago"
         return protected(
@@ -125,9 +126,11 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
         )
     if not any(sample.status == 200 for sample in land.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.", *evidence)
+    others = land.snapshot.cloud.allocators
+    known = f"this cloud has {', '.join(others)} in its catalogue" if others else "this cloud has no container service in its catalogue"
     return orphaned(
         "Nova has no memory of it, neither as a server nor as a migration. This is a conclusion from absence: "
-        "a container service that shares Nova's hosts, or an operator who blocks capacity by hand, looks the same.",
+        f"a container service that shares Nova's hosts ({known}), or an operator who blocks capacity by hand, looks the same.",
         *evidence,
     )
 
@@ -137,7 +140,9 @@ def _deletion(case: Case) -> Server | None:
     subject = case.subject
     if subject.server is None or subject.server.status != 404 or subject.deleted_listing is None or not _moves_are_known(subject):
         return None
-    return next((server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid), None)
+    named = (server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid)
+    # The listing of the deleted also has the soft-deleted, which can be restored.
+    return next((server for server in named if server.status != "SOFT_DELETED"), None)
 
 
 def _unknown_as_server(case: Case) -> bool:
@@ -157,8 +162,8 @@ def _moves_are_known(subject: Dossier) -> bool:
 
 
 def _holds_home_and_more(case: Case) -> bool:
-    at_home = case.migration is None and case.settled and case.own_tree is not None and _claims_host(case, case.own_tree)
-    return at_home and bool(case.other_trees)
+    at_home = case.migration is None and case.settled and case.arrived and case.own_tree is not None
+    return at_home and _claims_host(case, case.own_tree) and bool(case.other_trees)
 
 
 def _evacuation_from(case: Case, root: str) -> Migration | None:
@@ -166,29 +171,33 @@ def _evacuation_from(case: Case, root: str) -> Migration | None:
     return next((evacuation for evacuation in named if case.is_source(root, evacuation)), None)
 
 
-def _claims_host(case: Case, root: str) -> bool:
+def _claims_host(case: Case, root: str | None) -> bool:
     """A move leaves a claim on the root itself, and never of disk alone; a share that looks otherwise is something else."""
-    return bool(set(case.allocation.resources.get(root, {})) - {"DISK_GB"})
+    return bool(set(case.allocation.resources.get(root or "", {})) - {"DISK_GB"})
 
 
 def _needed_from(case: Case) -> str:
-    """Name what a migration's consumer holds of its server's own tree, or of what no host owns, and the server itself does not."""
+    """Name what a migration's consumer holds that its server may need and does not itself hold; nothing if there is none.
+
+    Nova can fail to give a claim back after a failed or reverted move and only log it (nova/compute/manager.py,
+    _revert_allocation): the server then rests with less than it needs, and the rest is the migration's. After a confirmed
+    move the server's own claim is the right one.
+    """
     allocation = case.subject.allocation.value
     held = allocation.resources if allocation else {}
-    own = case.own_tree
-    home = {cls for provider, share in held.items() if case.land.root(provider) == own for cls in share}
-    if own is None or not home:
+    confirmed = case.migration is not None and case.migration.status == "confirmed"
+    if case.own_tree is None or not any(case.land.root(provider) == case.own_tree for provider in held):
         return f"its own host {_home(case)}"
     for provider, share in case.allocation.resources.items():
         root = case.land.root(provider)
-        if root == own:
-            lacking = set(share) - home
-        elif case.land.shared(provider) or (root not in case.land.nodes and not case.named_by(root or "")):
-            lacking = set(share) - set(held.get(provider, {}))
-        else:
+        at_home = root == case.own_tree
+        if not at_home and not case.land.shared(provider) and (root in case.land.nodes or case.named_by(root or "")):
             continue
+        if at_home and confirmed:
+            continue
+        lacking = [cls for cls, amount in share.items() if held.get(provider, {}).get(cls, 0) < (1 if confirmed else amount)]
         if lacking:
-            return f"{', '.join(sorted(lacking))} of {case.land.name(provider)}"
+            return f"as much {', '.join(sorted(lacking))} of {case.land.name(provider)}"
     return ""
 
 

@@ -28,6 +28,9 @@ T = t.TypeVar("T")
 # `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
 ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
+# Of these, the ones after which the server is at the destination.
+ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
+
 # Statuses in which a server rests on its host. ERROR is never among them.
 SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
 
@@ -158,6 +161,7 @@ class Dossier:
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
+    host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out.
     """
 
     uuid: str
@@ -167,16 +171,18 @@ class Dossier:
     deleted_listing: Answer[tuple[Server, ...]] | None = None
     actions: Answer[tuple[Action, ...]] | None = None
     marker: Answer[bool] | None = None
+    host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
 
 
 @d.dataclass(frozen=True)
 class Cloud:
-    """Which cloud a reading is of."""
+    """Which cloud a reading is of; `allocators` are the types of other services in its catalogue that claim from Placement."""
 
     placement_endpoint: str
     compute_endpoint: str
     region: str | None
     project: str | None
+    allocators: tuple[str, ...]
 
 
 @d.dataclass(frozen=True)
@@ -186,6 +192,7 @@ class Snapshot:
     holdings: what each consumer holds, from the one listing that each provider has.
     services, services_after: the compute services before and after everything else was read.
     samples: direct look-ups of live servers, preferably of other projects, to see whether these credentials may look.
+    control: the deleted listing asked for the first of them, which must not be in it; None without a live server.
     dossiers: by uuid, for each consumer that the listings nominated and for the servers of nominated migrations.
     """
 
@@ -198,6 +205,7 @@ class Snapshot:
     hypervisors: Answer[tuple[Hypervisor, ...]]
     migrations: Answer[tuple[Migration, ...]]
     samples: tuple[Answer[Server], ...]
+    control: Answer[tuple[Server, ...]] | None
     dossiers: t.Mapping[str, Dossier]
     services_after: Answer[tuple[Service, ...]]
 
@@ -227,6 +235,20 @@ class Change:
     @property
     def action(self) -> str:
         return "reduce" if self.after["allocations"] else "remove"
+
+    @property
+    def frees(self) -> dict[str, dict[str, int]]:
+        """The amounts by provider and resource class that the change gives back."""
+        freed = {}
+        for provider, share in self.before["allocations"].items():
+            left = self.after["allocations"].get(provider, {}).get("resources", {})
+            amounts = {cls: amount - left.get(cls, 0) for cls, amount in share["resources"].items() if amount > left.get(cls, 0)}
+            if amounts:
+                freed[provider] = amounts
+        return freed
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {**d.asdict(self), "action": self.action, "frees": self.frees}
 
 
 @d.dataclass(frozen=True)

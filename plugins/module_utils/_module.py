@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
@@ -23,6 +24,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     ArgumentSpec = dict[str, dict[str, t.Any]]
 
+_SECRET = re.compile("password|secret|token|passcode|private", re.IGNORECASE)
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
 
 
@@ -42,18 +44,11 @@ def connection_options() -> ArgumentSpec:
     }
 
 
-def policy_options() -> ArgumentSpec:
-    """Return the options that `doc_fragments/_policy.py` documents: what the judge is asked to spare."""
-    return {
-        "min_age": {"type": "str", "default": "1h"},
-        "forgotten_min_age": {"type": "str", "default": "24h"},
-        "exclude_consumers": {"type": "list", "elements": "str", "default": []},
-        "exclude_providers": {"type": "list", "elements": "str", "default": []},
-    }
-
-
 def run(module: AnsibleModule, work: Callable[[AnsibleModule, Session], dict[str, t.Any]]) -> t.NoReturn:
     """Connect, do `work` and exit with its result. A result with `failed` in it fails the task and keeps what was done."""
+    module.no_log_values -= _harmless(module.params["auth"])
+    if isinstance(module.params["cloud"], dict):
+        module.no_log_values |= _secrets(module.params["cloud"])
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
     try:
@@ -63,3 +58,19 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Session], dict[str
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def _secrets(options: t.Any, name: str = "") -> set[str]:
+    """Return the values in a nested configuration whose names say that they are secret."""
+    if isinstance(options, dict):
+        return {secret for key, value in options.items() for secret in _secrets(value, str(key))}
+    return {str(options)} if options and _SECRET.search(name) else set()
+
+
+def _harmless(auth: t.Any) -> set[str]:
+    """Return the values in `auth` that are no secrets.
+
+    The whole option is hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
+    """
+    plain = {str(value) for value in (auth or {}).values() if value is not None}
+    return plain - _secrets(auth or {})

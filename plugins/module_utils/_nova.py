@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import Acti
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api
+    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
 T = t.TypeVar("T")
 
@@ -44,7 +44,7 @@ class NovaReader:
 
     def services(self) -> Answer[tuple[Service, ...]]:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
-        answer = self._api.ask("/os-services", self._listing, lambda body: tuple(map(_service, body["services"])))
+        answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(_service, reply.body["services"])))
         return self._readable(answer)
 
     def hypervisors(self) -> Answer[tuple[Hypervisor, ...]]:
@@ -60,13 +60,17 @@ class NovaReader:
         """Return all migrations whose server is not deleted."""
         return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE)
 
+    def migrations_at(self, host: str) -> Answer[tuple[Migration, ...]]:
+        """Return the migrations that name `host` as source or destination, as `migrations` does."""
+        return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE, host=host)
+
     def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations of one server, newest first; no `value` when they are more than a page and so not all here."""
         return self._readable(self._api.ask("/os-migrations", self._listing, _all_migrations, instance_uuid=server))
 
     def server(self, uuid: str) -> Answer[Server]:
         """Look directly for a server; a 404 means that no cell holds it and nothing is about to build it."""
-        return self._api.ask(f"/servers/{uuid}", self._direct, lambda body: _server(body["server"]))
+        return self._api.ask(f"/servers/{uuid}", self._direct, lambda reply: _server(reply.body["server"]))
 
     def deleted_listing(self, uuid: str) -> Answer[tuple[Server, ...]]:
         """Ask for a server among the deleted ones that Nova has not yet archived: one, or none."""
@@ -82,7 +86,7 @@ class NovaReader:
         There is no look-up by uuid; as a paging marker Nova finds also what it no longer lists
         (nova/db/main/api.py, migration_get_by_uuid with read_deleted="yes").
         """
-        return self._api.ask("/os-migrations", self._listing, lambda body: True, limit="1", marker=uuid)
+        return self._api.ask("/os-migrations", self._listing, lambda reply: True, limit="1", marker=uuid)
 
     def some_servers(self, count: int) -> tuple[Server, ...]:
         """Return the newest servers of all projects, at most `count`."""
@@ -100,7 +104,7 @@ class NovaReader:
         last: str | None = None
         while True:
             reply = self._api.get(path, microversion, limit=str(size), **filters, **({"marker": last} if last else {}))
-            page = reply.body[key] if reply.status == 200 else []
+            page = self._api.parse(lambda reply: reply.body[key], reply, path) if reply.status == 200 else []
             rows += page
             if not page or page[-1][identity] == last:
                 break
@@ -109,7 +113,7 @@ class NovaReader:
             raise CloudError(
                 f"Nova's listing {path} broke off after {len(rows)} rows ({reply.status}): it changed while being read. Run again."
             )
-        value = tuple(map(read, rows)) if reply.status == 200 else None
+        value = self._api.parse(lambda reply: tuple(map(read, rows)), reply, path) if reply.status == 200 else None
         return self._readable(self._api.answer(path, microversion, filters, reply, value))
 
     def _readable(self, answer: Answer[T]) -> Answer[T]:
@@ -151,12 +155,12 @@ def _migration(row: Mapping[str, t.Any]) -> Migration:
     )
 
 
-def _all_migrations(body: Mapping[str, t.Any]) -> tuple[Migration, ...] | None:
-    return None if body.get("migrations_links") else tuple(map(_migration, body["migrations"]))
+def _all_migrations(reply: Reply) -> tuple[Migration, ...] | None:
+    return None if reply.body.get("migrations_links") else tuple(map(_migration, reply.body["migrations"]))
 
 
-def _servers(body: Mapping[str, t.Any]) -> tuple[Server, ...]:
-    return tuple(map(_server, body["servers"]))
+def _servers(reply: Reply) -> tuple[Server, ...]:
+    return tuple(map(_server, reply.body["servers"]))
 
 
 def _server(row: Mapping[str, t.Any]) -> Server:
@@ -176,8 +180,8 @@ def _server(row: Mapping[str, t.Any]) -> Server:
     )
 
 
-def _actions(body: Mapping[str, t.Any]) -> tuple[Action, ...]:
-    return tuple(map(_action, body["instanceActions"]))
+def _actions(reply: Reply) -> tuple[Action, ...]:
+    return tuple(map(_action, reply.body["instanceActions"]))
 
 
 def _action(row: Mapping[str, t.Any]) -> Action:

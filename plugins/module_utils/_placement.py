@@ -70,7 +70,8 @@ class PlacementReader:
         """Return everything that `consumer` holds; holding nothing is an answer too."""
         path = f"/allocations/{urllib.parse.quote(consumer, safe='')}"
         reply = self._api.expect(self._api.get(path, self._allocation), f"for the allocation of {consumer}")
-        return self._api.answer(path, self._allocation, {}, reply, _allocation(consumer, reply))
+        read = self._api.parse(lambda reply: _allocation(consumer, reply), reply, path)
+        return self._api.answer(path, self._allocation, {}, reply, read)
 
     def allocations(self, consumers: Iterable[str]) -> list[Allocation]:
         """Return the allocations of those `consumers` that hold anything, read concurrently."""
@@ -78,13 +79,17 @@ class PlacementReader:
         return [answer.value for answer in answers if answer.value and answer.value.resources]
 
     def _consumers(self, provider: str) -> Mapping[str, t.Any]:
-        reply = self._api.get(f"/resource_providers/{provider}/allocations", _LISTING)
-        self._api.expect(reply, f"for the allocations of provider {provider}", 200, 404)
-        return t.cast("Mapping[str, t.Any]", reply.body.get("allocations", {}))
+        path = f"/resource_providers/{provider}/allocations"
+        reply = self._api.expect(self._api.get(path, _LISTING), f"for the allocations of provider {provider}", 200, 404)
+        if reply.status == 404:
+            return {}
+        return self._api.parse(lambda reply: t.cast("Mapping[str, t.Any]", reply.body["allocations"]), reply, path)
 
     def _provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
         reply = self._api.expect(self._api.get("/resource_providers", _PROVIDERS, **filters), "for its resource providers")
-        return t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"])
+        return self._api.parse(
+            lambda reply: t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"]), reply, "/resource_providers"
+        )
 
 
 def canonical(text: str) -> str | None:

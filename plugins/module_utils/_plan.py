@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import dataclasses as d
+import math
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, frees
+from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._model import Change, Cloud
+from ansible_collections.osops.placement.plugins.module_utils._placement import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
@@ -35,9 +37,7 @@ class Step:
         return {
             "finding": self.finding,
             "kind": self.kind,
-            **d.asdict(self.change),
-            "action": self.change.action,
-            "frees": frees(self.change),
+            **self.change.as_dict(),
         }
 
 
@@ -49,8 +49,8 @@ class Limits:
     max_share: float
 
 
-def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) -> tuple[Step, ...]:
-    """Return the steps for the orphaned findings of the chosen `kinds`.
+def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) -> tuple[tuple[Step, ...], int]:
+    """Return the steps for the orphaned findings of the chosen `kinds`, and how many consumers were read to find them.
 
     Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are of another cloud than
     `cloud` or not of our making.
@@ -65,8 +65,9 @@ def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) ->
                 )
         if closed := findings["summary"]["coverage"]["closed_gates"]:
             raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
-        return tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"])
-    except (KeyError, TypeError, AttributeError) as error:
+        steps = tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"])
+        return steps, int(findings["summary"]["coverage"]["consumers"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"The findings are not as orphan_detect writes them ({type(error).__name__}: {error}): detect again.") from error
 
 
@@ -77,17 +78,22 @@ def check_limits(steps: Sequence[Step], limits: Limits, consumers: int) -> None:
             f"{len(steps)} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
             f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes) to {len(steps)} or more."
         )
-    if len(steps) > SHARE_COUNTS_ABOVE and len(steps) > limits.max_share * consumers:
+    share = len(steps) / max(consumers, 1)
+    if len(steps) > SHARE_COUNTS_ABOVE and share > limits.max_share:
         raise BreakerTripped(
             f"{len(steps)} of {consumers} consumers would be changed and max_share is {limits.max_share:g}: nothing was changed. "
-            f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {len(steps) / max(consumers, 1):.2f} or more."
+            f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} or more."
         )
 
 
 def _step(entry: Mapping[str, t.Any]) -> Step:
     change = entry["change"]
-    return Step(
-        finding=entry["id"],
-        kind=entry["kind"],
-        change=Change(change["consumer"], change["generation"], change["before"], change["after"]),
-    )
+    consumer = change["consumer"]
+    if canonical(consumer) != consumer or consumer != entry["consumer"]:
+        raise InvalidInput(f"The change of {entry['id']} names the consumer {consumer!r}, which is not the finding's: detect again.")
+    for body in (change["before"], change["after"]):
+        if body["consumer_generation"] != change["generation"]:
+            raise InvalidInput(f"The change of {entry['id']} names two generations: detect again.")
+        for share in body["allocations"].values():
+            dict(share["resources"])
+    return Step(finding=entry["id"], kind=entry["kind"], change=Change(consumer, change["generation"], change["before"], change["after"]))

@@ -5,24 +5,50 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""From module options to the judge's policy."""
+"""What the user asks of the judge: the options that `doc_fragments/_policy.py` documents, and what they mean."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._duration import seconds
+from ansible_collections.osops.placement.plugins.module_utils._clock import seconds
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.plugins.module_utils._placement import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Provider
+
+
+def policy_options() -> dict[str, dict[str, t.Any]]:
+    return {
+        "min_age": {"type": "str", "default": "1h"},
+        "forgotten_min_age": {"type": "str", "default": "24h"},
+        "exclude_consumers": {"type": "list", "elements": "str", "default": []},
+        "exclude_providers": {"type": "list", "elements": "str", "default": []},
+    }
 
 
 def policy(options: Mapping[str, t.Any]) -> Policy:
-    """Return the policy that the options of `policy_options` describe. Raises InvalidInput for a wrong duration."""
+    """Return the policy that the options describe. Raises InvalidInput for what is no duration or no UUID."""
     return Policy(
         min_age=seconds(options["min_age"]),
         forgotten_min_age=seconds(options["forgotten_min_age"]),
-        exclude_consumers=frozenset(options["exclude_consumers"]),
-        exclude_providers=frozenset(options["exclude_providers"]),
+        exclude_consumers=frozenset(map(_consumer, options["exclude_consumers"])),
+        exclude_providers=frozenset(canonical(name) or name for name in options["exclude_providers"]),
     )
+
+
+def unknown_exclusions(spare: Policy, providers: Iterable[Provider]) -> list[str]:
+    """Return the excluded providers that Placement does not have: misspelt perhaps, and then not excluded at all."""
+    known = {identity for provider in providers for identity in (provider.uuid, provider.name)}
+    return sorted(spare.exclude_providers - known)
+
+
+def _consumer(text: str) -> str:
+    uuid = canonical(text)
+    if uuid is None:
+        raise InvalidInput(f"exclude_consumers: {text!r} is no UUID, so it would exclude nothing.")
+    return uuid

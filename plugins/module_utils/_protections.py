@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._duration import spoken
+from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ _OURS = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def excluded(case: Case, policy: Policy) -> str | None:
-    if case.consumer in policy.exclude_consumers:
-        return "This consumer is excluded by name."
+    if {case.consumer, case.subject.uuid} & policy.exclude_consumers:
+        return "This consumer, or the server whose migration it is, is excluded by name."
     for provider in case.allocation.resources:
         root = case.land.root(provider) or provider
         named = {provider, root, case.land.name(provider), case.land.name(root)} & policy.exclude_providers

@@ -13,19 +13,21 @@ everything that Placement's answers can stem from. Nothing here concludes anythi
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._judge import nominate
 from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Server, Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._session import now
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Holding, Migration, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
 _SAMPLES = 3
@@ -42,71 +44,61 @@ class Reading:
 
     def whole_cloud(self) -> Snapshot:
         """Read every provider, and look closely at each consumer that `nominate` names."""
-        started = now()
-        services = self._nova.services()
-        providers = self._placement.providers()
-        return self._snapshot(started, services, providers, self._placement.holdings(providers))
+        listed = self._listed(with_holdings=True)
+        return self._looked_at(listed, nominate(listed.holdings, listed.providers, listed.hypervisors.value or ()))
 
     def listings(self) -> Snapshot:
         """Read what concerns the cloud as a whole, and no consumer."""
+        return self._listed(with_holdings=False)
+
+    def again(self, listings: Snapshot, consumer: str) -> Snapshot:
+        """Ask every direct question about one consumer anew, and whether all cells still answer; keep the listings."""
+        looked_at = self._looked_at(d.replace(listings, started_at=now()), [consumer])
+        held = looked_at.dossiers[consumer].allocation.value
+        return d.replace(looked_at, holdings={consumer: held.resources} if held and held.resources else {})
+
+    def _listed(self, with_holdings: bool) -> Snapshot:
         started = now()
         services = self._nova.services()
-        return self._snapshot(started, services, self._placement.providers(), {})
-
-    def again(self, snapshot: Snapshot, consumer: str) -> Snapshot:
-        """Ask every direct question about one consumer anew, and whether all cells still answer; keep the listings."""
-        started = now()
-        dossiers = self._dossiers([consumer], {migration.uuid: migration for migration in snapshot.migrations.value or ()})
-        held = dossiers[consumer].allocation.value
-        return Snapshot(
-            cloud=snapshot.cloud,
-            started_at=started,
-            finished_at=now(),
-            providers=snapshot.providers,
-            holdings={consumer: held.resources} if held and held.resources else {},
-            services=snapshot.services,
-            hypervisors=snapshot.hypervisors,
-            migrations=snapshot.migrations,
-            samples=snapshot.samples,
-            dossiers=dossiers,
-            services_after=self._nova.services(),
-        )
-
-    def _snapshot(
-        self,
-        started: str,
-        services: Answer[t.Any],
-        providers: Mapping[str, Provider],
-        holdings: Mapping[str, Holding],
-    ) -> Snapshot:
+        providers = self._placement.providers()
+        holdings = self._placement.holdings(providers) if with_holdings else {}
         hypervisors = self._nova.hypervisors()
         migrations = self._nova.migrations()
-        nominated = nominate(holdings, providers, hypervisors.value or ())
+        samples = self._samples()
+        live = next((sample.value for sample in samples if sample.value), None)
         return Snapshot(
             cloud=self._session.cloud,
             started_at=started,
+            finished_at=now(),
             providers=providers,
             holdings=holdings,
             services=services,
             hypervisors=hypervisors,
             migrations=migrations,
-            samples=self._samples(),
-            dossiers=self._dossiers(nominated, {migration.uuid: migration for migration in migrations.value or ()}),
+            samples=samples,
+            control=self._nova.deleted_listing(live.uuid) if live else None,
+            dossiers={},
+            services_after=self._nova.services(),
+        )
+
+    def _looked_at(self, snapshot: Snapshot, consumers: Sequence[str]) -> Snapshot:
+        """Add the dossiers of `consumers`, and whether all cells still answer after that."""
+        land = Landscape(snapshot)
+        dossiers = [dossier for some in each(lambda consumer: self._dossiers(consumer, land), consumers) for dossier in some]
+        return d.replace(
+            snapshot,
+            dossiers={dossier.uuid: dossier for dossier in dossiers},
             services_after=self._nova.services(),
             finished_at=now(),
         )
 
-    def _dossiers(self, consumers: Iterable[str], migrations: Mapping[str, Migration]) -> dict[str, Dossier]:
-        dossiers = each(lambda consumer: self._dossier(consumer, migrations), list(consumers))
-        return {dossier.uuid: dossier for pair in dossiers for dossier in pair}
-
-    def _dossier(self, consumer: str, migrations: Mapping[str, Migration]) -> tuple[Dossier, ...]:
+    def _dossiers(self, consumer: str, land: Landscape) -> tuple[Dossier, ...]:
         """Ask about one consumer, and about the server whose migration it is, if it is one."""
-        if consumer not in migrations:
-            return (self._asked_as_server(consumer),)
-        return Dossier(consumer, self._placement.allocation(consumer)), self._asked_as_server(migrations[consumer].server)
+        if consumer not in land.migrations:
+            return (self._asked_as_server(consumer, land),)
+        return Dossier(consumer, self._placement.allocation(consumer)), self._asked_as_server(land.migrations[consumer].server, land)
 
-    def _asked_as_server(self, uuid: str) -> Dossier:
+    def _asked_as_server(self, uuid: str, land: Landscape) -> Dossier:
         # Placement, then migrations, then the server: an evacuation finishes in this order, and read the other way round
         # it shows the old host together with a finished evacuation.
         allocation = self._placement.allocation(uuid)
@@ -116,8 +108,13 @@ class Reading:
             return Dossier(uuid, allocation, migrations, server)
         deleted = self._nova.deleted_listing(uuid)
         actions = self._nova.actions(uuid)
-        marker = self._nova.marker(uuid) if not deleted.value else None
-        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker)
+        if deleted.value:
+            return Dossier(uuid, allocation, migrations, server, deleted, actions)
+        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
+        # no listing is therefore asked again with a filter that has an index.
+        hosts = land.hosts_of(allocation.value.resources if allocation.value else ())
+        at_hosts = tuple(map(self._nova.migrations_at, hosts))
+        return Dossier(uuid, allocation, migrations, server, deleted, actions, self._nova.marker(uuid), at_hosts)
 
     def _samples(self) -> tuple[Answer[Server], ...]:
         """Look directly at some live servers, those of other projects first."""

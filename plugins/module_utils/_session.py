@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
-import datetime
 import traceback
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Cloud
 
@@ -47,9 +47,12 @@ _ADVICE = {
     504: "The service behind the proxy does not answer in time: try again later.",
 }
 
+# Services that claim from Placement themselves: Zun (also on Nova's own providers, untyped), Cyborg and Blazar.
+_OTHER_ALLOCATORS = frozenset({"container", "accelerator", "reservation"})
+
 _CATALOGUE = "Check region_name and interface, and that the service is part of this cloud."
 
-Reader = t.Callable[[t.Any], t.Any]
+T = t.TypeVar("T")
 
 
 @d.dataclass(frozen=True)
@@ -63,17 +66,20 @@ class Reply:
     @property
     def detail(self) -> str:
         """The service's own words: Placement's `errors[].detail`, or the message that Nova wraps into one key."""
-        if not isinstance(self.body, dict):
-            return ""
-        if errors := self.body.get("errors"):
-            return " ".join(str(error.get("detail", "")).strip() for error in errors)
-        return " ".join(str(value["message"]) for value in self.body.values() if isinstance(value, dict) and "message" in value)
+        if self._errors:
+            return " ".join(str(error.get("detail", "")).strip() for error in self._errors)
+        wrapped = self.body.values() if isinstance(self.body, dict) else ()
+        return " ".join(str(value["message"]) for value in wrapped if isinstance(value, dict) and "message" in value)
 
     @property
     def code(self) -> str | None:
         """Placement's error code, such as `placement.concurrent_update`."""
+        return self._errors[0].get("code") if self._errors else None
+
+    @property
+    def _errors(self) -> list[dict[str, t.Any]]:
         errors = self.body.get("errors") if isinstance(self.body, dict) else None
-        return errors[0].get("code") if errors else None
+        return [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
 
 
 class Api:
@@ -108,10 +114,20 @@ class Api:
         """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
         return self._request(method, path, microversion, json=body, connect_retries=0, status_code_retries=0)
 
-    def ask(self, path: str, microversion: str, read: Reader, **params: t.Any) -> Answer[t.Any]:
+    def ask(self, path: str, microversion: str, read: t.Callable[[Reply], T | None], **params: t.Any) -> Answer[T]:
         """GET `path` as evidence: any status is an answer, and a 200 is read by `read`."""
         reply = self.get(path, microversion, **params)
-        return self.answer(path, microversion, params, reply, read(reply.body) if reply.status == 200 else None)
+        return self.answer(path, microversion, params, reply, self.parse(read, reply, path) if reply.status == 200 else None)
+
+    def parse(self, read: t.Callable[[Reply], T], reply: Reply, path: str) -> T:
+        """Return what `read` makes of `reply`, or raise CloudError when that has not the shape of this API's answers."""
+        try:
+            return read(reply)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise CloudError(
+                f"{self.name} at {self.endpoint} answered GET {path} with something unexpected ({type(error).__name__}: {error}): "
+                "is a proxy in the way?"
+            ) from error
 
     def answer(self, path: str, microversion: str, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
         query = "&".join(f"{key}={wanted}" for key, wanted in params.items())
@@ -139,6 +155,8 @@ class Api:
                 method,
                 microversion=microversion,
                 raise_exc=False,
+                # A user's clouds.yaml may keep answers for a while; a proof must be asked for anew.
+                skip_cache=True,
                 retriable_status_codes=list(_TRANSIENT),
                 headers={"Accept": "application/json"},
                 **kwargs,
@@ -162,10 +180,11 @@ class Session:
     compute: Api
     region: str | None
     project: str | None
+    allocators: tuple[str, ...]
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(str(self.placement.endpoint), str(self.compute.endpoint), self.region, self.project)
+        return Cloud(str(self.placement.endpoint), str(self.compute.endpoint), self.region, self.project, self.allocators)
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:
@@ -176,11 +195,13 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
     with _speaking_clearly("The identity service"):
         connection = openstack.connect(**_sdk_arguments(options))
         project = connection.session.get_project_id()
+        catalogue = connection.session.auth.get_access(connection.session).service_catalog.catalog  # type: ignore[union-attr]
     return Session(
         placement=_api("Placement", connection, "placement", PLACEMENT_NEEDED),
         compute=_api("Nova", connection, "compute", COMPUTE_NEEDED),
         region=connection.config.get_region_name(),
         project=project,
+        allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
     )
 
 
@@ -250,8 +271,3 @@ def _meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
 
 def _dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
-
-
-def now() -> str:
-    """Return the time, in UTC and to the second, as both APIs write it."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What to say of a case that no kind could be proven of: it is healthy after all, protected, or undecided and why."""
+"""What to say of a case that is not healthy and that no kind could be proven of: it is protected, or undecided and why."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ UNPROVEN = "unproven"
 FOREIGN_PROVIDER = "foreign_provider"
 
 
-def unproven(case: Case) -> tuple[str, Ruling | None]:
-    """Return the name of what was found and the ruling; no ruling when the consumer is healthy."""
+def unproven(case: Case) -> tuple[str, Ruling]:
+    """Return the name of what was found and the ruling."""
     if case.server is not None:
-        reason = _of_a_server(case, case.server)
-        return (UNPROVEN, undecided(reason, *case.state_evidence)) if reason else ("healthy", None)
+        return UNPROVEN, undecided(_of_a_server(case, case.server), *case.state_evidence)
     foreign = sorted(case.land.name(held) for root, providers in case.trees.items() if root not in case.land.nodes for held in providers)
     if foreign and case.subject.server is not None and case.subject.server.status == 404:
         reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
@@ -34,7 +33,7 @@ def unproven(case: Case) -> tuple[str, Ruling | None]:
     return UNPROVEN, undecided(_without_a_server(case), *case.state_evidence)
 
 
-def _of_a_server(case: Case, server: Server) -> str | None:
+def _of_a_server(case: Case, server: Server) -> str:
     if not case.settled:
         where = f"on {server.host}" if server.host else "on no host"
         return f"Server {server.uuid} is {server.status} {where}, which is no state of rest on a host."
@@ -43,10 +42,10 @@ def _of_a_server(case: Case, server: Server) -> str | None:
     if case.own_tree not in case.trees:
         held = ", ".join(sorted(map(case.land.name, case.allocation.resources)))
         return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
-    if case.other_trees:
-        others = ", ".join(sorted(map(case.land.name, case.other_trees)))
-        return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
-    return None
+    others = ", ".join(sorted(map(case.land.name, case.other_trees)))
+    if not case.arrived:
+        return f"Server {server.uuid} is said to be on {server.host}, where its newest migration did not end, and also holds {others}."
+    return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
 
 
 def _without_a_server(case: Case) -> str:

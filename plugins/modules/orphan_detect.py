@@ -273,20 +273,21 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, policy_options, run
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy
+from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
-# 20 000 findings handed from task to task cost Ansible up to a gigabyte.
-RETURNED = 200
-
 
 def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
-    found = report(Reading(session).whole_cloud(), policy(module.params))
+    spare = policy(module.params)
+    snapshot = Reading(session).whole_cloud()
+    for name in unknown_exclusions(spare, snapshot.providers.values()):
+        module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
+    found = report(snapshot, spare)
     dest = module.params["dest"]
     if dest:
         write_json(dest, found)

@@ -186,41 +186,32 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._apply import FAILED, OUTCOMES, AllocationWriter, carry_out
-from ansible_collections.osops.placement.plugins.module_utils._errors import GateClosed
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, policy_options, run
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._plan import Limits, check_limits, plan
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
-RETURNED = 200
-
 
 def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
     options, spare = module.params, policy(module.params)
     findings = read_json(options["findings"])
-    steps = plan(findings, session.cloud, options["kinds"])
+    steps, consumers = plan(findings, session.cloud, options["kinds"])
     output = {name: os.path.join(options["output_dir"], f"{name}.json") for name in ("plan", "remediation")}
-    write_json(output["plan"], {"format": 1, "cloud": findings["cloud"], "changes": [step.as_dict() for step in steps]})
-    check_limits(steps, Limits(options["max_changes"], options["max_share"]), findings["summary"]["coverage"]["consumers"])
+    write_json(output["plan"], {"format": FORMAT, "cloud": findings["cloud"], "changes": [step.as_dict() for step in steps]})
+    check_limits(steps, Limits(options["max_changes"], options["max_share"]), consumers)
+    journal = None if module.check_mode else Journal(options["output_dir"])
+    outcomes = carry_out(steps, Reading(session), spare, AllocationWriter(session.placement), journal) if steps else []
 
-    outcomes, journal = [], None
-    if steps:
-        reading = Reading(session)
-        listings = reading.listings()
-        if closed := closed_gates(listings):
-            raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
-        journal = None if module.check_mode else Journal(options["output_dir"])
-        outcomes = carry_out(steps, reading, listings, spare, AllocationWriter(session.placement), journal)
     tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
     told = [outcome.as_dict() for outcome in outcomes]
-    write_json(output["remediation"], {"format": 1, "check_mode": module.check_mode, "tally": tally, "outcomes": told})
     result = {
         "changed": any(outcome.made for outcome in outcomes),
         "tally": tally,
@@ -234,6 +225,11 @@ def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
     if tally[FAILED]:
         first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)
         result.update(failed=True, msg=f"{tally[FAILED]} of {len(outcomes)} changes failed. The first: {first}")
+    try:
+        kept = {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": result["journal"], "outcomes": told}
+        write_json(output["remediation"], kept)
+    except InvalidInput as error:
+        result.update(failed=True, msg=f"What was done is told here only. {error}")
     return result
 
 

@@ -282,7 +282,7 @@ def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
     for current, target, changed in planned:
         try:
             if changed and not module.check_mode:
-                writer.replace(current.consumer, document(target))
+                writer.replace(current.consumer, document(current), document(target))
         except CloudError as error:
             return {**result, "failed": True, "msg": str(error)}
         result["changed"] |= changed

@@ -135,7 +135,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._allocations import described
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader, canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
@@ -144,6 +144,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
     placement = PlacementReader(session.placement)
     wanted, where = module.params["consumer"], module.params["resource_provider"]
+    wanted = wanted if wanted is None else [canonical(consumer) or consumer for consumer in wanted]
     providers = placement.providers()
     consumers = wanted
     if where is not None or wanted is None:

@@ -64,8 +64,8 @@ def hostile_names(context: Context) -> None:
     # Nova refuses control characters in names, Placement takes them.
     provider = holdings.create_provider(context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8})
     consumer = str(uuid.uuid4())
-    holdings.put_typed(context.cloud, consumer, "CONTAINER", {provider: {"VCPU": 1}}, holdings.somebody())
-    context.record.foreign(consumer, provider, "typed CONTAINER, on a provider that is no compute node")
+    holdings.put(context.cloud, consumer, {provider: {"VCPU": 1}}, holdings.somebody())
+    context.record.foreign(consumer, provider, "on a provider that is no compute node")
 
 
 @scenario("a server on a host, set to ERROR by reset-state")

@@ -120,7 +120,6 @@ ORPHANED = {
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
     evacuated_from_a_ghost: ("evacuated_source", {"compute-1"}),
     wrong_host: ("wrong_host", {"compute-1"}),
-    wrong_host_named_by_a_migration: ("wrong_host", {"compute-1"}),
     forgotten: ("forgotten_consumer", {"compute-1"}),
 }
 
@@ -287,6 +286,40 @@ def on_an_ironic_host_with_doubtful_node(world: World, here: str, there: str) ->
     return world.server(node, node, twin)
 
 
+def migration_of_a_cell_too_slow_to_be_listed(world: World, here: str, there: str) -> str:
+    """Nova leaves the cell's rows out of the whole listing with 200; the listing by host has them."""
+    migration = world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
+    world.left_out_migrations.add(migration)
+    return migration
+
+
+def forgotten_migration_with_unreadable_host_listing(world: World, here: str, there: str) -> str:
+    migration = forgotten_migration(world, here, there)
+    world.answers("host_migrations", migration, 500)
+    return migration
+
+
+def evacuation_not_yet_told_by_the_server(world: World, here: str, there: str) -> str:
+    """A lagging replica shows the old host beside the finished evacuation: the destination would look wrong."""
+    server = world.server(here, here, there)
+    world.migration(server, here, there, "done", type="evacuation")
+    return server
+
+
+def ended_migration_whose_server_is_elsewhere(world: World, here: str, there: str) -> str:
+    server = world.server(here, here)
+    world.migration(server, here, there, "completed", type="live-migration")
+    return world.migration(server, there, here, "error", there, type="live-migration")
+
+
+def soft_deleted_without_mapping(world: World, here: str, there: str) -> str:
+    """The listing of the deleted also has what can be restored; its host has lost its mapping too, so no listing shows it."""
+    server = world.server(None, here, status="SOFT_DELETED")
+    world.unmapped.add(server)
+    world.deleted[server] = world.servers[server]
+    return server
+
+
 def in_a_dead_cell(world: World, here: str, there: str) -> str:
     server = world.server(here, here, there)
     world.answers("server", server, 500)
@@ -321,6 +354,12 @@ UNDECIDED = [
     ended_migration_of_a_server_in_error,
     with_only_a_part_of_its_own_host,
     with_a_formerly_shared_disk,
+    wrong_host_named_by_a_migration,
+    migration_of_a_cell_too_slow_to_be_listed,
+    forgotten_migration_with_unreadable_host_listing,
+    evacuation_not_yet_told_by_the_server,
+    ended_migration_whose_server_is_elsewhere,
+    soft_deleted_without_mapping,
     without_a_mapping,
     without_a_mapping_but_deleted_elsewhere,
     unmapped_and_named_by_a_migration,

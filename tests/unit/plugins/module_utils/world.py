@@ -14,6 +14,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
     Action,
     Allocation,
     Answer,
+    Change,
     Cloud,
     Dossier,
     Hypervisor,
@@ -47,6 +48,7 @@ class World:
         self.deleted: dict[str, Server] = {}
         self.migrations: dict[str, Migration] = {}
         self.unlisted_migrations: set[str] = set()
+        self.left_out_migrations: set[str] = set()
         self.unmapped: set[str] = set()
         self.holdings: dict[str, Allocation] = {}
         self.services: list[Service] = []
@@ -99,7 +101,7 @@ class World:
             self.deleted[server] = d.replace(gone, status="DELETED", terminated_at=NOW)
 
     def migration(self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration") -> str:
-        """A migration of `server` between two compute nodes; its consumer holds a claim on each of `holds`."""
+        """A migration of `server` between two compute nodes, newer than those before; its consumer holds a claim on each of `holds`."""
         uuid = self.uuid()
         here, there = self.nodes.get(source), self.nodes.get(dest)
         self.migrations[uuid] = Migration(
@@ -111,7 +113,7 @@ class World:
             source_node=here.name if here else self.providers[source].name,
             dest_compute=there.host if there else None,
             dest_node=there.name if there else None,
-            created_at=NOW,
+            created_at=f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000",
             updated_at=NOW,
         )
         self.hold(uuid, *holds)
@@ -131,6 +133,13 @@ class World:
         """A consumer that Nova does not know."""
         return self.hold(self.uuid(), *providers, **fields)
 
+    def apply(self, change: Change) -> None:
+        """Let Placement take `change`: the consumer then holds what is in its document, or is gone."""
+        before = self.holdings.pop(change.consumer)
+        left = {provider: share["resources"] for provider, share in change.after["allocations"].items()}
+        if left:
+            self.holdings[change.consumer] = d.replace(before, generation=change.generation + 1, resources=left)
+
     def answers(self, question: str, uuid: str, status: int) -> None:
         """Let Nova answer a `question` (a field of Dossier) about `uuid` with another status than its own."""
         self.statuses[question, uuid] = status
@@ -138,22 +147,39 @@ class World:
     def snapshot(self, **changes: t.Any) -> Snapshot:
         subjects = {*self.holdings, *(migration.server for migration in self.migrations.values())}
         snapshot = Snapshot(
-            cloud=Cloud("http://placement", "http://nova", "RegionOne", OUR_PROJECT),
+            cloud=Cloud("http://placement", "http://nova", "RegionOne", OUR_PROJECT, ()),
             started_at=NOW,
             finished_at=NOW,
             providers=dict(self.providers),
             holdings={consumer: allocation.resources for consumer, allocation in self.holdings.items()},
             services=answer("GET /os-services", 200, tuple(self.services)),
             hypervisors=answer("GET /os-hypervisors/detail", 200, tuple(map(self._with_servers, self.nodes.values()))),
-            migrations=answer("GET /os-migrations", 200, tuple(self.migrations.values())),
+            migrations=answer("GET /os-migrations", 200, self._listed_migrations()),
             samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in list(self.servers.items())[:1]),
+            control=answer("GET /servers/detail?deleted=True", 200, ()) if self.servers else None,
             dossiers={uuid: self._dossier(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
         )
         return d.replace(snapshot, **changes)
 
+    def _listed_migrations(self) -> tuple[Migration, ...]:
+        """The whole listing; Nova leaves out what is in a cell that is too slow for it (`left_out_migrations`)."""
+        return tuple(migration for uuid, migration in self.migrations.items() if uuid not in self.left_out_migrations)
+
+    def _hosts_behind(self, consumer: str) -> list[str]:
+        held = self.holdings[consumer].resources if consumer in self.holdings else ()
+        roots = {self.providers[uuid].root for uuid in held if uuid in self.providers and not self.providers[uuid].sharing}
+        names = {
+            **{uuid: provider.name for uuid, provider in self.providers.items()},
+            **{uuid: node.host for uuid, node in self.nodes.items()},
+        }
+        return sorted(names.get(root, root) for root in roots)
+
+    def _migrations_at(self, host: str) -> tuple[Migration, ...]:
+        return tuple(migration for migration in self.migrations.values() if host in (migration.source_compute, migration.dest_compute))
+
     def _with_servers(self, node: Hypervisor) -> Hypervisor:
-        return d.replace(node, servers=tuple(uuid for uuid, server in self.servers.items() if server.host == node.host))
+        return d.replace(node, servers=(*node.servers, *(uuid for uuid, server in self.servers.items() if server.host == node.host)))
 
     def _dossier(self, uuid: str) -> Dossier:
         nothing = Allocation(uuid, None, None, None, None, {}, None)
@@ -171,6 +197,10 @@ class World:
             asked["deleted_listing"] = self._answer("deleted_listing", uuid, 200, (gone,) if gone else ())
             asked["actions"] = self._answer("actions", uuid, 200 if gone else 404, deletion if gone else None)
             asked["marker"] = self._answer("marker", uuid, 200 if known else 400, known or None)
+            if not gone:
+                asked["host_migrations"] = tuple(
+                    self._answer("host_migrations", uuid, 200, self._migrations_at(host)) for host in self._hosts_behind(uuid)
+                )
         return Dossier(uuid, allocation, **asked)
 
     def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:

@@ -5,10 +5,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Durations as users write them: V(90), V(90s), V(15m), V(24h), V(7d)."""
+"""Times and durations as users and the two APIs write them."""
 
 from __future__ import annotations
 
+import datetime
 import re
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
@@ -37,3 +38,8 @@ def spoken(total: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts[:2]) or "0s"
+
+
+def now() -> str:
+    """Return the time, in UTC and to the second, as both APIs write it."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
