@@ -1,0 +1,231 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What each proof rests on: take any single answer away, or contradict it, and nothing may be convicted."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Finding
+
+    Situation = Callable[["Cloud"], str]
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+
+class Cloud(World):
+    """Two hosts and one server at rest, which shows that these credentials may look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = self.host("compute-1")
+        self.there = self.host("compute-2")
+        self.pool = self.provider("pool", sharing=True)
+        self.server(self.there, self.there)
+
+    def found(self, consumer: str, **changes: t.Any) -> Finding:
+        return next(finding for finding in judge(self.snapshot(**changes), HARSH) if finding.consumer == consumer)
+
+
+def deleted_server(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.here)
+    cloud.delete(server)
+    return server
+
+
+def forgotten_migration(cloud: Cloud) -> str:
+    migration = cloud.stranger(cloud.here)
+    cloud.unlisted_migrations.add(migration)
+    return migration
+
+
+def forgotten_consumer(cloud: Cloud) -> str:
+    return cloud.stranger(cloud.here)
+
+
+def evacuated_source(cloud: Cloud) -> str:
+    server = cloud.server(cloud.there, cloud.here, cloud.there)
+    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    return server
+
+
+def wrong_host(cloud: Cloud) -> str:
+    return cloud.server(cloud.there, cloud.here, cloud.there)
+
+
+def ended_migration(cloud: Cloud) -> str:
+    return cloud.migration(cloud.server(cloud.there, cloud.there), cloud.here, cloud.there, "confirmed", cloud.here)
+
+
+RESTS_ON = {
+    deleted_server: ("server", "migrations", "deleted_listing"),
+    forgotten_migration: ("server", "migrations", "deleted_listing", "marker", "host_migrations"),
+    forgotten_consumer: ("server", "migrations", "deleted_listing", "actions", "marker"),
+    evacuated_source: ("server", "migrations"),
+    wrong_host: ("server", "migrations"),
+}
+
+
+@pytest.mark.parametrize("situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__)
+def test_with_every_answer_it_is_proven(situation: Situation) -> None:
+    cloud = Cloud()
+
+    finding = cloud.found(situation(cloud))
+
+    assert (finding.verdict, finding.kind) == ("orphaned", situation.__name__)
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+@pytest.mark.parametrize(
+    ("situation", "question"),
+    [pytest.param(kind, question, id=f"{kind.__name__}-{question}") for kind, questions in RESTS_ON.items() for question in questions],
+)
+def test_without_one_of_its_answers_nothing_is_proven(situation: Situation, question: str, status: int) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    cloud.answers(question, consumer, status)
+
+    assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+@pytest.mark.parametrize("question", ["server", "migrations"])
+def test_without_an_answer_about_its_server_no_migration_is_ended(question: str, status: int) -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    cloud.answers(question, cloud.migrations[migration].server, status)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+def seen_on_a_host(cloud: Cloud, consumer: str) -> None:
+    """As if the hypervisor listing showed it."""
+    cloud.nodes[cloud.here] = d.replace(cloud.nodes[cloud.here], servers=(consumer,))
+
+
+def being_moved(cloud: Cloud, consumer: str) -> None:
+    cloud.migration(consumer, cloud.here, cloud.there, "migrating")
+
+
+def moved_once(cloud: Cloud, consumer: str) -> None:
+    cloud.migration(consumer, cloud.here, cloud.there, "completed")
+
+
+@pytest.mark.parametrize(
+    ("situation", "sighting"),
+    [
+        (deleted_server, seen_on_a_host),
+        (deleted_server, being_moved),
+        (forgotten_migration, seen_on_a_host),
+        (forgotten_migration, being_moved),
+        (forgotten_consumer, seen_on_a_host),
+        (forgotten_consumer, being_moved),
+        (forgotten_consumer, moved_once),
+    ],
+    ids=lambda part: part.__name__,
+)
+def test_a_404_that_is_contradicted_proves_nothing(situation: Situation, sighting: Callable[[Cloud, str], None]) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    sighting(cloud, consumer)
+
+    assert cloud.found(consumer).verdict in ("undecided", "protected")
+    assert cloud.found(consumer).change is None
+
+
+def test_a_migration_of_a_server_that_is_deleted_and_seen_on_a_host_is_not_ended() -> None:
+    cloud = Cloud()
+    server = deleted_server(cloud)
+    migration = cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    seen_on_a_host(cloud, server)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize("listed", ["everywhere", "for the server"])
+def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None:
+    """Whichever of the two listings has it."""
+    cloud = Cloud()
+    consumer = forgotten_consumer(cloud)
+    migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
+    if listed == "everywhere":
+        cloud.answers("migrations", consumer, 200)
+        snapshot = cloud.snapshot()
+        dossier = d.replace(snapshot.dossiers[consumer], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+        changes: dict[str, t.Any] = {"dossiers": {**snapshot.dossiers, consumer: dossier}}
+    else:
+        cloud.left_out_migrations.add(migration)
+        changes = {}
+
+    assert cloud.found(consumer, **changes).verdict == "undecided"
+
+
+def test_what_holds_of_a_shared_pool_alone_is_not_forgotten() -> None:
+    """The pool is no host's: nothing says that it is this Nova's."""
+    cloud = Cloud()
+
+    assert cloud.found(cloud.stranger(cloud.pool)).verdict == "undecided"
+
+
+def test_what_holds_of_somebody_elses_provider_as_well_is_not_forgotten() -> None:
+    cloud = Cloud()
+
+    assert cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
+
+
+def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
+    """The listing had it, the server's own migrations no longer do."""
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    server = cloud.migrations[migration].server
+    snapshot = cloud.snapshot()
+    dossier = d.replace(snapshot.dossiers[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+
+    assert cloud.found(migration, dossiers={**snapshot.dossiers, server: dossier}).verdict == "undecided"
+
+
+@pytest.mark.parametrize(("allocators", "told"), [((), "no container service in"), (("container",), "has container in its catalogue")])
+def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], told: str) -> None:
+    cloud = Cloud()
+    consumer = forgotten_consumer(cloud)
+
+    assert told in cloud.found(consumer, cloud=d.replace(cloud.snapshot().cloud, allocators=allocators)).reason
+
+
+@pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
+def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_wrong_host(status: str) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status)
+
+    assert cloud.found(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
+def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status: str) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status)
+
+    assert (cloud.found(server).verdict, cloud.found(server).dropped) == ("orphaned", {cloud.here})
+
+
+def test_only_the_newest_move_says_where_the_server_is() -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, "completed")
+    cloud.migration(server, cloud.here, cloud.there, "completed")
+
+    assert cloud.found(server).verdict == "orphaned"

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is said in several places says the same: the table of kinds, the modules, the role and the README."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import re
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
+
+ROOT = pathlib.Path(__file__).parents[4]
+ALL_KINDS = [kind.name for kind in KINDS]
+REMEDIATED = [kind.name for kind in KINDS if kind.by_default]
+ENTRY_POINTS = ("main", "detect", "report", "remediate")
+
+
+def _documented(kind: str, name: str) -> dict[str, t.Any]:
+    """The documented options of a module or a documentation fragment."""
+    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.{kind}.{name}")
+    text = plugin.DOCUMENTATION if kind == "modules" else plugin.ModuleDocFragment.DOCUMENTATION
+    return t.cast("dict[str, t.Any]", yaml.safe_load(text)["options"])
+
+
+def _role(path: str) -> t.Any:
+    return yaml.safe_load((ROOT / "roles" / "orphan_cleanup" / path).read_text(encoding="utf-8"))
+
+
+def _role_options() -> dict[str, t.Any]:
+    return t.cast("dict[str, t.Any]", _role("meta/argument_specs.yml")["argument_specs"]["main"]["options"])
+
+
+def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {fact: option.get(fact) for fact in ("type", "elements", "default", "choices", "aliases")}
+
+
+class Ended(Exception):
+    """What a module does at its end, with its result."""
+
+
+class Module:
+    """As much of AnsibleModule as is needed to fail before any cloud is asked: these options contradict each other."""
+
+    def __init__(self, **params: t.Any) -> None:
+        self.params = {**dict.fromkeys(connection_options()), "cloud": {}, "region_name": "RegionOne", **params}
+        # Ansible hides every value of an option with no_log.
+        self.no_log_values = {str(value) for value in (self.params["auth"] or {}).values()}
+
+    def fail_json(self, **result: t.Any) -> t.NoReturn:
+        raise Ended(result)
+
+
+def _failed(module: Module) -> t.Any:
+    with pytest.raises(Ended) as ended:
+        run(t.cast("t.Any", module), lambda _module, _session: pytest.fail("it got as far as its work"))
+    return ended.value.args[0]
+
+
+def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
+    assert _failed(Module()) == {"msg": "cloud is a whole configuration, so region_name cannot be given beside it: put them into it."}
+
+
+def test_of_the_authentication_only_secrets_are_hidden_in_results() -> None:
+    """A project named `ops`, hidden, would spoil every path with `ops` in it."""
+    module = Module(
+        auth={"username": "admin", "project_name": "ops", "password": "pw", "application_credential_secret": "s3", "token": "t"}
+    )
+    _failed(module)
+
+    assert module.no_log_values == {"pw", "s3", "t"}
+
+
+def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
+    module = Module(cloud={"region_name": "r", "auth": {"username": "admin", "password": "pw", "passcode": 123456, "token": None}})
+    _failed(module)
+
+    assert module.no_log_values == {"pw", "123456"}
+
+
+@pytest.mark.parametrize(("fragment", "options"), [("_connection", connection_options), ("_policy", policy_options)])
+def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
+    documented = _documented("doc_fragments", fragment)
+
+    assert {name: _facts(option) for name, option in documented.items()} == {name: _facts(option) for name, option in options().items()}
+
+
+def test_secrets_are_kept_out_of_logs() -> None:
+    assert {name for name, option in connection_options().items() if option.get("no_log")} == {"auth", "client_key"}
+
+
+def test_orphan_remediate_documents_the_kinds_of_the_judge() -> None:
+    kinds = _documented("modules", "orphan_remediate")["kinds"]
+
+    assert (kinds["choices"], kinds["default"]) == (ALL_KINDS, REMEDIATED)
+
+
+def test_the_role_offers_the_kinds_of_the_judge() -> None:
+    kinds = _role_options()["orphan_cleanup_remediate_kinds"]
+
+    assert (kinds["choices"], kinds["default"]) == (ALL_KINDS, REMEDIATED)
+
+
+def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
+    documented = {name: option["default"] for name, option in _role_options().items() if "default" in option}
+
+    assert _role("defaults/main.yml") == documented
+
+
+def test_every_entry_point_of_the_role_has_its_options() -> None:
+    specs = _role("meta/argument_specs.yml")["argument_specs"]
+
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(ENTRY_POINTS, _role_options())
+
+
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+def test_the_policy_of_the_role_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(policy_options()[option])
+
+
+@pytest.mark.parametrize("option", ["max_changes", "max_share"])
+def test_the_limits_of_the_role_are_those_of_the_module(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_remediate")[option])
+
+
+@pytest.mark.parametrize("option", ["cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs"])
+def test_the_connection_of_the_role_is_that_of_the_modules(option: str) -> None:
+    ours, theirs = _facts(_role_options()[f"orphan_cleanup_{option}"]), _facts(connection_options()[option])
+
+    assert {**ours, "aliases": None} == {**theirs, "aliases": None}
+
+
+def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| (yes|no)\b[^|]*\|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert rows == [(kind.name, "yes" if kind.by_default else "no") for kind in KINDS]

@@ -1,0 +1,276 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a terminal is shown: everything that matters, and nothing that the terminal would obey."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._findings import report
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, findings_lines, printable, remediation_lines
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+PATH = "/var/lib/placement/findings.json"
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+HOSTILE = {
+    "template": "{{ lookup('pipe', 'id') }}{% raw %}",
+    "quotes": "a'b\"c`d",
+    "newlines": "a\nb\r\nc\vd\fe\x85f\u2028g\u2029h",
+    "tab and backspace": "a\tb\x08c",
+    "escape sequences": "\x1b[2J\x1b]0;title\x07\x9b31m",
+    "NUL": "a\x00b",
+    "right to left": "a\u202eb\u2066c\u200fd\u061ce",
+    "invisible": "a\u200bb\u00adc\ufeffd\xa0e",
+    "half a surrogate pair": "a\udc80b",
+    "255 characters": "x" * 255,
+}
+
+
+def _hostile(name: str) -> World:
+    """An orphan, a protected and an undecided consumer of servers called `name`, on a host called `name`."""
+    world = World()
+    here, there = world.host(name), world.host("compute-2")
+    world.delete(world.server(here, here, name=name))
+    world.server(there, here, there, name=name)
+    world.server(None, here, status="BUILD", name=name)
+    world.server(here, there, name=name)
+    return world
+
+
+def _found(world: World, **changes: t.Any) -> t.Any:
+    return json.loads(json.dumps(report(world.snapshot(**changes), Policy())))
+
+
+def _lines(found: t.Any, kinds: list[str] | None = None, width: int = 100) -> list[str]:
+    return findings_lines(found, PATH, kinds, width)
+
+
+def _words(lines: list[str]) -> str:
+    """The lines as one, however they were wrapped."""
+    return " ".join(" ".join(lines).split())
+
+
+def _orphans(count: int) -> World:
+    world = World()
+    here = world.host("compute-1")
+    for _number in range(count):
+        world.delete(world.server(here, here))
+    return world
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+    for line in _lines(_found(_hostile(HOSTILE[name]))):
+        assert line.isprintable()
+        line.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_adds_no_lines(name: str) -> None:
+    """But for what is wrapped: with room enough the table is that of a harmless name."""
+    assert len(_lines(_found(_hostile(HOSTILE[name])), width=10_000)) == len(_lines(_found(_hostile("x")), width=10_000))
+
+
+@pytest.mark.parametrize("name", ["template", "quotes"])
+def test_what_is_harmless_on_a_terminal_is_shown_as_it_is(name: str) -> None:
+    assert sum(HOSTILE[name] in line for line in _lines(_found(_hostile(HOSTILE[name])))) >= 4
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("web-1 äß 東京 🙂", "web-1 äß 東京 🙂"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\x00b", "a\\x00b"),
+        ("\u202e", "\\u202e"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\udc80", "\\udc80"),
+        (7, "7"),
+        ("", ""),
+    ],
+)
+def test_printable_spells_out_what_does_not_print(text: t.Any, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(("length", "shown"), [(10, "x" * 10), (11, "x" * 9 + "…"), (255, "x" * 9 + "…")])
+def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -> None:
+    assert printable("x" * length, 10) == shown
+
+
+@pytest.mark.parametrize("width", [100, 120])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    world = _hostile(HOSTILE[name])
+    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
+
+    assert max(map(len, _lines(_found(world, services_after=silent), width=width))) <= width
+
+
+def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
+    explaining = [line for line in _lines(_found(_hostile("x" * 255)), width=80) if line.startswith((" ", "Total"))]
+
+    assert len(explaining) > 10
+    assert max(map(len, explaining)) <= 80
+
+
+def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
+    world = _orphans(1)
+    (entry,) = _found(world)["findings"]
+    lines = _lines(_found(world), width=1000)
+    start = lines.index("KIND                CONSUMER                              SERVER")
+
+    assert lines[start : start + 7] == [
+        "KIND                CONSUMER                              SERVER",
+        "",
+        f"deleted_server      {entry['consumer']}  server-2",
+        "    host     compute-1",
+        "    frees    1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1",
+        f"    why      {entry['reason']}",
+        f"    write    PUT /allocations/{entry['consumer']} at generation 1, keeping nothing",
+    ]
+
+
+def test_of_a_share_the_host_is_told_that_goes_and_the_provider_that_is_kept() -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.server(there, here, there)
+    told = _words(_lines(_found(world)))
+
+    assert "host compute-1 frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
+    assert "at generation 1, keeping compute-2" in told
+
+
+def test_several_hosts_and_shares_are_told_in_order() -> None:
+    world = World()
+    third, second, here = world.host("compute-3"), world.host("compute-2"), world.host("compute-1")
+    world.server(here, here, third, second)
+
+    assert "host compute-2, compute-3 frees" in _words(_lines(_found(world)))
+
+
+def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
+    told = _words(_lines(_found(_orphans(1)), kinds=["wrong_host"]))
+
+    assert " write " not in told
+    assert "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
+
+
+def test_a_kind_that_may_be_changed_is_told_as_what_would_be() -> None:
+    assert " write PUT " in _words(_lines(_found(_orphans(1)), kinds=["deleted_server"]))
+
+
+def test_orphans_come_by_kind_host_and_consumer() -> None:
+    world = World()
+    second, first = world.host("compute-2"), world.host("compute-1")
+    late, early = world.server(second, second), world.server(first, first)
+    wrong = world.server(first, first, second)
+    for server in (late, early):
+        world.delete(server)
+    told = "\n".join(_lines(_found(world)))
+
+    assert sorted((wrong, late, early), key=told.index) == [early, late, wrong]
+
+
+def test_protected_and_undecided_are_told_with_their_reasons() -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    building, swapped = world.server(None, here, status="BUILD"), world.server(here, there)
+    told = _words(_lines(_found(world)))
+
+    assert f"Undecided, and left alone: unproven {swapped} server-4 why Server {swapped} rests on compute-1" in told
+    assert f"Protected, and left alone: booting {building} server-3 why Server {building} is being built" in told
+
+
+def test_without_findings_there_is_no_table() -> None:
+    told = _words(_lines(_found(_orphans(0))))
+
+    assert "CONSUMER" not in told
+    assert "left alone" not in told
+    assert "Total: 0 orphaned; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors." in told
+
+
+def test_the_totals_are_the_last_line() -> None:
+    assert _lines(_found(_orphans(2)), width=1000)[-1] == (
+        "Total: 2 orphaned, holding 2 VCPU, 1024 MEMORY_MB, 2 DISK_GB; 0 protected; 0 undecided; "
+        "of 2 consumers on 1 providers and 1 hypervisors."
+    )
+
+
+def test_closed_gates_are_told_after_the_totals() -> None:
+    found = _found(_orphans(1))
+    found["summary"]["coverage"]["closed_gates"] = ["A cell is not\x1b answering.", "Wrong region."]
+
+    assert _lines(found)[-2:] == ["NOTHING MAY BE CHANGED: A cell is not\\x1b answering.", "NOTHING MAY BE CHANGED: Wrong region."]
+
+
+@pytest.mark.parametrize(("count", "shown", "more"), [(100, 100, []), (101, 100, [f"… and 1 more in {PATH}"])])
+def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(count: int, shown: int, more: list[str]) -> None:
+    lines = _lines(_found(_orphans(count)))
+
+    assert sum(line.startswith("deleted_server ") for line in lines) == shown
+    assert [line for line in lines if line.startswith("…")] == more
+
+
+@pytest.mark.parametrize("verdict", ["protected", "undecided"])
+@pytest.mark.parametrize(("count", "shown", "more"), [(20, 20, []), (23, 20, [f"… and 3 more in {PATH}"])])
+def test_of_what_is_left_alone_twenty_are_shown_and_the_others_counted(verdict: str, count: int, shown: int, more: list[str]) -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    for _number in range(count):
+        world.server(here, there, status="ACTIVE" if verdict == "undecided" else "SOFT_DELETED")
+    lines = _lines(_found(world))
+
+    assert sum(line.startswith(("unproven ", "soft_deleted ")) for line in lines) == shown
+    assert [line for line in lines if line.startswith("…")] == more
+
+
+def test_amounts_are_told_in_their_usual_order_and_others_after_them() -> None:
+    assert amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1}) == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
+
+
+def test_no_amounts_are_told_as_nothing() -> None:
+    assert amounts({}) == "nothing"
+
+
+def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[str, t.Any]:
+    names = [outcome for outcome, _reason in outcomes]
+    return {
+        "check_mode": check_mode,
+        "tally": {name: names.count(name) for name in ("removed", "reduced", "skipped", "failed")},
+        "outcomes": [
+            {"outcome": outcome, "consumer": CONSUMER, "kind": "deleted_server", "reason": reason} for outcome, reason in outcomes
+        ],
+    }
+
+
+def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
+    lines = remediation_lines(_remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")), "/j\x07.jsonl", 100)
+
+    assert lines == [
+        "",
+        f"skipped   {CONSUMER}  deleted_server",
+        "    why      It is healthy\\x1b now.",
+        "Outcome: 2 removed, 1 skipped.",
+        "Journal: /j\\x07.jsonl",
+    ]
+
+
+def test_check_mode_says_that_nothing_was_written() -> None:
+    lines = remediation_lines(_remediation(("reduced", ""), check_mode=True), None, 100)
+
+    assert lines == ["", "Check mode, nothing was written. Without it: 1 reduced."]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_an_empty_remediation_says_so(check_mode: bool) -> None:
+    assert remediation_lines(_remediation(check_mode=check_mode), None, 100) == ["", "Nothing to remediate."]
