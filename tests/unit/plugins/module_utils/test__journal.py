@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -22,12 +23,15 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(name="disk_with")
-def _disk_with() -> Iterator[t.Callable[[int], None]]:
-    """Let the disk hold no more than so many bytes of a file."""
+@contextlib.contextmanager
+def _disk_of(size: int) -> Iterator[None]:
+    """Let a file have no more than so many bytes; for as short as possible, for pytest's own output may be one."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def _records(journal: Journal) -> list[t.Any]:
@@ -124,22 +128,19 @@ def test_it_never_writes_into_a_file_that_is_there_already(tmp_path: pathlib.Pat
     assert pathlib.Path(journal.path).read_text() == "another run's"
 
 
-def test_a_full_disk_fails(tmp_path: pathlib.Path, disk_with: t.Callable[[int], None]) -> None:
+def test_a_full_disk_fails(tmp_path: pathlib.Path) -> None:
     journal = Journal(str(tmp_path))
-    disk_with(20)
 
-    with pytest.raises(JournalError, match="cannot be written"):
+    with pytest.raises(JournalError, match="cannot be written"), _disk_of(20):
         journal.record("before")
 
 
-def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.Path, disk_with: t.Callable[[int], None]) -> None:
+def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.Path) -> None:
     """The next one would be glued to it, and neither could be read."""
     journal = Journal(str(tmp_path))
-    disk_with(20)
-    with pytest.raises(JournalError):
+    with pytest.raises(JournalError), _disk_of(20):
         journal.record("after", consumer="one")
     before = pathlib.Path(journal.path).read_bytes()
-    disk_with(10_000)
 
     with pytest.raises(JournalError, match="could not be written before, and without it nothing is changed"):
         journal.record("before", consumer="two")

@@ -54,6 +54,19 @@ def test_after_a_confirmed_resize_the_old_claim_goes(old: dict[str, int], new: d
     assert (finding.verdict, finding.kind) == ("orphaned", "ended_migration")
 
 
+def test_after_a_confirmed_resize_the_old_device_goes() -> None:
+    old, new = {"compute-1": SMALL, "gpu-1": {"VGPU": 1}}, {"compute-1": SMALL, "gpu-2": {"VGPU": 1}}
+
+    assert _of_a_resize("confirmed", old, new).verdict == "orphaned"
+
+
+@pytest.mark.parametrize(("held", "verdict"), [({}, "undecided"), ({"pool": {"DISK_GB": 10}}, "orphaned")])
+def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has_one(held: dict[str, t.Any], verdict: str) -> None:
+    finding = _of_a_resize("confirmed", {"compute-1": SMALL, "pool": {"DISK_GB": 80}}, {"compute-1": SMALL, **held})
+
+    assert finding.verdict == verdict
+
+
 @pytest.mark.parametrize("status", ["error", "failed", "reverted", "cancelled"])
 def test_after_a_failed_resize_the_old_claim_goes_if_the_server_holds_as_much(status: str) -> None:
     finding = _of_a_resize(status, {"compute-1": SMALL}, {"compute-1": LARGE})

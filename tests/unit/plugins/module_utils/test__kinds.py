@@ -13,61 +13,21 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    Cloud,
+    deleted_server,
+    ended_migration,
+    evacuated_source,
+    forgotten_consumer,
+    forgotten_migration,
+    wrong_host,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Finding
-
-    Situation = Callable[["Cloud"], str]
-
-HARSH = Policy(min_age=0, forgotten_min_age=0)
-
-
-class Cloud(World):
-    """Two hosts and one server at rest, which shows that these credentials may look."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.here = self.host("compute-1")
-        self.there = self.host("compute-2")
-        self.pool = self.provider("pool", sharing=True)
-        self.server(self.there, self.there)
-
-    def found(self, consumer: str, **changes: t.Any) -> Finding:
-        return next(finding for finding in judge(self.snapshot(**changes), HARSH) if finding.consumer == consumer)
-
-
-def deleted_server(cloud: Cloud) -> str:
-    server = cloud.server(cloud.here, cloud.here)
-    cloud.delete(server)
-    return server
-
-
-def forgotten_migration(cloud: Cloud) -> str:
-    migration = cloud.stranger(cloud.here)
-    cloud.unlisted_migrations.add(migration)
-    return migration
-
-
-def forgotten_consumer(cloud: Cloud) -> str:
-    return cloud.stranger(cloud.here)
-
-
-def evacuated_source(cloud: Cloud) -> str:
-    server = cloud.server(cloud.there, cloud.here, cloud.there)
-    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
-    return server
-
-
-def wrong_host(cloud: Cloud) -> str:
-    return cloud.server(cloud.there, cloud.here, cloud.there)
-
-
-def ended_migration(cloud: Cloud) -> str:
-    return cloud.migration(cloud.server(cloud.there, cloud.there), cloud.here, cloud.there, "confirmed", cloud.here)
-
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
 
 RESTS_ON = {
     deleted_server: ("server", "migrations", "deleted_listing"),
@@ -196,36 +156,80 @@ def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
     assert cloud.found(migration, dossiers={**snapshot.dossiers, server: dossier}).verdict == "undecided"
 
 
+def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds() -> None:
+    cloud = Cloud()
+    migration = forgotten_migration(cloud)
+    del cloud.holdings[migration]
+    cloud.hold(migration, cloud.pool)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("type", "status", "kind"),
+    [
+        ("evacuation", "done", "evacuated_source"),
+        ("evacuation", "completed", "evacuated_source"),
+        ("evacuation", "error", "wrong_host"),
+        ("evacuation", "confirmed", "wrong_host"),
+        ("live-migration", "completed", "wrong_host"),
+        ("migration", "done", "wrong_host"),
+    ],
+)
+def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind: str) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.here, cloud.there, status, type=type)
+
+    assert cloud.found(server).kind == kind
+
+
+@pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "wrong_host")])
+def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacuated: bool, kind: str) -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.there, cloud.here, third, cloud.there)
+    if evacuated:
+        cloud.migration(server, third, cloud.here, "done", type="evacuation")
+    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+
+    assert (cloud.found(server).kind, cloud.found(server).dropped) == (kind, {cloud.here, third})
+
+
+@pytest.mark.parametrize("evacuations", [0, 1, 2])
+def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
+    """It may be something that the host shares, or once shared; and one such share leaves all of them undecided."""
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.there, third, cloud.there)
+    cloud.hold(server, cloud.here, amounts={"DISK_GB": 10})
+    for source in (third, cloud.here)[:evacuations]:
+        cloud.migration(server, source, cloud.there, "done", type="evacuation")
+
+    assert cloud.found(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize(("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")])
+def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
+    cloud = Cloud()
+    stranger = cloud.stranger(cloud.here, age=age)
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=0, forgotten_min_age=86400))
+
+    assert (finding.consumer, finding.verdict) == (stranger, verdict)
+
+
+@pytest.mark.parametrize(("age", "verdict"), [(3599, "protected"), (3600, "orphaned"), (None, "protected")])
+def test_an_orphan_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
+    cloud = Cloud()
+    server = cloud.hold(deleted_server(cloud), cloud.here, age=age)
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=3600))
+
+    assert (finding.consumer, finding.verdict) == (server, verdict)
+
+
 @pytest.mark.parametrize(("allocators", "told"), [((), "no container service in"), (("container",), "has container in its catalogue")])
 def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], told: str) -> None:
     cloud = Cloud()
     consumer = forgotten_consumer(cloud)
 
     assert told in cloud.found(consumer, cloud=d.replace(cloud.snapshot().cloud, allocators=allocators)).reason
-
-
-@pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
-def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_wrong_host(status: str) -> None:
-    cloud = Cloud()
-    server = wrong_host(cloud)
-    cloud.migration(server, cloud.there, cloud.here, status)
-
-    assert cloud.found(server).verdict == "undecided"
-
-
-@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
-def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status: str) -> None:
-    cloud = Cloud()
-    server = wrong_host(cloud)
-    cloud.migration(server, cloud.there, cloud.here, status)
-
-    assert (cloud.found(server).verdict, cloud.found(server).dropped) == ("orphaned", {cloud.here})
-
-
-def test_only_the_newest_move_says_where_the_server_is() -> None:
-    cloud = Cloud()
-    server = wrong_host(cloud)
-    cloud.migration(server, cloud.there, cloud.here, "completed")
-    cloud.migration(server, cloud.here, cloud.there, "completed")
-
-    assert cloud.found(server).verdict == "orphaned"

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A cloud with two hosts, and one situation in it for each kind of finding. Each makes its consumer and returns it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Finding
+
+    Situation = Callable[["Cloud"], str]
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+
+class Cloud(World):
+    """Two hosts and one server at rest, which shows that these credentials may look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = self.host("compute-1")
+        self.there = self.host("compute-2")
+        self.pool = self.provider("pool", sharing=True)
+        self.server(self.there, self.there)
+
+    def found(self, consumer: str, **changes: t.Any) -> Finding:
+        return next(finding for finding in judge(self.snapshot(**changes), HARSH) if finding.consumer == consumer)
+
+
+def deleted_server(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.here)
+    cloud.delete(server)
+    return server
+
+
+def forgotten_migration(cloud: Cloud) -> str:
+    migration = cloud.stranger(cloud.here)
+    cloud.unlisted_migrations.add(migration)
+    return migration
+
+
+def forgotten_consumer(cloud: Cloud) -> str:
+    return cloud.stranger(cloud.here)
+
+
+def evacuated_source(cloud: Cloud) -> str:
+    server = cloud.server(cloud.there, cloud.here, cloud.there)
+    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    return server
+
+
+def wrong_host(cloud: Cloud) -> str:
+    return cloud.server(cloud.there, cloud.here, cloud.there)
+
+
+def ended_migration(cloud: Cloud) -> str:
+    return cloud.migration(cloud.server(cloud.there, cloud.there), cloud.here, cloud.there, "confirmed", cloud.here)

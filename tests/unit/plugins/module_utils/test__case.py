@@ -1,0 +1,104 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When a server rests on its host, and what it must hold itself before a migration of it may give up its claim."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    Cloud,
+    ended_migration,
+    evacuated_source,
+    wrong_host,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
+
+
+@pytest.mark.parametrize("situation", [evacuated_source, wrong_host, ended_migration], ids=lambda situation: situation.__name__)
+@pytest.mark.parametrize(
+    "state",
+    [
+        *({"status": status} for status in ("BUILD", "REBUILD", "REBOOT", "SHELVED_OFFLOADED", "DELETED", "MIGRATING", "ERROR", "")),
+        {"task_known": False},
+        {"task_state": "powering-off"},
+        {"host": None},
+        {"node": None},
+        {"host": "compute-3"},
+    ],
+    ids=str,
+)
+def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(situation: Situation, state: dict[str, t.Any]) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
+    cloud.servers[server] = d.replace(cloud.servers[server], **state)
+
+    assert cloud.found(consumer).change is None
+
+
+@pytest.mark.parametrize("status", ["confirmed", "error"])
+@pytest.mark.parametrize(
+    ("servers", "migrations"),
+    [
+        ((), ("here",)),
+        ((), ("there",)),
+        (("pool",), ("here", "pool")),
+        (("there",), ("here", "pool")),
+        (("there",), ("here", "former pool")),
+        (("here",), ("there",)),
+    ],
+    ids=str,
+)
+def test_a_migration_keeps_what_its_server_lacks(servers: tuple[str, ...], migrations: tuple[str, ...], status: str) -> None:
+    cloud = Cloud()
+    named = {"here": cloud.here, "there": cloud.there, "pool": cloud.pool, "former pool": cloud.provider("former pool")}
+    server = cloud.server(cloud.there, *(named[name] for name in servers))
+    migration = cloud.migration(server, cloud.here, cloud.there, status, *(named[name] for name in migrations))
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+def test_a_server_of_no_known_host_does_not_hold_its_own_by_holding_what_is_not_listed() -> None:
+    cloud = Cloud()
+    cloud.host("compute-2")
+    gone = cloud.provider("gone")
+    server = cloud.server(cloud.there, gone)
+    migration = cloud.migration(server, cloud.here, cloud.there, "confirmed", cloud.here)
+    del cloud.providers[gone]
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
+def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_wrong_host(status: str) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status)
+
+    assert cloud.found(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
+def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status: str) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status)
+
+    assert (cloud.found(server).verdict, cloud.found(server).dropped) == ("orphaned", {cloud.here})
+
+
+def test_only_the_newest_move_says_where_the_server_is() -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, "completed")
+    cloud.migration(server, cloud.here, cloud.there, "completed")
+
+    assert cloud.found(server).verdict == "orphaned"
