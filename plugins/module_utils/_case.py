@@ -99,13 +99,12 @@ class Case:
     @property
     def server(self) -> Server | None:
         """The server as a direct look-up shows it now."""
-        return self.subject.server.value if self.subject.server else None
+        return self.subject.server.value
 
     @functools.cached_property
     def server_migrations(self) -> tuple[Migration, ...]:
         """The migrations of the server, newest first."""
-        known = (self.subject.migrations.value or ()) if self.subject.migrations else ()
-        return tuple(sorted(known, key=lambda migration: migration.created_at or "", reverse=True))
+        return tuple(sorted(self.subject.migrations.value or (), key=lambda migration: migration.created_at or "", reverse=True))
 
     @functools.cached_property
     def moving(self) -> Migration | None:
@@ -128,7 +127,6 @@ class Case:
             and server.task_state is None
             and bool(server.host)
             and bool(server.node)
-            and self.subject.migrations is not None
             and self.subject.migrations.value is not None
             and self.moving is None
         )
@@ -176,8 +174,7 @@ class Case:
     @property
     def state_evidence(self) -> tuple[Answer[t.Any], ...]:
         """The answers that say what the server is doing."""
-        asked = (self.subject.migrations, self.subject.server)
-        return tuple(answer for answer in asked if answer is not None)
+        return (self.subject.migrations, self.subject.server)
 
     @property
     def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:

@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def deleted_server(case: Case, policy: Policy) -> Ruling | None:
-    deleted = _deletion(case)
+    deleted = _deletion(case.subject)
     if case.migration or deleted is None:
         return None
     if case.contradiction:
@@ -40,7 +40,7 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     current = next((known for known in case.server_migrations if known.uuid == case.consumer), None)
     if current is None:
         return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
-    deleted = _deletion(case)
+    deleted = _deletion(case.subject)
     if deleted and not case.contradiction:
         return orphaned(f"{_ended(current)} {_how_it_went(case.subject, deleted)}", *evidence, server=deleted)
     if not case.settled or not case.arrived:
@@ -56,9 +56,7 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
 
 def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     subject = case.subject
-    if case.migration or not _unknown_as_server(case) or subject.marker is None or subject.marker.status != 200:
-        return None
-    if case.contradiction or not subject.host_migrations:
+    if case.migration or not _unlisted(subject) or subject.marker.status != 200 or case.contradiction:
         return None
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
@@ -94,8 +92,9 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
             "but not as a server's claim on its host: it may be something that this host shares.",
             *_asked_about(case.subject),
         )
+    others = ", ".join(sorted(map(case.land.name, case.other_trees)))
     return orphaned(
-        f"Server {case.consumer} rests on {_home(case)}, with no move under way, and also holds {', '.join(sorted(map(case.land.name, case.other_trees)))}.",
+        f"Server {case.consumer} rests on {_home(case)}, with no move under way, and also holds {others}.",
         *_asked_about(case.subject),
         drops=frozenset().union(*case.other_trees.values()),
         migration=next(filter(None, map(case.named_by, case.other_trees)), None),
@@ -104,18 +103,10 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
 
 def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     subject, land, age = case.subject, case.land, case.allocation.age_seconds
-    unknown = (
-        case.migration is None
-        and _unknown_as_server(case)
-        and subject.actions is not None
-        and subject.actions.status == 404
-        and subject.marker is not None
-        and subject.marker.status == 400
-        and bool(subject.host_migrations)
-        and not case.server_migrations
-        and not any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
-    )
-    if not unknown or case.contradiction or not case.trees or not set(case.trees) <= set(land.nodes):
+    if case.migration or not _unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
+        return None
+    named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
+    if named or case.server_migrations or not case.trees or not set(case.trees) <= set(land.nodes):
         return None
     evidence = (land.snapshot.hypervisors, *case.migration_listings, *_asked_about(subject))
     if age is None or age < policy.forgotten_min_age:
@@ -135,30 +126,19 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     )
 
 
-def _deletion(case: Case) -> Server | None:
+def _deletion(subject: Dossier) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
-    subject = case.subject
-    if subject.server is None or subject.server.status != 404 or subject.deleted_listing is None or not _moves_are_known(subject):
+    if subject.server.status != 404 or subject.migrations.value is None:
         return None
     named = (server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid)
     # The listing of the deleted also has the soft-deleted, which can be restored.
     return next((server for server in named if server.status != "SOFT_DELETED"), None)
 
 
-def _unknown_as_server(case: Case) -> bool:
-    """Nova finds no server of this uuid, neither a live one nor among the deleted."""
-    subject = case.subject
-    return (
-        subject.server is not None
-        and subject.server.status == 404
-        and subject.deleted_listing is not None
-        and subject.deleted_listing.value == ()
-        and _moves_are_known(subject)
-    )
-
-
-def _moves_are_known(subject: Dossier) -> bool:
-    return subject.migrations is not None and subject.migrations.value is not None
+def _unlisted(subject: Dossier) -> bool:
+    """No server of this uuid is found, neither a live one nor a deleted one, and it was looked for among its hosts' migrations."""
+    found_nothing = subject.server.status == 404 and subject.deleted_listing.value == ()
+    return found_nothing and subject.migrations.value is not None and bool(subject.host_migrations)
 
 
 def _holds_home_and_more(case: Case) -> bool:
@@ -213,8 +193,7 @@ def _ended(migration: Migration) -> str:
 
 def _how_it_went(subject: Dossier, deleted: Server) -> str:
     when = deleted.terminated_at or deleted.updated
-    actions = subject.actions.value if subject.actions else None
-    deletion = next((action for action in actions or () if action.action == "delete"), None)
+    deletion = next((action for action in subject.actions.value or () if action.action == "delete"), None)
     if deletion:
         return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
     return f"Server {deleted.uuid} is deleted, last changed {when}; Nova recorded no delete action."

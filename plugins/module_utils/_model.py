@@ -39,7 +39,8 @@ SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE"
 class Answer(t.Generic[T]):
     """One request to the cloud and what came back: the unit of evidence.
 
-    `status` is the HTTP status; `value` what was read from the body, or None when the body proves nothing.
+    `status` is the HTTP status, 0 for a question that was not asked; `value` is what was read from the body, or None when the
+    body proves nothing.
     """
 
     request: str
@@ -47,6 +48,9 @@ class Answer(t.Generic[T]):
     status: int
     at: str
     value: T | None = None
+
+
+NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 
 
 @d.dataclass(frozen=True)
@@ -157,7 +161,7 @@ class Action:
 
 @d.dataclass(frozen=True)
 class Dossier:
-    """Every direct question that was asked about one uuid; None where it was not asked.
+    """Every direct question that was asked about one uuid, and `NOT_ASKED` for the others.
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
@@ -166,11 +170,11 @@ class Dossier:
 
     uuid: str
     allocation: Answer[Allocation]
-    migrations: Answer[tuple[Migration, ...]] | None = None
-    server: Answer[Server] | None = None
-    deleted_listing: Answer[tuple[Server, ...]] | None = None
-    actions: Answer[tuple[Action, ...]] | None = None
-    marker: Answer[bool] | None = None
+    migrations: Answer[tuple[Migration, ...]] = NOT_ASKED
+    server: Answer[Server] = NOT_ASKED
+    deleted_listing: Answer[tuple[Server, ...]] = NOT_ASKED
+    actions: Answer[tuple[Action, ...]] = NOT_ASKED
+    marker: Answer[bool] = NOT_ASKED
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
 
 

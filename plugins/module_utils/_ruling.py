@@ -12,6 +12,8 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._model import NOT_ASKED
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Migration, Server
 
@@ -36,17 +38,17 @@ class Ruling:
     migration: Migration | None = None
 
 
-def orphaned(reason: str, *evidence: Answer[t.Any] | None, **about: t.Any) -> Ruling:
+def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Ruling:
     return Ruling(ORPHANED, reason, _asked(evidence), **about)
 
 
-def protected(reason: str, *evidence: Answer[t.Any] | None, **about: t.Any) -> Ruling:
-    return Ruling(PROTECTED, reason, _asked(evidence), **about)
+def protected(reason: str, *evidence: Answer[t.Any]) -> Ruling:
+    return Ruling(PROTECTED, reason, _asked(evidence))
 
 
-def undecided(reason: str, *evidence: Answer[t.Any] | None, **about: t.Any) -> Ruling:
-    return Ruling(UNDECIDED, reason, _asked(evidence), **about)
+def undecided(reason: str, *evidence: Answer[t.Any]) -> Ruling:
+    return Ruling(UNDECIDED, reason, _asked(evidence))
 
 
-def _asked(evidence: tuple[Answer[t.Any] | None, ...]) -> tuple[Answer[t.Any], ...]:
-    return tuple(answer for answer in evidence if answer is not None)
+def _asked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:
+    return tuple(answer for answer in evidence if answer is not NOT_ASKED)

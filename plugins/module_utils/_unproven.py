@@ -27,7 +27,7 @@ def unproven(case: Case) -> tuple[str, Ruling]:
     if case.server is not None:
         return UNPROVEN, undecided(_of_a_server(case, case.server), *case.state_evidence)
     foreign = sorted(case.land.name(held) for root, providers in case.trees.items() if root not in case.land.nodes for held in providers)
-    if foreign and case.subject.server is not None and case.subject.server.status == 404:
+    if foreign and case.subject.server.status == 404:
         reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
         return FOREIGN_PROVIDER, protected(reason, *case.state_evidence)
     return UNPROVEN, undecided(_without_a_server(case), *case.state_evidence)
@@ -49,10 +49,8 @@ def _of_a_server(case: Case, server: Server) -> str:
 
 
 def _without_a_server(case: Case) -> str:
-    looked_up = case.subject.server
-    if looked_up is None or looked_up.status != 404:
-        status = looked_up.status if looked_up else "nothing"
-        return f"Nova answered {status} when asked for {case.subject.uuid}, where only 200 or 404 says something."
+    if case.subject.server.status != 404:
+        return f"Nova answered {case.subject.server.status} when asked for {case.subject.uuid}, where only 200 or 404 says something."
     if case.contradiction:
         return f"Nova answers 404 for {case.subject.uuid}, but {case.contradiction}."
     named = [migration.uuid for migration in case.land.migrations.values() if migration.server == case.consumer]
