@@ -34,6 +34,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 class Kind:
     """A kind of finding.
 
+    meaning: what it is, in the words of the table in the README.
     prove: returns the ruling if the case is of this kind, else None.
     by_default: whether it is remediated unless the user chooses otherwise.
     """
@@ -45,12 +46,12 @@ class Kind:
 
 
 KINDS = (
-    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed.", _kinds.deleted_server, True),
-    Kind("ended_migration", "The migration is over and its server needs nothing of its claim.", _kinds.ended_migration, True),
-    Kind("forgotten_migration", "A migration whose server is deleted; only its claim is left.", _kinds.forgotten_migration, True),
-    Kind("evacuated_source", "The server was evacuated and still holds the host it left.", _kinds.evacuated_source, True),
-    Kind("wrong_host", "The server rests on its host and holds another one as well.", _kinds.wrong_host, True),
-    Kind("forgotten_consumer", "Nova has no memory of it at all.", _kinds.forgotten_consumer, False),
+    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", _kinds.deleted_server, True),
+    Kind("ended_migration", "the migration is over and its server needs nothing of its claim", _kinds.ended_migration, True),
+    Kind("forgotten_migration", "a migration whose server is deleted; only its claim is left", _kinds.forgotten_migration, True),
+    Kind("evacuated_source", "the server was evacuated and still holds the host it left", _kinds.evacuated_source, True),
+    Kind("wrong_host", "the server rests on its host and holds another one as well", _kinds.wrong_host, True),
+    Kind("forgotten_consumer", "Nova has no memory of it at all; a conclusion from absence", _kinds.forgotten_consumer, False),
 )
 
 

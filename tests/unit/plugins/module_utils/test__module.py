@@ -139,6 +139,6 @@ def test_the_connection_of_the_role_is_that_of_the_modules(option: str) -> None:
 
 
 def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|[^|]*\| (yes|no)\b[^|]*\|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (yes|no)\b[^|]*\|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert rows == [(kind.name, "yes" if kind.by_default else "no") for kind in KINDS]
+    assert rows == [(kind.name, kind.meaning, "yes" if kind.by_default else "no") for kind in KINDS]
