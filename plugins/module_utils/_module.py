@@ -23,6 +23,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
     ArgumentSpec = dict[str, dict[str, t.Any]]
+    Connect = Callable[[], Session]
 
 _SECRET = re.compile("password|secret|token|passcode|private", re.IGNORECASE)
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
@@ -44,15 +45,18 @@ def connection_options() -> ArgumentSpec:
     }
 
 
-def run(module: AnsibleModule, work: Callable[[AnsibleModule, Session], dict[str, t.Any]]) -> t.NoReturn:
-    """Connect, do `work` and exit with its result. A result with `failed` in it fails the task and keeps what was done."""
+def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]) -> t.NoReturn:
+    """Do `work` and exit with its result. A result with `failed` in it fails the task and keeps what was done.
+
+    `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
+    """
     module.no_log_values -= _harmless(module.params["auth"])
     if isinstance(module.params["cloud"], dict):
         module.no_log_values |= _secrets(module.params["cloud"])
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
     try:
-        result = work(module, connect(module.params))
+        result = work(module, lambda: connect(module.params))
     except PlacementToolsError as error:
         module.fail_json(msg=str(error))
     if result.get("failed"):

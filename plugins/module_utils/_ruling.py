@@ -51,4 +51,4 @@ def undecided(reason: str, *evidence: Answer[t.Any]) -> Ruling:
 
 
 def _asked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:
-    return tuple(answer for answer in evidence if answer is not NOT_ASKED)
+    return tuple(answer for answer in evidence if answer != NOT_ASKED)

@@ -27,6 +27,15 @@ options:
     description:
       - Path of the file to write everything to that was found, as JSON of mode 0600. It is written in check mode too.
     type: path
+  snapshot_dest:
+    description:
+      - Path of the file to write the whole reading to, as JSON of mode 0600, to be judged again with O(snapshot_src).
+      - It holds no credentials, but the names and UUIDs of servers, hosts, projects and users.
+    type: path
+  snapshot_src:
+    description:
+      - Path of a file that O(snapshot_dest) wrote. Nothing is asked of any cloud, and the result is the same as it was there.
+    type: path
 seealso:
   - module: osops.placement.orphan_remediate
   - module: osops.placement.orphan_report
@@ -39,6 +48,16 @@ EXAMPLES = r"""
     cloud: admin
     dest: /var/lib/placement/findings.json
   register: orphans
+
+- name: Keep the whole reading, for a bug report
+  osops.placement.orphan_detect:
+    cloud: admin
+    snapshot_dest: /var/lib/placement/snapshot.json
+
+- name: Judge somebody's reading, without a cloud
+  osops.placement.orphan_detect:
+    snapshot_src: snapshot.json
+    dest: findings.json
 
 - name: Say how many there are
   ansible.builtin.debug:
@@ -272,19 +291,23 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 
-def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     spare = policy(module.params)
-    snapshot = Reading(session).whole_cloud()
+    source, copy = module.params["snapshot_src"], module.params["snapshot_dest"]
+    snapshot = decode(read_json(source)) if source else Reading(connect()).whole_cloud()
+    if copy:
+        write_json(copy, encode(snapshot))
     for name in unknown_exclusions(spare, snapshot.providers.values()):
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     found = report(snapshot, spare)
@@ -296,7 +319,13 @@ def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
 
 
 def main() -> None:
-    argument_spec = {**connection_options(), **policy_options(), "dest": {"type": "path"}}
+    argument_spec = {
+        **connection_options(),
+        **policy_options(),
+        "dest": {"type": "path"},
+        "snapshot_dest": {"type": "path"},
+        "snapshot_src": {"type": "path"},
+    }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 
 

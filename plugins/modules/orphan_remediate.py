@@ -197,12 +197,13 @@ from ansible_collections.osops.placement.plugins.module_utils._policy import pol
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 
-def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options, spare = module.params, policy(module.params)
     findings = read_json(options["findings"])
+    session = connect()
     steps, consumers = plan(findings, session.cloud, options["kinds"])
     output = {name: os.path.join(options["output_dir"], f"{name}.json") for name in ("plan", "remediation")}
     write_json(output["plan"], {"format": FORMAT, "cloud": findings["cloud"], "changes": [step.as_dict() for step in steps]})

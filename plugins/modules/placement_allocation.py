@@ -258,20 +258,22 @@ from ansible_collections.osops.placement.plugins.module_utils._module import con
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 TARGETS = {"present": present, "absent": absent}
 
 
-def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
-    placement, writer = PlacementReader(session.placement), AllocationWriter(session.placement)
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wishes = module.params["allocations"] or [module.params]
-    if any(wish["consumer_type"] for wish in wishes) and session.placement.newest < (1, 38):
-        raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {session.placement.endpoint} is older.")
+    consumers = [consumer_uuid(wish["consumer"]) for wish in wishes]
+    api = connect().placement
+    if any(wish["consumer_type"] for wish in wishes) and api.newest < (1, 38):
+        raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older.")
+    placement, writer = PlacementReader(api), AllocationWriter(api)
     providers = placement.providers()
     planned = []
-    for wish in wishes:
-        current = placement.allocation(consumer_uuid(wish["consumer"])).value
+    for consumer, wish in zip(consumers, wishes, strict=True):
+        current = placement.allocation(consumer).value
         target = TARGETS[wish["state"]](current, wish, providers)
         changed = document(target) != document(current)
         if changed:

@@ -138,11 +138,11 @@ from ansible_collections.osops.placement.plugins.module_utils._module import con
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader, canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 
-def work(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
-    placement = PlacementReader(session.placement)
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    placement = PlacementReader(connect().placement)
     wanted, where = module.params["consumer"], module.params["resource_provider"]
     wanted = wanted if wanted is None else [canonical(consumer) or consumer for consumer in wanted]
     providers = placement.providers()

@@ -163,6 +163,20 @@ def test_a_forged_finding_is_not_believed(
     assert placement.held(server) == before != {}
 
 
+def test_a_snapshot_is_judged_alike_without_the_cloud(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+    there, here, snapshot = tmp_path / "there.json", tmp_path / "here.json", tmp_path / "snapshot.json"
+    seen = ansible.module("orphan_detect", dest=str(there), snapshot_dest=str(snapshot), **NO_AGE)
+    secret = ansible.environment["OS_PASSWORD"]
+    ansible.environment = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_")}
+
+    judged = ansible.module("orphan_detect", dest=str(here), snapshot_src=str(snapshot), **NO_AGE)
+
+    assert judged["findings"] == seen["findings"] != []
+    assert here.read_bytes() == there.read_bytes()
+    assert secret not in snapshot.read_text()
+    assert snapshot.stat().st_mode & 0o777 == 0o600
+
+
 def test_age_protects(ansible: Ansible, orphans: list[str]) -> None:
     result = ansible.module("orphan_detect", min_age="1h", forgotten_min_age="0")
 

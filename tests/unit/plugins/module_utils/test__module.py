@@ -61,7 +61,7 @@ class Module:
 
 def _failed(module: Module) -> t.Any:
     with pytest.raises(Ended) as ended:
-        run(t.cast("t.Any", module), lambda _module, _session: pytest.fail("it got as far as its work"))
+        run(t.cast("t.Any", module), lambda _module, connect: pytest.fail(f"it connected: {connect()}"))
     return ended.value.args[0]
 
 

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import hypothesis
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings import report
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+
+
+@hypothesis.given(worlds())
+def test_nothing_is_lost_on_the_way(world: World) -> None:
+    snapshot = world.snapshot()
+
+    assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+@hypothesis.given(worlds())
+def test_it_is_judged_alike_to_the_letter(world: World) -> None:
+    snapshot, policy = world.snapshot(), Policy(min_age=0, forgotten_min_age=0)
+    again = decode(json.loads(json.dumps(encode(snapshot))))
+
+    assert json.dumps(report(again, policy), sort_keys=True) == json.dumps(report(snapshot, policy), sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "no snapshot as orphan_detect writes it"),
+        ({}, "no snapshot as orphan_detect writes it"),
+        ({"format": 1}, "no snapshot as orphan_detect writes it"),
+        ({"format": 1, "snapshot": {"cloud": None}}, "no snapshot as orphan_detect writes it"),
+        ({"format": 2, "snapshot": {}}, "has format 2 and this version reads format 1"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        decode(document)
+
+
+def test_a_wrong_type_within_is_refused() -> None:
+    document = encode(World().snapshot())
+    document["snapshot"]["started_at"] = 17
+
+    with pytest.raises(InvalidInput, match="17 is no str"):
+        decode(document)
