@@ -51,6 +51,7 @@ KINDS = (
     Kind("forgotten_migration", "a migration whose server is deleted; only its claim is left", _kinds.forgotten_migration, True),
     Kind("evacuated_source", "the server was evacuated and still holds the host it left", _kinds.evacuated_source, True),
     Kind("wrong_host", "the server rests on its host and holds another one as well", _kinds.wrong_host, True),
+    Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", _kinds.unhosted_server, True),
     Kind("forgotten_consumer", "Nova has no memory of it at all; a conclusion from absence", _kinds.forgotten_consumer, False),
 )
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
+from ansible_collections.osops.placement.plugins.module_utils._model import PLACING_ACTIONS, UNHOSTED_STATUS
 from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -98,6 +99,29 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
         *_asked_about(case.subject),
         drops=frozenset().union(*case.other_trees.values()),
         migration=next(filter(None, map(case.named_by, case.other_trees)), None),
+    )
+
+
+def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
+    server, subject = case.server, case.subject
+    if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUS:
+        return None
+    evidence = (*_asked_about(subject), *subject.last_actions)
+    asked = [answer.value for answer in subject.last_actions]
+    placed = next((action for action in asked if action and action.action in PLACING_ACTIONS), None)
+    if (
+        not server.task_known
+        or subject.migrations.value is None
+        or placed is None
+        or not all(action and action.finished for action in asked)
+    ):
+        return undecided(
+            f"Server {server.uuid} is {server.status} without a host, but that its last actions are over is not proven.", *evidence
+        )
+    newest = asked[0] or placed
+    return orphaned(
+        f"Server {server.uuid} is {server.status} and has no host; its last action, {newest.action} of {newest.start_time}, is over.",
+        *evidence,
     )
 
 

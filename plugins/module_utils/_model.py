@@ -31,6 +31,13 @@ ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "comple
 # Of these, the ones after which the server is at the destination.
 ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
 
+# Statuses of a server that has no host and will have none unless somebody asks for it.
+UNHOSTED_STATUS = frozenset({"SHELVED_OFFLOADED", "ERROR"})
+
+# Instance actions that claim a host, and those that no host and no conductor takes part in.
+PLACING_ACTIONS = frozenset({"create", "unshelve"})
+API_ACTIONS = frozenset({"resetState", "lock", "unlock"})
+
 # Statuses in which a server rests on its host. ERROR is never among them.
 SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
 
@@ -149,14 +156,29 @@ class Server:
 
 
 @d.dataclass(frozen=True)
+class ActionEvent:
+    """A step of an instance action; without a `finish_time` it still runs, or was cut."""
+
+    event: str
+    finish_time: str | None
+    result: str | None
+
+
+@d.dataclass(frozen=True)
 class Action:
-    """An instance action (`GET /servers/{id}/os-instance-actions`)."""
+    """An instance action (`GET /servers/{id}/os-instance-actions`); its events only where it was asked for by itself."""
 
     action: str
     request_id: str
     user: str | None
     start_time: str | None
     message: str | None
+    events: tuple[ActionEvent, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether Nova has recorded the end of it. What the API itself does at once has no events."""
+        return self.action in API_ACTIONS or (bool(self.events) and all(event.finish_time for event in self.events))
 
 
 @d.dataclass(frozen=True)
@@ -165,6 +187,7 @@ class Dossier:
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
+    last_actions: of a server without a host, the newest action and the newest that claimed a host, each by itself.
     host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out.
     """
 
@@ -175,6 +198,7 @@ class Dossier:
     deleted_listing: Answer[tuple[Server, ...]] = NOT_ASKED
     actions: Answer[tuple[Action, ...]] = NOT_ASKED
     marker: Answer[bool] = NOT_ASKED
+    last_actions: tuple[Answer[Action], ...] = ()
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
 
 

@@ -15,7 +15,15 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._model import Action, Answer, Hypervisor, Migration, Server, Service
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    Action,
+    ActionEvent,
+    Answer,
+    Hypervisor,
+    Migration,
+    Server,
+    Service,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -79,6 +87,12 @@ class NovaReader:
     def actions(self, server: str) -> Answer[tuple[Action, ...]]:
         """Return what was done to a server, newest first; also for a deleted one until it is archived."""
         return self._api.ask(f"/servers/{server}/os-instance-actions", self._direct, _actions)
+
+    def action(self, server: str, request_id: str) -> Answer[Action]:
+        """Return one action with its events; without them where these credentials may not see events."""
+        return self._api.ask(
+            f"/servers/{server}/os-instance-actions/{request_id}", self._direct, lambda reply: _action(reply.body["instanceAction"])
+        )
 
     def marker(self, uuid: str) -> Answer[bool]:
         """Ask whether `uuid` is a migration's, of a deleted server or not: 200 proves it, anything else proves nothing.
@@ -191,4 +205,5 @@ def _action(row: Mapping[str, t.Any]) -> Action:
         user=row["user_id"],
         start_time=row["start_time"],
         message=row["message"],
+        events=tuple(ActionEvent(event["event"], event["finish_time"], event["result"]) for event in row.get("events") or ()),
     )

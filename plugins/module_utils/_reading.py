@@ -14,20 +14,28 @@ everything that Placement's answers can stem from. Nothing here concludes anythi
 from __future__ import annotations
 
 import dataclasses as d
+import itertools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._judge import nominate
-from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Server, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    NOT_ASKED,
+    PLACING_ACTIONS,
+    UNHOSTED_STATUS,
+    Dossier,
+    Server,
+    Snapshot,
+)
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer
+    from ansible_collections.osops.placement.plugins.module_utils._model import Action, Answer
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
 _SAMPLES = 3
@@ -105,7 +113,8 @@ class Reading:
         migrations = self._nova.migrations_of(uuid)
         server = self._nova.server(uuid)
         if server.status != 404:
-            return Dossier(uuid, allocation, migrations, server)
+            actions, last_actions = self._last_actions(server.value)
+            return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
         deleted = self._nova.deleted_listing(uuid)
         actions = self._nova.actions(uuid)
         if deleted.value:
@@ -114,7 +123,18 @@ class Reading:
         # no listing is therefore asked again with a filter that has an index.
         hosts = land.hosts_of(allocation.value.resources if allocation.value else ())
         at_hosts = tuple(map(self._nova.migrations_at, hosts))
-        return Dossier(uuid, allocation, migrations, server, deleted, actions, self._nova.marker(uuid), at_hosts)
+        marker = self._nova.marker(uuid)
+        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, host_migrations=at_hosts)
+
+    def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+        """Ask a server without a host for its actions, the newest and the newest that claimed a host."""
+        if server is None or server.host or server.status not in UNHOSTED_STATUS:
+            return NOT_ASKED, ()
+        actions = self._nova.actions(server.uuid)
+        known = actions.value or ()
+        placing = (action for action in known if action.action in PLACING_ACTIONS)
+        wanted = dict.fromkeys(action.request_id for action in (*known[:1], *itertools.islice(placing, 1)))
+        return actions, tuple(self._nova.action(server.uuid, request_id) for request_id in wanted)
 
     def _samples(self) -> tuple[Answer[Server], ...]:
         """Look directly at some live servers, those of other projects first."""

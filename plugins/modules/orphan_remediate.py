@@ -45,6 +45,7 @@ options:
       - forgotten_migration
       - evacuated_source
       - wrong_host
+      - unhosted_server
       - forgotten_consumer
     default:
       - deleted_server
@@ -52,6 +53,7 @@ options:
       - forgotten_migration
       - evacuated_source
       - wrong_host
+      - unhosted_server
   max_changes:
     description:
       - How many changes one run may make. With more than that planned, none is made.

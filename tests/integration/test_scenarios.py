@@ -45,7 +45,7 @@ EXPECTED: dict[str, set[str]] = {
     "parked_resize_error": {"parked_resize"},
     "soft_deleted": set(),
     "error_with_host": set(),
-    "shelved_offloaded": {"unproven"},
+    "shelved_offloaded": {"unhosted_server"},
     "swapped_claim": {"unproven", "ended_migration"},
     "lost_instance_mapping": set(),
     "missing_allocation": set(),
@@ -58,7 +58,7 @@ EXPECTED: dict[str, set[str]] = {
     "wrong_amount": set(),
     "wrong_owner": set(),
     "leaked_child": set(),
-    "error_without_host": {"unproven"},
+    "error_without_host": {"unhosted_server"},
     "hostless_server": {"unproven"},
     "name_conflict": {"deleted_server"},
 }

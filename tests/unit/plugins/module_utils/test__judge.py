@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge, nominate
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, World
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,6 +107,25 @@ def forgotten(world: World, here: str, there: str) -> str:
     return world.stranger(here)
 
 
+def shelved_away(world: World, here: str, there: str) -> str:
+    server = world.server(None, here, status="SHELVED_OFFLOADED")
+    world.did(server, "create", NOW)
+    world.did(server, "shelve", NOW)
+    return server
+
+
+def failed_to_boot(world: World, here: str, there: str) -> str:
+    server = world.server(None, here, status="ERROR")
+    world.did(server, "create", NOW)
+    return server
+
+
+def failed_to_boot_and_locked(world: World, here: str, there: str) -> str:
+    server = failed_to_boot(world, here, there)
+    world.did(server, "lock")
+    return server
+
+
 ORPHANED = {
     deleted: ("deleted_server", {"compute-1"}),
     deleted_with_child: ("deleted_server", {"compute-1", "compute-1_pci"}),
@@ -120,6 +140,9 @@ ORPHANED = {
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
     evacuated_from_a_ghost: ("evacuated_source", {"compute-1"}),
     wrong_host: ("wrong_host", {"compute-1"}),
+    shelved_away: ("unhosted_server", {"compute-1"}),
+    failed_to_boot: ("unhosted_server", {"compute-1"}),
+    failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
     forgotten: ("forgotten_consumer", {"compute-1"}),
 }
 
@@ -312,6 +335,42 @@ def ended_migration_whose_server_is_elsewhere(world: World, here: str, there: st
     return world.migration(server, there, here, "error", there, type="live-migration")
 
 
+def unshelving_cut_short(world: World, here: str, there: str) -> str:
+    """The task is gone (a restart cleared it), but Nova never recorded the end."""
+    server = shelved_away(world, here, there)
+    world.did(server, "unshelve", None)
+    return server
+
+
+def unshelving_just_begun(world: World, here: str, there: str) -> str:
+    """The action is recorded before its first event."""
+    server = shelved_away(world, here, there)
+    world.did(server, "unshelve")
+    return server
+
+
+def unshelving_cut_short_and_reset(world: World, here: str, there: str) -> str:
+    server = unshelving_cut_short(world, here, there)
+    world.did(server, "resetState")
+    return server
+
+
+def failed_to_boot_without_a_record_of_it(world: World, here: str, there: str) -> str:
+    return world.server(None, here, status="ERROR")
+
+
+def reset_to_active_without_a_host(world: World, here: str, there: str) -> str:
+    server = failed_to_boot(world, here, there)
+    world.servers[server] = dataclasses.replace(world.servers[server], status="ACTIVE")
+    return server
+
+
+def failed_to_boot_with_unreadable_actions(world: World, here: str, there: str) -> str:
+    server = failed_to_boot(world, here, there)
+    world.answers("last_actions", server, 403)
+    return server
+
+
 def soft_deleted_without_mapping(world: World, here: str, there: str) -> str:
     """The listing of the deleted also has what can be restored; its host has lost its mapping too, so no listing shows it."""
     server = world.server(None, here, status="SOFT_DELETED")
@@ -360,6 +419,12 @@ UNDECIDED = [
     evacuation_not_yet_told_by_the_server,
     ended_migration_whose_server_is_elsewhere,
     soft_deleted_without_mapping,
+    unshelving_cut_short,
+    unshelving_just_begun,
+    unshelving_cut_short_and_reset,
+    failed_to_boot_without_a_record_of_it,
+    failed_to_boot_with_unreadable_actions,
+    reset_to_active_without_a_host,
     without_a_mapping,
     without_a_mapping_but_deleted_elsewhere,
     unmapped_and_named_by_a_migration,

@@ -86,14 +86,15 @@ def test_nothing_is_changed_while_a_migration_is_under_way(world: World) -> None
 
 @many
 @hypothesis.given(worlds())
-def test_only_a_server_at_rest_or_a_404_convicts(world: World) -> None:
-    """Which is all the protected statuses, a task, and every answer that says nothing."""
+def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World) -> None:
+    """Which is all the protected statuses, a task, an action that may still run, and every answer that says nothing."""
     snapshot = world.snapshot()
     for finding in _changing(world):
         server = _server_of(world, finding.consumer)
         looked_up = snapshot.dossiers[server].server
         assert looked_up is not None
-        assert looked_up.status == 404 or (looked_up.status == 200 and _home(world, server)), finding.reason
+        resting = looked_up.status == 200 and (_home(world, server) or _has_no_host(world, server))
+        assert looked_up.status == 404 or resting, finding.reason
 
 
 @many
@@ -232,6 +233,17 @@ def _home(world: World, server: str) -> str | None:
         return None
     at = [node.uuid for node in world.nodes.values() if (node.host, node.name) == (found.host, found.node)]
     return at[0] if len(at) == 1 else None
+
+
+def _has_no_host(world: World, server: str) -> bool:
+    """Tell whether `server` failed to boot or is shelved away, and nothing that was asked of it may still run."""
+    found = world.servers[server]
+    if found.host or found.node or found.status not in ("ERROR", "SHELVED_OFFLOADED") or found.task_state or not found.task_known:
+        return False
+    did = world.actions.get(server, ())
+    placed = [action for action in did if action.action in ("create", "unshelve")]
+    running = [action for action in (*did[:1], *placed[:1]) if any(event.finish_time is None for event in action.events)]
+    return bool(placed and placed[0].events) and not running
 
 
 def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:

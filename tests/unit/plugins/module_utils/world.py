@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     Action,
+    ActionEvent,
     Allocation,
     Answer,
     Change,
@@ -51,6 +52,7 @@ class World:
         self.left_out_migrations: set[str] = set()
         self.unmapped: set[str] = set()
         self.holdings: dict[str, Allocation] = {}
+        self.actions: dict[str, tuple[Action, ...]] = {}
         self.services: list[Service] = []
         self.statuses: dict[tuple[str, str], int] = {}
         self._count = 0
@@ -129,6 +131,12 @@ class World:
             self.holdings[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
         return consumer
 
+    def did(self, server: str, action: str, *finished: str | None) -> None:
+        """Record a newest action of a server, with an event for each end in `finished` (None while it runs)."""
+        events = tuple(ActionEvent(f"compute_{action}", end, "Success" if end else None) for end in finished)
+        known = self.actions.get(server, ())
+        self.actions[server] = (Action(action, f"req-{len(known)}", "user", NOW, None, events), *known)
+
     def stranger(self, *providers: str, **fields: t.Any) -> str:
         """A consumer that Nova does not know."""
         return self.hold(self.uuid(), *providers, **fields)
@@ -190,6 +198,12 @@ class World:
             "migrations": self._answer("migrations", uuid, 200, moves),
             "server": self._answer("server", uuid, 200 if server else 404, server),
         }
+        if server and not server.host:
+            did = self.actions.get(uuid, ())
+            asked["actions"] = self._answer("actions", uuid, 200, did)
+            placing = [action for action in did if action.action in ("create", "unshelve")]
+            newest = dict.fromkeys([*did[:1], *placing[:1]])
+            asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in newest)
         if asked["server"].status == 404:
             gone = self.deleted.get(uuid)
             deletion = (Action("delete", "req-1", "admin", NOW, None),)

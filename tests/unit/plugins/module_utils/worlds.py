@@ -11,7 +11,7 @@ import typing as t
 import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._model import Migration, Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, OLD, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, World
 
 AT_REST = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED")
 NOT_AT_REST = ("VERIFY_RESIZE", "SOFT_DELETED", "UNKNOWN", "ERROR", "BUILD", "SHELVED_OFFLOADED", "REBUILD", "MIGRATING", "DELETED")
@@ -19,8 +19,11 @@ OVER = ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "d
 UNDER_WAY = ("queued", "accepted", "preparing", "pre-migrating", "migrating", "post-migrating", "finished", "running")
 MOVES = ("migration", "resize", "live-migration", "evacuation")
 
+ACTIONS = ("create", "unshelve", "shelve", "resetState", "rebuild")
+ENDS: list[tuple[str | None, ...]] = [(NOW,), (NOW,), (NOW, NOW), (NOW, None), (None,), ()]
+
 # What is usual comes more than once, or hardly any server would be at rest and hardly anything an orphan.
-STORY = st.sampled_from(["anything", "anything", "evacuated", "moved", "rests"])
+STORY = st.sampled_from(["anything", "anything", "evacuated", "moved", "rests", "unhosted"])
 STATUS = st.sampled_from(AT_REST * 2 + NOT_AT_REST)
 TASK = st.sampled_from([None] * 8 + ["migrating"])
 TOLD = st.sampled_from([True] * 8 + [False])
@@ -91,6 +94,11 @@ def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -
             fields["host" if draw(st.booleans()) else "node"] = draw(st.sampled_from([None, "compute-1", "ironic", "elsewhere"]))
         server = world.server(home, **fields)
         return _hold(draw, world, server, *([home] if home and draw(_often()) else []))
+    if story == "unhosted":
+        server = world.server(None, status=draw(st.sampled_from(["ERROR", "SHELVED_OFFLOADED"])), task_state=draw(TASK))
+        for _number in range(draw(st.integers(0, 3))):
+            world.did(server, draw(st.sampled_from(ACTIONS)), *draw(st.sampled_from(ENDS)))
+        return _hold(draw, world, server, draw(st.sampled_from(hosts)))
     home = draw(st.sampled_from(hosts))
     server = world.server(home, home, status=draw(st.sampled_from(AT_REST)))
     source = draw(st.sampled_from([root for root in roots if root != home]))
