@@ -52,6 +52,7 @@ def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(situation: S
         ((), ("there",)),
         (("pool",), ("here", "pool")),
         (("there",), ("here", "pool")),
+        (("there",), ("here", "pool of here")),
         (("there",), ("here", "former pool")),
         (("here",), ("there",)),
     ],
@@ -59,7 +60,13 @@ def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(situation: S
 )
 def test_a_migration_keeps_what_its_server_lacks(servers: tuple[str, ...], migrations: tuple[str, ...], status: str) -> None:
     cloud = Cloud()
-    named = {"here": cloud.here, "there": cloud.there, "pool": cloud.pool, "former pool": cloud.provider("former pool")}
+    named = {
+        "here": cloud.here,
+        "there": cloud.there,
+        "pool": cloud.pool,
+        "pool of here": cloud.provider("pool of here", cloud.here, sharing=True),
+        "former pool": cloud.provider("former pool"),
+    }
     server = cloud.server(cloud.there, *(named[name] for name in servers))
     migration = cloud.migration(server, cloud.here, cloud.there, status, *(named[name] for name in migrations))
 

@@ -165,7 +165,8 @@ def test_the_order_of_reading_changes_nothing(world: World, chance: random.Rando
 def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) -> None:
     before = _told(judge(world.snapshot(), HARSH))
     held = data.draw(st.lists(st.sampled_from(sorted(world.providers)), min_size=1, max_size=3))
-    new = world.host("compute-new", service=data.draw(st.sampled_from([None, "ironic"])))
+    services = sorted({node.host for node in world.nodes.values()})
+    new = world.host("compute-new", service=data.draw(st.sampled_from([None, *services])))
     added = {world.stranger(*held), world.server(new, new, *held), world.server(data.draw(st.sampled_from(sorted(world.nodes))), *held)}
 
     after = _told(judge(world.snapshot(), HARSH))

@@ -218,11 +218,20 @@ def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: 
     assert (finding.consumer, finding.verdict) == (stranger, verdict)
 
 
-@pytest.mark.parametrize(("age", "verdict"), [(3599, "protected"), (3600, "orphaned"), (None, "protected")])
-def test_an_orphan_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("age", "min_age", "verdict"),
+    [
+        (3599, 3600, "protected"),
+        (3600, 3600, "orphaned"),
+        (None, 3600, "protected"),
+        (0, 0, "orphaned"),
+        (None, 0, "orphaned"),
+    ],
+)
+def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdict: str) -> None:
     cloud = Cloud()
     server = cloud.hold(deleted_server(cloud), cloud.here, age=age)
-    (finding,) = judge(cloud.snapshot(), Policy(min_age=3600))
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=min_age))
 
     assert (finding.consumer, finding.verdict) == (server, verdict)
 
