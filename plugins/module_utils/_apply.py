@@ -132,7 +132,8 @@ def _carry_out_one(step: Step, now: Snapshot, policy: Policy, writer: Allocation
     outcome = _written(step, writer)
     try:
         journal.record("after", finding=step.finding, consumer=step.change.consumer, outcome=outcome.outcome, reason=outcome.reason)
-    except JournalError as error:
+    except Exception as error:
+        # The change is made and must be told as made; that its end is not in the journal is told beside it.
         return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
     return outcome
 

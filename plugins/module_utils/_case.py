@@ -183,7 +183,7 @@ class Case:
 
     @functools.cached_property
     def contradiction(self) -> str | None:
-        """What speaks against a 404 for the server, or what would and could not be read."""
+        """What speaks against the server being gone or without a host, or what would and could not be read."""
         if self.land.snapshot.hypervisors.value is None:
             return "the hypervisor listing, which would show it on its host, could not be read"
         if host := self.land.seen_on(self.subject.uuid):

@@ -39,10 +39,10 @@ def decode(document: t.Any) -> Snapshot:
 def _decoded(kind: t.Any, value: t.Any) -> t.Any:
     """Return `value` as the type `kind`, which is one of those that the model is made of."""
     base, arguments = t.get_origin(kind) or kind, t.get_args(kind)
-    if value is None or kind is t.Any:
+    if kind is t.Any:
         return value
     if base in (types.UnionType, t.Union):
-        return _decoded(next(part for part in arguments if part is not types.NoneType), value)
+        return None if value is None else _decoded(next(part for part in arguments if part is not types.NoneType), value)
     if base is tuple:
         return tuple(_decoded(arguments[0], part) for part in value)
     if base is Mapping:

@@ -60,6 +60,8 @@ def _region(snapshot: Snapshot) -> str | None:
 def _credentials(snapshot: Snapshot) -> str | None:
     foreign = [sample for sample in snapshot.samples if sample.value is None or sample.value.project != snapshot.cloud.project]
     judged = foreign or snapshot.samples
+    if not judged and any(node.servers for node in snapshot.hypervisors.value or ()):
+        return "These credentials see no server together with its host, though there are servers on hosts: use a role that may (admin by default)."
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None
     refused = judged[0]

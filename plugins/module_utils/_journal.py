@@ -25,7 +25,7 @@ class Journal:
     def __init__(self, directory: str) -> None:
         self.path = os.path.join(directory, f"journal-{now().replace(':', '')}-{os.getpid()}.jsonl")
         self._file: int | None = None
-        self._broken = False
+        self.broken = False
 
     @property
     def written(self) -> bool:
@@ -34,7 +34,7 @@ class Journal:
     def record(self, event: str, **facts: t.Any) -> None:
         """Append one record and wait until the disk has it. Raises JournalError when that cannot be."""
         line = json.dumps({"format": FORMAT, "at": now(), "event": event, **facts}, sort_keys=True) + "\n"
-        if self._broken:
+        if self.broken:
             raise JournalError(f"The journal {self.path} could not be written before, and without it nothing is changed.")
         try:
             if self._file is None:
@@ -43,7 +43,7 @@ class Journal:
             os.fsync(self._file)
         except OSError as error:
             # A record may now stand there half; one more would be glued to it.
-            self._broken = True
+            self.broken = True
             raise JournalError(
                 f"The journal {self.path} cannot be written ({error.strerror}), and without it nothing is changed."
             ) from error

@@ -106,23 +106,18 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
     server, subject = case.server, case.subject
     if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUS:
         return None
+    if not case.trees or not set(case.trees) <= set(case.land.nodes):
+        return None
     evidence = (*_asked_about(subject), *subject.last_actions)
-    asked = [answer.value for answer in subject.last_actions]
-    placed = next((action for action in asked if action and action.action in PLACING_ACTIONS), None)
-    if (
-        not server.task_known
-        or subject.migrations.value is None
-        or placed is None
-        or not all(action and action.finished for action in asked)
-    ):
-        return undecided(
-            f"Server {server.uuid} is {server.status} without a host, but that its last actions are over is not proven.", *evidence
-        )
-    newest = asked[0] or placed
-    return orphaned(
-        f"Server {server.uuid} is {server.status} and has no host; its last action, {newest.action} of {newest.start_time}, is over.",
-        *evidence,
+    actions = [answer.value for answer in subject.last_actions]
+    placed = any(action is not None and action.action in PLACING_ACTIONS for action in actions)
+    doubt = case.contradiction or (
+        None if placed and all(action and action.over for action in actions) else "its last actions may still run"
     )
+    if doubt or not server.task_known or not server.host_known or subject.migrations.value is None:
+        told = doubt or "not all of its state was told"
+        return undecided(f"Server {server.uuid} is {server.status} and seems to have no host, but {told}.", *evidence)
+    return orphaned(f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it is over.", *evidence)
 
 
 def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:

@@ -34,9 +34,17 @@ ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
 # Statuses of a server that has no host and will have none unless somebody asks for it.
 UNHOSTED_STATUS = frozenset({"SHELVED_OFFLOADED", "ERROR"})
 
-# Instance actions that claim a host, and those that no host and no conductor takes part in.
-PLACING_ACTIONS = frozenset({"create", "unshelve"})
-API_ACTIONS = frozenset({"resetState", "lock", "unlock"})
+# Instance actions that can give a host to a server that has none, with the event that the host itself records.
+PLACING_ACTIONS = {
+    "create": "compute__do_build_and_run_instance",
+    "unshelve": "compute_unshelve_instance",
+    "rebuild": "compute_rebuild_instance",
+    "evacuate": "compute_rebuild_instance",
+}
+
+# Instance actions that the API completes at once, so that they have no events and mean nothing for others that still run.
+# `resetState` is not one of them: it hides the task of an action that may still wait for its host.
+API_ACTIONS = frozenset({"lock", "unlock"})
 
 # Statuses in which a server rests on its host. ERROR is never among them.
 SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
@@ -138,7 +146,7 @@ class Migration:
 class Server:
     """A server (`GET /servers/{id}`).
 
-    `task_known` tells a server without a task from an answer that left the field out.
+    `task_known` and `host_known` tell a server without a task or a host from an answer that left the field out.
     """
 
     uuid: str
@@ -150,6 +158,7 @@ class Server:
     node: str | None
     task_state: str | None
     task_known: bool
+    host_known: bool
     created: str | None
     updated: str | None
     terminated_at: str | None
@@ -160,6 +169,7 @@ class ActionEvent:
     """A step of an instance action; without a `finish_time` it still runs, or was cut."""
 
     event: str
+    start_time: str | None
     finish_time: str | None
     result: str | None
 
@@ -176,9 +186,24 @@ class Action:
     events: tuple[ActionEvent, ...] = ()
 
     @property
-    def finished(self) -> bool:
-        """Whether Nova has recorded the end of it. What the API itself does at once has no events."""
-        return self.action in API_ACTIONS or (bool(self.events) and all(event.finish_time for event in self.events))
+    def over(self) -> bool:
+        """Whether nothing of it can still be waiting for a host.
+
+        Conductor records the end of its own part before it hands over, so the host must have ended its part, or some part
+        must have failed. Of an event that was recorded twice, as when a build is tried on a second host, Nova ends only the
+        first row (nova/db/main/api.py, action_event_finish): the times of all rows of a name count together.
+        """
+        if self.action in API_ACTIONS:
+            return True
+        names = {event.event for event in self.events}
+        handed_over = PLACING_ACTIONS.get(self.action)
+        ended = handed_over is None or handed_over in names or any(event.result == "Error" for event in self.events)
+        return bool(names) and ended and all(self._ended(name) for name in names)
+
+    def _ended(self, name: str) -> bool:
+        rows = [event for event in self.events if event.event == name]
+        finished = max((row.finish_time or "" for row in rows), default="")
+        return bool(finished) and finished >= max(row.start_time or "" for row in rows)
 
 
 @d.dataclass(frozen=True)
@@ -187,7 +212,7 @@ class Dossier:
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
-    last_actions: of a server without a host, the newest action and the newest that claimed a host, each by itself.
+    last_actions: of a server without a host, its actions down to the newest that could give it one, each by itself.
     host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out.
     """
 

@@ -25,14 +25,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
     ArgumentSpec = dict[str, dict[str, t.Any]]
     Connect = Callable[[], Session]
 
-_SECRET = re.compile("password|secret|token|passcode|private", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)|system_scope|region_name|interface|\w+_version"
+)
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
 
 
 def connection_options() -> ArgumentSpec:
     """Return the options that `doc_fragments/_connection.py` documents; names and meaning are those of openstack.cloud."""
     return {
-        "cloud": {"type": "raw"},
+        "cloud": {"type": "raw", "no_log": True},
         "auth": {"type": "dict", "no_log": True},
         "auth_type": {"type": "str"},
         "region_name": {"type": "str"},
@@ -50,9 +52,8 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
 
     `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
     """
-    module.no_log_values -= _harmless(module.params["auth"])
-    if isinstance(module.params["cloud"], dict):
-        module.no_log_values |= _secrets(module.params["cloud"])
+    for option in ("cloud", "auth"):
+        module.no_log_values -= _harmless(module.params[option])
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
     try:
@@ -64,17 +65,13 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
     module.exit_json(**result)
 
 
-def _secrets(options: t.Any, name: str = "") -> set[str]:
-    """Return the values in a nested configuration whose names say that they are secret."""
-    if isinstance(options, dict):
-        return {secret for key, value in options.items() for secret in _secrets(value, str(key))}
-    return {str(options)} if options and _SECRET.search(name) else set()
-
-
-def _harmless(auth: t.Any) -> set[str]:
-    """Return the values in `auth` that are no secrets.
+def _harmless(option: t.Any, name: str = "cloud") -> set[str]:
+    """Return the values in a connection option that are known to be no secrets.
 
     The whole option is hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
     """
-    plain = {str(value) for value in (auth or {}).values() if value is not None}
-    return plain - _secrets(auth or {})
+    if isinstance(option, dict):
+        every = [(str(key), value) for key, value in option.items()]
+        plain = set().union(*(_harmless(value, key) for key, value in every)) if every else set()
+        return plain - {str(value) for key, value in every if not isinstance(value, dict) and not _HARMLESS.fullmatch(key)}
+    return {str(option)} if option is not None and _HARMLESS.fullmatch(name) else set()

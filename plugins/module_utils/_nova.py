@@ -188,6 +188,7 @@ def _server(row: Mapping[str, t.Any]) -> Server:
         node=row.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
         task_state=row.get("OS-EXT-STS:task_state"),
         task_known="OS-EXT-STS:task_state" in row,
+        host_known="OS-EXT-SRV-ATTR:host" in row,
         created=row.get("created"),
         updated=row.get("updated"),
         terminated_at=row.get("OS-SRV-USG:terminated_at"),
@@ -205,5 +206,7 @@ def _action(row: Mapping[str, t.Any]) -> Action:
         user=row["user_id"],
         start_time=row["start_time"],
         message=row["message"],
-        events=tuple(ActionEvent(event["event"], event["finish_time"], event["result"]) for event in row.get("events") or ()),
+        events=tuple(
+            ActionEvent(event["event"], event["start_time"], event["finish_time"], event["result"]) for event in row.get("events") or ()
+        ),
     )

@@ -14,7 +14,6 @@ everything that Placement's answers can stem from. Nothing here concludes anythi
 from __future__ import annotations
 
 import dataclasses as d
-import itertools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
@@ -39,6 +38,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
 _SAMPLES = 3
+# How far back the action that placed a server is looked for; beyond that it stays undecided.
+_ACTIONS = 10
 _SAMPLED_FROM = 100
 
 
@@ -127,13 +128,15 @@ class Reading:
         return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, host_migrations=at_hosts)
 
     def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """Ask a server without a host for its actions, the newest and the newest that claimed a host."""
+        """Ask a server without a host for its actions, and for each down to the newest that could give it a host."""
         if server is None or server.host or server.status not in UNHOSTED_STATUS:
             return NOT_ASKED, ()
         actions = self._nova.actions(server.uuid)
-        known = actions.value or ()
-        placing = (action for action in known if action.action in PLACING_ACTIONS)
-        wanted = dict.fromkeys(action.request_id for action in (*known[:1], *itertools.islice(placing, 1)))
+        wanted: list[str] = []
+        for action in (actions.value or ())[:_ACTIONS]:
+            wanted.append(action.request_id)
+            if action.action in PLACING_ACTIONS:
+                break
         return actions, tuple(self._nova.action(server.uuid, request_id) for request_id in wanted)
 
     def _samples(self) -> tuple[Answer[Server], ...]:

@@ -44,7 +44,8 @@ def _of_a_server(case: Case, server: Server) -> str:
         return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
     others = ", ".join(sorted(map(case.land.name, case.other_trees)))
     if not case.arrived:
-        return f"Server {server.uuid} is said to be on {server.host}, where its newest migration did not end, and also holds {others}."
+        where = f"on {server.host}, where its newest migration did not end (it may have been unshelved since)"
+        return f"Server {server.uuid} is said to be {where}, and also holds {others}."
     return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
 
 

@@ -228,11 +228,13 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if tally[FAILED]:
         first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)
         result.update(failed=True, msg=f"{tally[FAILED]} of {len(outcomes)} changes failed. The first: {first}")
+    if journal and journal.broken:
+        result.update(failed=True, msg=f"{result.get('msg', '')} The journal {journal.path} is not complete.".strip())
     try:
         kept = {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": result["journal"], "outcomes": told}
         write_json(output["remediation"], kept)
     except InvalidInput as error:
-        result.update(failed=True, msg=f"What was done is told here only. {error}")
+        result.update(failed=True, msg=f"{result.get('msg', '')} The outcomes could not be kept: {error}".strip())
     return result
 
 

@@ -48,9 +48,10 @@ def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
         decode(document)
 
 
-def test_a_wrong_type_within_is_refused() -> None:
+@pytest.mark.parametrize(("field", "value"), [("started_at", 17), ("started_at", None), ("services", None), ("samples", None)])
+def test_a_wrong_type_within_is_refused(field: str, value: t.Any) -> None:
     document = encode(World().snapshot())
-    document["snapshot"]["started_at"] = 17
+    document["snapshot"][field] = value
 
-    with pytest.raises(InvalidInput, match="17 is no str"):
+    with pytest.raises(InvalidInput, match="no snapshot as orphan_detect writes it"):
         decode(document)

@@ -101,16 +101,33 @@ def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewher
 @pytest.mark.parametrize(
     "samples",
     [
-        (),
         (_sample(OUR_PROJECT),),
         (_sample(PROJECT),),
         (_sample(PROJECT, status=404), _sample(PROJECT)),
         (_sample(PROJECT), _sample(OUR_PROJECT, status=404)),
     ],
-    ids=["no server at all", "only our own servers", "another project's", "one gone meanwhile", "one of our own gone meanwhile"],
+    ids=["only our own servers", "another project's", "one gone meanwhile", "one of our own gone meanwhile"],
 )
 def test_credentials_that_see_a_server_on_its_host_will_do(samples: tuple[Answer[Server], ...]) -> None:
     assert closed_gates(d.replace(_sound(), samples=samples)) == ()
+
+
+def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
+    """The host of a server has a policy of its own: hidden from us, every server seems to have none."""
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+
+    (told,) = closed_gates(world.snapshot(samples=(), control=None))
+
+    assert told.startswith("These credentials see no server together with its host")
+
+
+def test_a_cloud_without_any_server_needs_nobody_to_look_at() -> None:
+    world = World()
+    world.host("compute-1")
+
+    assert closed_gates(world.snapshot()) == ()
 
 
 def test_a_service_that_is_down_or_disabled_closes_nothing() -> None:

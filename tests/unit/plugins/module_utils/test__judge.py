@@ -120,6 +120,13 @@ def failed_to_boot(world: World, here: str, there: str) -> str:
     return server
 
 
+def failed_to_boot_on_two_hosts(world: World, here: str, there: str) -> str:
+    """Of two events of one name Nova ends only the first row."""
+    server = world.server(None, here, status="ERROR")
+    world.did(server, "create", NOW, None)
+    return server
+
+
 def failed_to_boot_and_locked(world: World, here: str, there: str) -> str:
     server = failed_to_boot(world, here, there)
     world.did(server, "lock")
@@ -142,6 +149,7 @@ ORPHANED = {
     wrong_host: ("wrong_host", {"compute-1"}),
     shelved_away: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
+    failed_to_boot_on_two_hosts: ("unhosted_server", {"compute-1"}),
     failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
     forgotten: ("forgotten_consumer", {"compute-1"}),
 }
@@ -355,6 +363,31 @@ def unshelving_cut_short_and_reset(world: World, here: str, there: str) -> str:
     return server
 
 
+def unshelving_that_waits_in_the_queue_of_its_host(world: World, here: str, there: str) -> str:
+    """Conductor has claimed, ended its own part and handed over; the host has not begun."""
+    server = shelved_away(world, here, there)
+    world.did(server, "unshelve", NOW, event="schedule_instances")
+    return server
+
+
+def rebuild_that_runs_behind_a_lock(world: World, here: str, there: str) -> str:
+    server = shelved_away(world, here, there)
+    world.did(server, "rebuild", None)
+    world.did(server, "lock")
+    return server
+
+
+def with_a_host_that_is_hidden_from_us(world: World, here: str, there: str) -> str:
+    server = failed_to_boot(world, here, there)
+    world.servers[server] = dataclasses.replace(world.servers[server], host_known=False)
+    return server
+
+
+def without_a_host_on_somebody_elses_provider(world: World, here: str, there: str) -> str:
+    server = failed_to_boot(world, here, there)
+    return world.hold(server, world.provider("fpga-farm"))
+
+
 def failed_to_boot_without_a_record_of_it(world: World, here: str, there: str) -> str:
     return world.server(None, here, status="ERROR")
 
@@ -422,6 +455,10 @@ UNDECIDED = [
     unshelving_cut_short,
     unshelving_just_begun,
     unshelving_cut_short_and_reset,
+    unshelving_that_waits_in_the_queue_of_its_host,
+    rebuild_that_runs_behind_a_lock,
+    with_a_host_that_is_hidden_from_us,
+    without_a_host_on_somebody_elses_provider,
     failed_to_boot_without_a_record_of_it,
     failed_to_boot_with_unreadable_actions,
     reset_to_active_without_a_host,

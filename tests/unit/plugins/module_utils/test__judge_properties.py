@@ -242,9 +242,9 @@ def _has_no_host(world: World, server: str) -> bool:
     if found.host or found.node or found.status not in ("ERROR", "SHELVED_OFFLOADED") or found.task_state or not found.task_known:
         return False
     did = world.actions.get(server, ())
-    placed = [action for action in did if action.action in ("create", "unshelve")]
-    running = [action for action in (*did[:1], *placed[:1]) if any(event.finish_time is None for event in action.events)]
-    return bool(placed and placed[0].events) and not running
+    placed = [number for number, action in enumerate(did) if action.action in ("create", "unshelve", "rebuild")]
+    asked = did[: placed[0] + 1] if placed else ()
+    return bool(asked) and all(any(event.finish_time for event in action.events) for action in asked)
 
 
 def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:

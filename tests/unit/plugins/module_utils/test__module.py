@@ -53,10 +53,16 @@ class Module:
     def __init__(self, **params: t.Any) -> None:
         self.params = {**dict.fromkeys(connection_options()), "cloud": {}, "region_name": "RegionOne", **params}
         # Ansible hides every value of an option with no_log.
-        self.no_log_values = {str(value) for value in (self.params["auth"] or {}).values()}
+        self.no_log_values = {*_leaves(self.params["auth"]), *_leaves(self.params["cloud"])}
 
     def fail_json(self, **result: t.Any) -> t.NoReturn:
         raise Ended(result)
+
+
+def _leaves(option: t.Any) -> set[str]:
+    if isinstance(option, dict):
+        return {leaf for value in option.values() for leaf in _leaves(value)}
+    return set() if option is None else {str(option)}
 
 
 def _failed(module: Module) -> t.Any:
@@ -72,11 +78,26 @@ def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
 def test_of_the_authentication_only_secrets_are_hidden_in_results() -> None:
     """A project named `ops`, hidden, would spoil every path with `ops` in it."""
     module = Module(
-        auth={"username": "admin", "project_name": "ops", "password": "pw", "application_credential_secret": "s3", "token": "t"}
+        auth={
+            "username": "admin",
+            "project_name": "ops",
+            "password": "pw",
+            "application_credential_secret": "s3",
+            "token": "t",
+            "code": "once",
+        }
     )
     _failed(module)
 
-    assert module.no_log_values == {"pw", "s3", "t"}
+    assert module.no_log_values == {"pw", "s3", "t", "once"}
+
+
+def test_the_name_of_a_cloud_is_no_secret() -> None:
+    module = Module(cloud="ops", region_name=None, auth={"password": "pw"})
+    with pytest.raises(pytest.fail.Exception):
+        run(t.cast("t.Any", module), lambda _module, _connect: pytest.fail("it goes on"))
+
+    assert module.no_log_values == {"pw"}
 
 
 def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
@@ -94,7 +115,7 @@ def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Cal
 
 
 def test_secrets_are_kept_out_of_logs() -> None:
-    assert {name for name, option in connection_options().items() if option.get("no_log")} == {"auth", "client_key"}
+    assert {name for name, option in connection_options().items() if option.get("no_log")} == {"auth", "client_key", "cloud"}
 
 
 def test_orphan_remediate_documents_the_kinds_of_the_judge() -> None:

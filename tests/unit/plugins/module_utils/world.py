@@ -11,6 +11,7 @@ import types
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._model import (
+    PLACING_ACTIONS,
     Action,
     ActionEvent,
     Allocation,
@@ -88,6 +89,7 @@ class World:
             node=node.name if node else None,
             task_state=None,
             task_known=True,
+            host_known=True,
             created=NOW,
             updated=NOW,
             terminated_at=None,
@@ -131,9 +133,10 @@ class World:
             self.holdings[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
         return consumer
 
-    def did(self, server: str, action: str, *finished: str | None) -> None:
-        """Record a newest action of a server, with an event for each end in `finished` (None while it runs)."""
-        events = tuple(ActionEvent(f"compute_{action}", end, "Success" if end else None) for end in finished)
+    def did(self, server: str, action: str, *finished: str | None, event: str | None = None) -> None:
+        """Record a newest action of a server, with an event of its host for each end in `finished` (None while it runs)."""
+        event = event or PLACING_ACTIONS.get(action, f"compute_{action}")
+        events = tuple(ActionEvent(event, NOW, end, "Success" if end else None) for end in finished)
         known = self.actions.get(server, ())
         self.actions[server] = (Action(action, f"req-{len(known)}", "user", NOW, None, events), *known)
 
@@ -201,8 +204,8 @@ class World:
         if server and not server.host:
             did = self.actions.get(uuid, ())
             asked["actions"] = self._answer("actions", uuid, 200, did)
-            placing = [action for action in did if action.action in ("create", "unshelve")]
-            newest = dict.fromkeys([*did[:1], *placing[:1]])
+            placing = [number for number, action in enumerate(did) if action.action in PLACING_ACTIONS]
+            newest = did[: placing[0] + 1] if placing else did
             asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in newest)
         if asked["server"].status == 404:
             gone = self.deleted.get(uuid)
