@@ -56,12 +56,15 @@ def present(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[s
         raise InvalidInput(f"state=present of {current.consumer} needs resources; use state=absent to remove what it holds.")
     if wish["resource_provider"] is not None or wish["resource_classes"] is not None:
         raise InvalidInput("resource_provider and resource_classes say what goes with state=absent; state=present takes resources.")
+    shares = {name: provider_uuid(name, providers) for name in wish["resources"]}
+    if len(set(shares.values())) < len(shares):
+        raise InvalidInput(f"resources of {current.consumer} names a provider twice, by its name and by its UUID.")
     wanted = d.replace(
         current,
         project=wish["project"] or current.project,
         user=wish["user"] or current.user,
         type=wish["consumer_type"] or current.type,
-        resources={provider_uuid(name, providers): _amounts(name, share) for name, share in wish["resources"].items()},
+        resources={shares[name]: _amounts(name, share) for name, share in wish["resources"].items()},
     )
     if not wanted.project or not wanted.user:
         raise InvalidInput(f"Consumer {current.consumer} holds nothing yet: give project and user, which Placement asks for a new one.")

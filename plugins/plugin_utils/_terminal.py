@@ -51,9 +51,10 @@ def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[s
 def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, width: int) -> list[str]:
     """Return what became of each change that was not simply made, and the tally."""
     lines = [""]
-    for outcome in remediation["outcomes"]:
-        if outcome["reason"]:
-            lines += [f"{outcome['outcome']:9} {outcome['consumer']}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
+    told_of = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
+    for outcome in told_of[:_ROWS]:
+        lines += [f"{outcome['outcome']:9} {outcome['consumer']}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
+    lines += _more(told_of, _ROWS, "remediation.json")
     told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
     if not told:
         lines.append("Nothing to remediate.")

@@ -51,6 +51,11 @@ def test_a_uuid_that_placement_does_not_list_is_left_for_placement_to_refuse() -
     assert set(present(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS).resources) == {UNLISTED}
 
 
+def test_a_provider_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="names a provider twice"):
+        present(HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS)
+
+
 @pytest.mark.parametrize("amount", [2, "2"])
 def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> None:
     assert present(HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS).resources == {HERE: {"VCPU": 2}}

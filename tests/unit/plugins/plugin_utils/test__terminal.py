@@ -274,3 +274,10 @@ def test_check_mode_says_that_nothing_was_written() -> None:
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_an_empty_remediation_says_so(check_mode: bool) -> None:
     assert remediation_lines(_remediation(check_mode=check_mode), None, 100) == ["", "Nothing to remediate."]
+
+
+def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
+    lines = remediation_lines(_remediation(*[("skipped", "It is healthy now.")] * 103), None, 100)
+
+    assert sum(line.startswith("skipped") for line in lines) == 100
+    assert "… and 3 more in remediation.json" in lines
