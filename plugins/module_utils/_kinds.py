@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._ruling import orp
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
-    from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Migration, Policy, Server
+    from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Holding, Migration, Policy, Server
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
 
 
@@ -171,8 +171,14 @@ def _evacuation_from(case: Case, root: str) -> Migration | None:
 
 
 def _claims_host(case: Case, root: str | None) -> bool:
-    """A move leaves a claim on the root itself, and never of disk alone; a share that looks otherwise is something else."""
-    return bool(set(case.allocation.resources.get(root or "", {})) - {"DISK_GB"})
+    """Tell whether the server holds of `root` what it also holds of its own host; a share that looks otherwise is no leftover of a move."""
+    held = case.allocation.resources
+    return bool(_claim_on(held, root) & _claim_on(held, case.own_tree))
+
+
+def _claim_on(holding: Holding, root: str | None) -> frozenset[str]:
+    """Return the classes of a server's claim on a host: it is on the root itself, and never of disk alone."""
+    return frozenset(holding.get(root or "", {})) - {"DISK_GB"}
 
 
 def _needed_from(case: Case) -> str:
@@ -185,12 +191,16 @@ def _needed_from(case: Case) -> str:
     allocation = case.subject.allocation.value
     held = allocation.resources if allocation else {}
     confirmed = case.migration is not None and case.migration.status == "confirmed"
-    if case.own_tree is None or not any(case.land.root(provider) == case.own_tree for provider in held):
+    claim = _claim_on(held, case.own_tree)
+    if not claim:
         return f"its own host {_home(case)}"
     for provider, share in case.allocation.resources.items():
         root = case.land.root(provider)
         at_home = root == case.own_tree
-        if not at_home and not case.land.shared(provider) and (root in case.land.nodes or case.named_by(root or "")):
+        left = root is not None and (
+            case.named_by(root) or (root in case.land.nodes and _claim_on(case.allocation.resources, root) & claim)
+        )
+        if left and not at_home and not case.land.shared(provider):
             continue
         if at_home and confirmed:
             continue

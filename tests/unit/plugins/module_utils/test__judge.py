@@ -291,6 +291,22 @@ def with_a_formerly_shared_disk(world: World, here: str, there: str) -> str:
     return world.hold(world.server(there, there), here, amounts=DISK)
 
 
+def with_a_formerly_shared_device(world: World, here: str, there: str) -> str:
+    """The trait is gone; no move leaves a claim of classes that the server does not claim on its own host."""
+    return world.hold(world.server(there, there), here, amounts={"CUSTOM_FPGA": 1})
+
+
+def confirmed_migration_with_the_only_claim_on_the_host(world: World, here: str, there: str) -> str:
+    """The server's own claim is lost but for a child; what the migration holds is all that accounts for the guest."""
+    server = world.hold(world.server(here), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1})
+    return world.migration(server, here, here, "confirmed", here, type="resize")
+
+
+def ended_migration_with_the_only_disk_on_a_formerly_sharing_host(world: World, here: str, there: str) -> str:
+    migration = world.migration(world.server(there, there), here, there, "error", here)
+    return world.hold(migration, world.host("compute-3"), amounts=DISK)
+
+
 def without_a_mapping(world: World, here: str, there: str) -> str:
     """Nova answers 404 for a live server, but shows it on its host."""
     server = world.server(here, here)
@@ -446,6 +462,9 @@ UNDECIDED = [
     ended_migration_of_a_server_in_error,
     with_only_a_part_of_its_own_host,
     with_a_formerly_shared_disk,
+    with_a_formerly_shared_device,
+    confirmed_migration_with_the_only_claim_on_the_host,
+    ended_migration_with_the_only_disk_on_a_formerly_sharing_host,
     wrong_host_named_by_a_migration,
     migration_of_a_cell_too_slow_to_be_listed,
     forgotten_migration_with_unreadable_host_listing,
