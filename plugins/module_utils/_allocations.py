@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._placement import canonical
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -40,14 +40,6 @@ def described(allocation: Allocation, providers: Mapping[str, Provider]) -> dict
             for uuid, share in sorted(allocation.resources.items())
         ],
     }
-
-
-def consumer_uuid(text: str) -> str:
-    """Return `text` as Placement writes uuids. Raises InvalidInput when it is none."""
-    uuid = canonical(text)
-    if uuid is None:
-        raise InvalidInput(f"consumer {text!r} is no UUID.")
-    return uuid
 
 
 def present(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:

@@ -28,7 +28,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Holding,
         Hypervisor,
         Migration,
-        Provider,
         Server,
         Snapshot,
     )
@@ -204,12 +203,3 @@ def trees(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]
         if not land.shared(provider):
             by_root.setdefault(land.root(provider), set()).add(provider)
     return {root: frozenset(held) for root, held in by_root.items()}
-
-
-def is_plain(consumer: str, holding: Holding, providers: Mapping[str, Provider], homes: Mapping[str, Iterable[str]]) -> bool:
-    """Tell whether the listings alone show a server that holds the tree of the one node of its host and nothing else.
-
-    `homes` gives, by root, the servers of each compute node that is the only one of its service.
-    """
-    roots = {providers[provider].root for provider in holding if not providers[provider].sharing}
-    return len(roots) == 1 and consumer in homes.get(next(iter(roots)), ())

@@ -17,7 +17,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils import _kinds
-from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape, is_plain
+from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape, trees
 from ansible_collections.osops.placement.plugins.module_utils._document import change_to
 from ansible_collections.osops.placement.plugins.module_utils._model import Finding
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
@@ -25,9 +25,9 @@ from ansible_collections.osops.placement.plugins.module_utils._ruling import ORP
 from ansible_collections.osops.placement.plugins.module_utils._unproven import unproven
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Hypervisor, Policy, Provider, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Policy, Snapshot
 
 
 @d.dataclass(frozen=True)
@@ -63,19 +63,25 @@ def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding)
 
 
-def nominate(holdings: Mapping[str, Holding], providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]) -> list[str]:
-    """Return the consumers that the listings do not already show to be healthy.
+def nominate(snapshot: Snapshot) -> list[str]:
+    """Return the consumers that the listings do not already show to be servers that hold the tree of their host and nothing else.
 
     With nothing known of Nova's compute nodes nobody is nominated: everybody would be.
     """
+    land = Landscape(snapshot)
     by_host: dict[str, list[Hypervisor]] = {}
-    for node in nodes:
+    for node in land.nodes.values():
         by_host.setdefault(node.host, []).append(node)
     if not by_host:
         return []
     # Of a service with many nodes (ironic) the listing does not say which node a server is on.
     homes = {of_host[0].uuid: frozenset(of_host[0].servers) for of_host in by_host.values() if len(of_host) == 1}
-    return sorted(consumer for consumer, holding in holdings.items() if not is_plain(consumer, holding, providers, homes))
+    nominated = []
+    for consumer, holding in snapshot.holdings.items():
+        root, *others = trees(holding, land) or (None,)
+        if others or root is None or consumer not in homes.get(root, ()):
+            nominated.append(consumer)
+    return sorted(nominated)
 
 
 def _cases(land: Landscape) -> Iterable[Case]:

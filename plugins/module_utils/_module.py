@@ -52,8 +52,7 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
 
     `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
     """
-    for option in ("cloud", "auth"):
-        module.no_log_values -= _harmless(module.params[option])
+    module.no_log_values -= _harmless(module.params)
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
     try:
@@ -65,13 +64,20 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
     module.exit_json(**result)
 
 
-def _harmless(option: t.Any, name: str = "cloud") -> set[str]:
-    """Return the values in a connection option that are known to be no secrets.
+def _harmless(params: t.Mapping[str, t.Any]) -> set[str]:
+    """Return the values in the connection options `cloud` and `auth` that are known to be no secrets.
 
-    The whole option is hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
+    These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
     """
+    values = [*_leaves("cloud", params["cloud"]), *_leaves("auth", params["auth"])]
+    plain = {value for name, value in values if _HARMLESS.fullmatch(name)}
+    return plain - {value for name, value in values if not _HARMLESS.fullmatch(name)}
+
+
+def _leaves(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:
+    """Yield each value in a nested option with its own name."""
     if isinstance(option, dict):
-        every = [(str(key), value) for key, value in option.items()]
-        plain = set().union(*(_harmless(value, key) for key, value in every)) if every else set()
-        return plain - {str(value) for key, value in every if not isinstance(value, dict) and not _HARMLESS.fullmatch(key)}
-    return {str(option)} if option is not None and _HARMLESS.fullmatch(name) else set()
+        for key, value in option.items():
+            yield from _leaves(str(key), value)
+    elif option is not None:
+        yield name, str(option)

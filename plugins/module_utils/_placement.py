@@ -15,10 +15,10 @@ from __future__ import annotations
 import email.utils
 import typing as t
 import urllib.parse
-import uuid
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Holding, Provider
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -90,14 +90,6 @@ class PlacementReader:
         return self._api.parse(
             lambda reply: t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"]), reply, "/resource_providers"
         )
-
-
-def canonical(text: str) -> str | None:
-    """Return `text` as Placement writes uuids, or None when it is none."""
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        return None
 
 
 def _provider(entry: Mapping[str, t.Any], sharing: set[str]) -> Provider:

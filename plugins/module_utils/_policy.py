@@ -12,9 +12,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import seconds
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.plugins.module_utils._placement import canonical
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical, required
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -36,7 +35,7 @@ def policy(options: Mapping[str, t.Any]) -> Policy:
     return Policy(
         min_age=seconds(options["min_age"]),
         forgotten_min_age=seconds(options["forgotten_min_age"]),
-        exclude_consumers=frozenset(map(_consumer, options["exclude_consumers"])),
+        exclude_consumers=frozenset(required(text, "exclude_consumers:") for text in options["exclude_consumers"]),
         exclude_providers=frozenset(canonical(name) or name for name in options["exclude_providers"]),
     )
 
@@ -45,10 +44,3 @@ def unknown_exclusions(spare: Policy, providers: Iterable[Provider]) -> list[str
     """Return the excluded providers that Placement does not have: misspelt perhaps, and then not excluded at all."""
     known = {identity for provider in providers for identity in (provider.uuid, provider.name)}
     return sorted(spare.exclude_providers - known)
-
-
-def _consumer(text: str) -> str:
-    uuid = canonical(text)
-    if uuid is None:
-        raise InvalidInput(f"exclude_consumers: {text!r} is no UUID, so it would exclude nothing.")
-    return uuid

@@ -54,7 +54,7 @@ class Reading:
     def whole_cloud(self) -> Snapshot:
         """Read every provider, and look closely at each consumer that `nominate` names."""
         listed = self._listed(with_holdings=True)
-        return self._looked_at(listed, nominate(listed.holdings, listed.providers, listed.hypervisors.value or ()))
+        return self._looked_at(listed, nominate(listed))
 
     def listings(self) -> Snapshot:
         """Read what concerns the cloud as a whole, and no consumer."""

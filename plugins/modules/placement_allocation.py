@@ -250,12 +250,13 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, consumer_uuid, described, guard, present
+from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, described, guard, present
 from ansible_collections.osops.placement.plugins.module_utils._apply import AllocationWriter
 from ansible_collections.osops.placement.plugins.module_utils._document import document
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._uuid import required
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect
@@ -265,7 +266,7 @@ TARGETS = {"present": present, "absent": absent}
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wishes = module.params["allocations"] or [module.params]
-    consumers = [consumer_uuid(wish["consumer"]) for wish in wishes]
+    consumers = [required(wish["consumer"], "consumer") for wish in wishes]
     api = connect().placement
     if any(wish["consumer_type"] for wish in wishes) and api.newest < (1, 38):
         raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older.")

@@ -15,8 +15,6 @@ import sys
 import typing as t
 from pathlib import Path
 
-Holdings = dict[str, dict[str, dict[str, int]]]
-
 
 class Minicloud:
     """The small OpenStack of `tests/minicloud`, by its command line."""

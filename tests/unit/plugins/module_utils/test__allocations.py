@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, consumer_uuid, described, guard, present
+from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, described, guard, present
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Provider
 
@@ -168,17 +168,6 @@ def test_the_guard_names_both_generations(generation: int) -> None:
 def test_the_guard_refuses_a_consumer_that_is_gone() -> None:
     with pytest.raises(AllocationConflict, match="expected at generation 4 and has none"):
         guard(NOTHING, 4)
-
-
-@pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", ""), "{" + CONSUMER + "}"])
-def test_a_consumer_is_written_as_placement_writes_it(text: str) -> None:
-    assert consumer_uuid(text) == CONSUMER
-
-
-@pytest.mark.parametrize("text", ["", "web-1", CONSUMER[:-1], f"{CONSUMER}/../x"])
-def test_a_consumer_that_is_no_uuid_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is no UUID"):
-        consumer_uuid(text)
 
 
 def test_an_allocation_is_described_with_names_and_roots_by_uuid() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge, nominate
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, World, answer
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -568,7 +568,7 @@ def test_nominates_only_what_the_listings_leave_open() -> None:
     doubtful = [situation(world, here, there) for situation in (deleted, wrong_host, moving, forgotten)]
     snapshot = world.snapshot()
 
-    nominated = nominate(snapshot.holdings, snapshot.providers, snapshot.hypervisors.value or ())
+    nominated = nominate(snapshot)
 
     assert plain not in nominated
     assert set(doubtful) <= set(nominated)
@@ -578,7 +578,7 @@ def test_nominates_nobody_when_no_compute_node_is_known() -> None:
     world, (here, there) = _two_hosts()
     deleted(world, here, there)
 
-    assert nominate(world.snapshot().holdings, world.providers, ()) == []
+    assert nominate(world.snapshot(hypervisors=answer("GET /os-hypervisors/detail", 200, ()))) == []
 
 
 def _two_hosts() -> tuple[World, tuple[str, str]]:
