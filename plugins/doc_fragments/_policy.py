@@ -22,6 +22,23 @@ options:
       - The same for V(forgotten_consumer), which is convicted by absence.
     type: str
     default: 24h
+  parked_min_age:
+    description:
+      - A resize that has waited for longer to be confirmed or reverted is reported as V(parked_resize).
+    type: str
+    default: 7d
+  stuck_min_age:
+    description:
+      - A migration under way that has not changed for longer is reported as V(stuck_migration), and a server that has been in BUILD for
+        longer without a host and a task as V(hostless_server).
+    type: str
+    default: 24h
+  stale_min_age:
+    description:
+      - A compute service that is down, has not reported for longer, and is disabled, forced down or without a compute node is reported as
+        V(stale_service).
+    type: str
+    default: 7d
   exclude_consumers:
     description:
       - UUIDs of consumers that are never touched. They are reported as protected.

@@ -16,10 +16,11 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._document import document
+from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._change import document
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates, silent_hosts
-from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -35,6 +36,9 @@ DONE = {"remove": "removed", "reduce": "reduced"}
 SKIPPED = "skipped"
 FAILED = "failed"
 OUTCOMES = (*DONE.values(), SKIPPED, FAILED)
+
+# The kind for which every host must have been asked for its servers.
+_BY_ABSENCE = "forgotten_consumer"
 
 # Up to 1.37 a consumer without a type stays without one; from 1.38 on a type must be given and `unknown` is refused.
 _UNTYPED = "1.28"
@@ -103,7 +107,7 @@ def carry_out(steps: Sequence[Step], reading: Reading, policy: Policy, writer: A
     One step that cannot be made does not keep the others from being made; a cell that stops answering does, and so does
     a journal that cannot be written. Raises GateClosed before the first when the cloud as a whole is not sound.
     """
-    listings = reading.listings()
+    listings = reading.listings(with_servers=any(step.kind == _BY_ABSENCE for step in steps))
     if closed := closed_gates(listings):
         raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
     outcomes: list[Outcome] = []
@@ -146,7 +150,7 @@ def _moved(step: Step, now: Snapshot, policy: Policy) -> str:
         return "It holds nothing any more."
     if allocation.generation != change.generation:
         return f"It changed since detection: generation {change.generation} then, {allocation.generation} now."
-    finding = next((found for found in judge(now, policy) if found.consumer == change.consumer), None)
+    finding = next((found for found in judge_consumers(Landscape(now), policy) if found.consumer == change.consumer), None)
     if finding is None:
         return "It is healthy now."
     if finding.kind != step.kind or finding.change is None:

@@ -16,6 +16,7 @@ import dataclasses as d
 import functools
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clock import between
 from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, SETTLED_STATUS
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -28,6 +29,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Holding,
         Hypervisor,
         Migration,
+        Provider,
+        Resources,
         Server,
         Snapshot,
     )
@@ -46,6 +49,24 @@ class Landscape:
         for node in nodes:
             self._by_address.setdefault((node.host, node.name), []).append(node)
 
+    @property
+    def roots(self) -> list[Provider]:
+        """The root providers in the order of their names, sharing ones left out."""
+        found = (provider for provider in self.providers.values() if provider.root == provider.uuid and not provider.sharing)
+        return sorted(found, key=lambda provider: provider.name)
+
+    def listed_migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
+        """Return what the listing of all migrations says of one server, as if it had been asked for that."""
+        listing = self.snapshot.migrations
+        return listing if listing.value is None else d.replace(listing, value=tuple(self._by_server.get(server, ())))
+
+    @functools.cached_property
+    def _by_server(self) -> Mapping[str, list[Migration]]:
+        found: dict[str, list[Migration]] = {}
+        for migration in self.migrations.values():
+            found.setdefault(migration.server, []).append(migration)
+        return found
+
     def tree_at(self, host: str | None, node: str | None) -> str | None:
         """Return the root of the one compute node at `(host, node)`; None where there is none, or more than one."""
         matches = self._by_address.get((host or "", node or ""), [])
@@ -56,8 +77,29 @@ class Landscape:
         return self._seen_on.get(server)
 
     @functools.cached_property
+    def used(self) -> Mapping[str, Resources]:
+        """The amounts that are claimed of each provider."""
+        sums: dict[str, dict[str, int]] = {}
+        for holding in self.snapshot.holdings.values():
+            for provider, share in holding.items():
+                held = sums.setdefault(provider, {})
+                for cls, amount in share.items():
+                    held[cls] = held.get(cls, 0) + amount
+        return sums
+
+    @functools.cached_property
     def _seen_on(self) -> dict[str, str]:
-        return {server: node.host for node in self.nodes.values() for server in node.servers}
+        return {server: node.host for node in self.nodes.values() for server in node.servers or ()}
+
+    @functools.cached_property
+    def holders(self) -> Mapping[str, frozenset[str]]:
+        """The consumers that hold a share of each tree, by its root."""
+        by_root: dict[str, set[str]] = {}
+        for consumer, holding in self.snapshot.holdings.items():
+            for provider in holding:
+                if root := self.root(provider):
+                    by_root.setdefault(root, set()).add(consumer)
+        return {root: frozenset(consumers) for root, consumers in by_root.items()}
 
     def hosts_of(self, holding: Iterable[str]) -> tuple[str, ...]:
         """Return the hosts behind the providers of `holding`; one that Nova no longer lists goes by its root's name."""
@@ -145,6 +187,20 @@ class Case:
         return self.migration is None and self.own_tree is not None and self.own_tree in self.trees and not self.other_trees
 
     @functools.cached_property
+    def migration_claims(self) -> Mapping[str, Allocation]:
+        """What the ended migrations of the server hold, by their uuid, those that hold nothing left out."""
+        dossiers = self.land.snapshot.dossiers
+        asked = (dossiers[known.uuid].allocation.value for known in self.server_migrations if known.ended and known.uuid in dossiers)
+        return {allocation.consumer: allocation for allocation in asked if allocation and allocation.resources}
+
+    @property
+    def age_seconds(self) -> int | None:
+        """The time since the claim was written; for a server without one, since Nova last changed the server."""
+        if self.allocation.resources or self.server is None:
+            return self.allocation.age_seconds
+        return between(self.server.updated, self.subject.server.at)
+
+    @functools.cached_property
     def trees(self) -> Mapping[str | None, frozenset[str]]:
         """The providers held, by their root; sharing providers belong to no tree and are left out."""
         return trees(self.allocation.resources, self.land)
@@ -174,6 +230,17 @@ class Case:
     def state_evidence(self) -> tuple[Answer[t.Any], ...]:
         """The answers that say what the server is doing."""
         return (self.subject.migrations, self.subject.server)
+
+    @property
+    def questions(self) -> tuple[Answer[t.Any], ...]:
+        """All that was asked about the server, in the order in which it was asked."""
+        subject = self.subject
+        return (subject.migrations, subject.server, subject.deleted_listing, subject.actions, subject.marker)
+
+    @property
+    def home(self) -> str:
+        """The name of the compute node where the server is said to be."""
+        return str(self.server.node) if self.server else "?"
 
     @property
     def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import datetime
+import email.utils
 import re
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
@@ -40,6 +41,26 @@ def spoken(total: int) -> str:
     return " ".join(parts[:2]) or "0s"
 
 
+def between(earlier: str | None, later: str | None) -> int | None:
+    """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
+    if not earlier or not later:
+        return None
+    start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC) for text in (earlier, later))
+    return max(0, int((end - start).total_seconds()))
+
+
 def now() -> str:
     """Return the time, in UTC and to the second, as both APIs write it."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(datetime.datetime.now(datetime.UTC))
+
+
+def http_time(header: str | None) -> str | None:
+    """Return the time in a `Date` header as `now` writes it; None where there is none."""
+    try:
+        return _written(email.utils.parsedate_to_datetime(header)) if header else None
+    except ValueError:
+        return None
+
+
+def _written(moment: datetime.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,8 +22,12 @@ FORMAT = 1
 
 
 def encode(snapshot: Snapshot) -> dict[str, t.Any]:
-    """Return `snapshot` as JSON's types."""
-    return {"format": FORMAT, "snapshot": d.asdict(snapshot)}
+    """Return `snapshot` as JSON's types; sets become sorted lists, so that equal snapshots are equal texts."""
+    return {"format": FORMAT, "snapshot": d.asdict(snapshot, dict_factory=_without_sets)}
+
+
+def _without_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
+    return {key: sorted(value) if isinstance(value, frozenset) else value for key, value in items}
 
 
 def decode(document: t.Any) -> Snapshot:
@@ -45,13 +49,17 @@ def _decoded(kind: t.Any, value: t.Any) -> t.Any:
         return None if value is None else _decoded(next(part for part in arguments if part is not types.NoneType), value)
     if base is tuple:
         return tuple(_decoded(arguments[0], part) for part in value)
-    if base is Mapping:
+    if base is frozenset:
+        return frozenset(value)
+    if base in (Mapping, dict):
         return {key: _decoded(arguments[1], part) for key, part in value.items()}
     if d.is_dataclass(base):
         hints = _hints(t.cast("type", base))
         known = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
         fields = {field.name: _decoded(_filled_in(hints[field.name], known), value[field.name]) for field in d.fields(base)}
         return t.cast("type", base)(**fields)
+    if base is float and isinstance(value, int):
+        return float(value)
     if not isinstance(value, base):
         raise TypeError(f"{value!r} is no {base.__name__}")
     return value

@@ -31,3 +31,10 @@ def each(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def together(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    """Return what two functions return, run side by side. When one fails, its error is raised as soon as the other is done."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
+        future = pool.submit(second)
+        return first(), future.result()

@@ -13,15 +13,18 @@ import collections
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._capacity import capacity, providers_told_of, stranded
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED, PROTECTED, UNDECIDED
+from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Finding, Policy, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Policy, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._select import Selection
 
 # The version of the structure of all the files that a run writes.
 FORMAT = 1
@@ -33,63 +36,53 @@ RETURNED = 200
 _ROWS_SHOWN = 10
 
 
-def report(snapshot: Snapshot, policy: Policy) -> dict[str, t.Any]:
-    """Judge `snapshot` and return the contents of `findings.json`."""
+def report(snapshot: Snapshot, policy: Policy, selection: Selection | None = None) -> dict[str, t.Any]:
+    """Judge `snapshot` and return the contents of `findings.json`, in which the user's `selection` is marked (all without one)."""
     land = Landscape(snapshot)
-    found = judge(snapshot, policy)
-    by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)}
-    for finding in found:
-        by_verdict[finding.verdict].append(finding)
+    by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)}
+    for finding in judge(snapshot, policy):
+        if finding.verdict in (PROTECTED, UNDECIDED) or snapshot.scope.wants(finding.kind):
+            by_verdict[finding.verdict].append(finding)
+    found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
+    entries = [_entry(finding, land) for finding in found]
+    selected = selection.ids(entries) if selection else {entry["id"] for entry in entries}
     return {
         "format": FORMAT,
         "cloud": d.asdict(snapshot.cloud),
+        "scope": d.asdict(snapshot.scope),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
         "summary": _summary(snapshot, land, by_verdict),
-        "findings": [_entry(finding, land) for finding in by_verdict[ORPHANED]],
+        "findings": [{**entry, "selected": entry["id"] in selected} for entry in entries],
         "protected": [_entry(finding, land) for finding in by_verdict[PROTECTED]],
         "undecided": [_entry(finding, land) for finding in by_verdict[UNDECIDED]],
+        "capacity": providers_told_of(found, land),
     }
-
-
-def totals(shares: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add amounts up by resource class."""
-    sums: collections.Counter[str] = collections.Counter()
-    for share in shares:
-        sums.update(share)
-    return dict(sorted(sums.items()))
 
 
 def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
     closed = closed_gates(snapshot)
-    orphans = [(finding, finding.change.frees) for finding in by_verdict[ORPHANED] if finding.change]
-    of_provider: dict[str, list[Mapping[str, int]]] = {}
-    of_project: dict[str, list[Mapping[str, int]]] = {}
-    for finding, freed in orphans:
-        for provider, amounts in freed.items():
-            of_provider.setdefault(land.name(provider), []).append(amounts)
-            of_project.setdefault(finding.allocation.project or "", []).append(amounts)
+    found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
-        "kinds": dict(sorted(collections.Counter(finding.kind for finding, freed in orphans).items())),
-        "stranded": {
-            "resource_classes": totals(amounts for finding, freed in orphans for amounts in freed.values()),
-            "providers": {name: totals(amounts) for name, amounts in sorted(of_provider.items())},
-            "projects": {project: totals(amounts) for project, amounts in sorted(of_project.items())},
-        },
+        "kinds": dict(sorted(collections.Counter(finding.kind for finding in found).items())),
+        "stranded": stranded(found, land),
+        "capacity": capacity(land),
         "coverage": {
             "complete": not closed,
             "closed_gates": list(closed),
             "providers": len(snapshot.providers),
             "consumers": len(snapshot.holdings),
             "hypervisors": len(snapshot.hypervisors.value or ()),
-            "looked_at_closely": len(snapshot.dossiers),
+            "looked_at_closely": len(snapshot.nominated),
+            "left_out": snapshot.left_out,
         },
     }
 
 
 def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
     allocation = finding.allocation
+    held = allocation.resources if allocation else {provider: {} for provider in finding.providers}
     return {
         "id": finding.id,
         "kind": finding.kind,
@@ -98,24 +91,27 @@ def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
         "reason": finding.reason,
         "server": d.asdict(finding.server) if finding.server else None,
         "migration": d.asdict(finding.migration) if finding.migration else None,
-        "project": allocation.project,
-        "user": allocation.user,
-        "type": allocation.type,
-        "generation": allocation.generation,
-        "age_seconds": allocation.age_seconds,
-        "providers": [
-            {
-                "uuid": provider,
-                "name": land.name(provider),
-                "root": land.root(provider),
-                "root_name": land.name(land.root(provider) or provider),
-                "resources": dict(share),
-                "dropped": provider in finding.dropped,
-            }
-            for provider, share in sorted(allocation.resources.items())
-        ],
+        "service": d.asdict(finding.service) if finding.service else None,
+        "project": allocation.project if allocation else None,
+        "user": allocation.user if allocation else None,
+        "type": allocation.type if allocation else None,
+        "generation": allocation.generation if allocation else None,
+        "age_seconds": allocation.age_seconds if allocation else None,
+        "providers": [_provider(uuid, share, finding.dropped, land) for uuid, share in sorted(held.items())],
         "evidence": [_evidence(answer) for answer in finding.evidence],
         "change": finding.change.as_dict() if finding.change else None,
+    }
+
+
+def _provider(uuid: str, share: Mapping[str, int], dropped: Collection[str], land: Landscape) -> dict[str, t.Any]:
+    root = land.root(uuid)
+    return {
+        "uuid": uuid,
+        "name": land.name(uuid),
+        "root": root,
+        "root_name": land.name(root or uuid),
+        "resources": dict(share),
+        "dropped": uuid in dropped,
     }
 
 
@@ -127,4 +123,6 @@ def _evidence(answer: Answer[t.Any]) -> dict[str, t.Any]:
 def _facts(value: t.Any) -> t.Any:
     if isinstance(value, tuple):
         return [_facts(row) for row in value] if len(value) <= _ROWS_SHOWN else {"rows": len(value)}
+    if isinstance(value, dict):
+        return {key: _facts(part) for key, part in value.items()}
     return d.asdict(value) if d.is_dataclass(value) and not isinstance(value, type) else value

@@ -5,10 +5,11 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the snapshot proves about each consumer. Pure: no request, no clock, no Ansible.
+"""What the snapshot proves. Pure: no request, no clock, no Ansible.
 
-`KINDS` is the table of kinds; each has one function in `_kinds` that proves it. `_protections` says what is never
-changed. A consumer is judged once, over its whole holding.
+`KINDS` is the table of kinds; each has one function: in `_kinds` for claims that nobody needs (`ORPHANS`), in `_drift` for those of
+live servers that are not as they should be (`DRIFTS`), in `_surveys` for what is not about one consumer (`CONDITIONS`).
+`_protections` says what is never changed. A consumer is judged once, over its whole holding.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils import _kinds
-from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape, trees
-from ansible_collections.osops.placement.plugins.module_utils._document import change_to
-from ansible_collections.osops.placement.plugins.module_utils._model import Finding
+from ansible_collections.osops.placement.plugins.module_utils import _drift, _kinds, _surveys
+from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape
+from ansible_collections.osops.placement.plugins.module_utils._change import change_to
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED, Ruling, protected
+from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED, Finding, Ruling, protected
 from ansible_collections.osops.placement.plugins.module_utils._unproven import unproven
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Policy, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Snapshot
+
+REMEDIATE = "remediate"
+OPT_IN = "opt-in"
+REPORT = "report"
 
 
 @d.dataclass(frozen=True)
@@ -35,94 +39,98 @@ class Kind:
     """A kind of finding.
 
     meaning: what it is, in the words of the table in the README.
-    prove: returns the ruling if the case is of this kind, else None.
-    by_default: whether it is remediated unless the user chooses otherwise.
+    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never changed).
+    prove: returns the ruling if a case is of this kind, else None; or
+    survey: yields what is of this kind in the whole snapshot.
     """
 
     name: str
     meaning: str
-    prove: Callable[[Case, Policy], Ruling | None]
-    by_default: bool
+    by_default: str
+    prove: Callable[[Case, Policy], Ruling | None] | None = None
+    survey: Callable[[Landscape, Policy], Iterator[Finding]] | None = None
 
 
-KINDS = (
-    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", _kinds.deleted_server, True),
-    Kind("ended_migration", "the migration is over and its server needs nothing of its claim", _kinds.ended_migration, True),
-    Kind("forgotten_migration", "a migration whose server is deleted; only its claim is left", _kinds.forgotten_migration, True),
-    Kind("evacuated_source", "the server was evacuated and still holds the host it left", _kinds.evacuated_source, True),
-    Kind("wrong_host", "the server rests on its host and holds another one as well", _kinds.wrong_host, True),
-    Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", _kinds.unhosted_server, True),
-    Kind("forgotten_consumer", "Nova has no memory of it at all; a conclusion from absence", _kinds.forgotten_consumer, False),
+ORPHANS = (
+    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE, _kinds.deleted_server),
+    Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE, _kinds.ended_migration),
+    Kind("forgotten_migration", "a migration whose server is deleted; only its claim is left", REMEDIATE, _kinds.forgotten_migration),
+    Kind("evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE, _kinds.evacuated_source),
+    Kind("wrong_host", "the server rests on its host and holds another one as well", REMEDIATE, _kinds.wrong_host),
+    Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE, _kinds.unhosted_server),
+    Kind("forgotten_consumer", "Nova has no memory of it at all; a conclusion from absence", OPT_IN, _kinds.forgotten_consumer),
 )
+DRIFTS = (
+    Kind("swapped_claim", "an ended migration holds the claim that its server needs", OPT_IN, _drift.swapped_claim),
+    Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, _drift.moved_server),
+    Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, _drift.missing_allocation),
+    Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, _drift.wrong_amount),
+    Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN, _drift.wrong_owner),
+    Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT, _drift.leaked_child),
+    Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT, _drift.hostless_server),
+)
+CONDITIONS = (
+    Kind("ghost_provider", "a provider made like a host's, with no compute node behind it", OPT_IN, survey=_surveys.ghost_provider),
+    Kind("name_conflict", "another provider has the name of a compute node (LP 1817833)", OPT_IN, survey=_surveys.name_conflict),
+    Kind("capacity_drift", "more is claimed than there is, or the inventory is not the host's", REPORT, survey=_surveys.capacity_drift),
+    Kind("parked_resize", "a resize that waits to be confirmed or reverted for very long", REPORT, survey=_surveys.parked_resize),
+    Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT, survey=_surveys.stuck_migration),
+    Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT, survey=_surveys.stale_service),
+)
+KINDS = (*ORPHANS, *DRIFTS, *CONDITIONS)
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
-    """Return a finding for each consumer that was looked at closely and is not healthy, in the order of their uuids."""
+    """Return a finding for each nominated consumer that is not healthy, in the order of their uuids, and then all others."""
     land = Landscape(snapshot)
+    surveyed = (finding for kind in KINDS if kind.survey for finding in kind.survey(land, policy))
+    return (*judge_consumers(land, policy), *surveyed)
+
+
+def judge_consumers(land: Landscape, policy: Policy) -> tuple[Finding, ...]:
+    """Return a finding for each nominated consumer that is not healthy, in the order of their uuids."""
     findings = (_finding(case, policy) for case in _cases(land))
     return tuple(finding for finding in findings if finding)
 
 
-def nominate(snapshot: Snapshot) -> list[str]:
-    """Return the consumers that the listings do not already show to be servers that hold the tree of their host and nothing else.
-
-    With nothing known of Nova's compute nodes nobody is nominated: everybody would be.
-    """
-    land = Landscape(snapshot)
-    by_host: dict[str, list[Hypervisor]] = {}
-    for node in land.nodes.values():
-        by_host.setdefault(node.host, []).append(node)
-    if not by_host:
-        return []
-    # Of a service with many nodes (ironic) the listing does not say which node a server is on.
-    homes = {of_host[0].uuid: frozenset(of_host[0].servers) for of_host in by_host.values() if len(of_host) == 1}
-    nominated = []
-    for consumer, holding in snapshot.holdings.items():
-        root, *others = trees(holding, land) or (None,)
-        if others or root is None or consumer not in homes.get(root, ()):
-            nominated.append(consumer)
-    return sorted(nominated)
-
-
 def _cases(land: Landscape) -> Iterable[Case]:
     dossiers = land.snapshot.dossiers
-    for consumer in sorted(land.snapshot.holdings):
+    for consumer in sorted(land.snapshot.nominated):
         dossier = dossiers.get(consumer)
         allocation = dossier.allocation.value if dossier else None
-        if dossier is None or allocation is None or not allocation.resources:
+        if dossier is None or allocation is None:
             continue
         migration = land.migrations.get(consumer)
         subject = dossiers.get(migration.server, dossier) if migration else dossier
-        yield Case(land, allocation, dossier, subject, migration)
+        # One who holds nothing is a case only as a live server that should hold something.
+        if allocation.resources or (migration is None and subject.server.value is not None):
+            yield Case(land, allocation, dossier, subject, migration)
 
 
 def _finding(case: Case, policy: Policy) -> Finding | None:
     kind, ruling = _decide(case, policy)
     if ruling is None:
         return None
-    orphaned = ruling.verdict == ORPHANED
-    dropped = frozenset() if not orphaned else ruling.drops or frozenset(case.allocation.resources)
+    dropped = frozenset() if ruling.verdict != ORPHANED else ruling.drops or frozenset(case.allocation.resources)
     return Finding(
         kind=kind,
         verdict=ruling.verdict,
-        consumer=case.consumer,
+        subject=case.consumer,
         reason=ruling.reason,
         allocation=case.allocation,
         server=ruling.server or case.server,
         migration=ruling.migration or case.migration,
         evidence=(case.dossier.allocation, *ruling.evidence),
-        change=change_to(case.allocation, dropped) if dropped else None,
+        change=change_to(case.allocation, dropped) if dropped else ruling.change,
         dropped=dropped,
     )
 
 
 def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
-    if case.healthy:
-        return "healthy", None
     for name, protect in PROTECTIONS.items():
         if reason := protect(case, policy):
-            return name, protected(reason, *case.state_evidence)
+            return name, None if case.healthy else protected(reason, *case.state_evidence)
     for kind in KINDS:
-        if ruling := kind.prove(case, policy):
+        if kind.prove and (ruling := kind.prove(case, policy)):
             return kind.name, ruling
-    return unproven(case)
+    return ("healthy", None) if case.healthy else unproven(case)

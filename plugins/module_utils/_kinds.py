@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._ruling import orp
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
-    from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Holding, Migration, Policy, Server
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Dossier, Holding, Migration, Policy, Server
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
 
 
@@ -30,14 +30,14 @@ def deleted_server(case: Case, policy: Policy) -> Ruling | None:
     if case.migration or deleted is None:
         return None
     if case.contradiction:
-        return undecided(f"Nova lists server {deleted.uuid} as deleted, but {case.contradiction}.", *_asked_about(case.subject))
-    return orphaned(f"{_how_it_went(case.subject, deleted)} Its claim stayed.", *_asked_about(case.subject), server=deleted)
+        return undecided(f"Nova lists server {deleted.uuid} as deleted, but {case.contradiction}.", *case.questions)
+    return orphaned(f"{_how_it_went(case.subject, deleted)} Its claim stayed.", *case.questions, server=deleted)
 
 
 def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     if case.migration is None:
         return None
-    evidence = (case.land.snapshot.migrations, *_asked_about(case.subject))
+    evidence = (case.land.snapshot.migrations, *case.questions)
     current = next((known for known in case.server_migrations if known.uuid == case.consumer), None)
     if current is None:
         return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
@@ -52,7 +52,7 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
             f"{_ended(current)} Its server {current.server} does not itself hold {lacking}, so this claim may be the one it needs.",
             *evidence,
         )
-    return orphaned(f"{_ended(current)} Its server {current.server} rests on {_home(case)} and holds that itself.", *evidence)
+    return orphaned(f"{_ended(current)} Its server {current.server} rests on {case.home} and holds that itself.", *evidence)
 
 
 def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
@@ -62,7 +62,7 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
         *case.migration_listings,
-        *_asked_about(subject),
+        *case.questions,
     )
 
 
@@ -76,8 +76,8 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
         if evacuation
     )
     return orphaned(
-        f"Server {case.consumer} left {told}, rests on {_home(case)} and still holds both.",
-        *_asked_about(case.subject),
+        f"Server {case.consumer} left {told}, rests on {case.home} and still holds both.",
+        *case.questions,
         drops=frozenset().union(*case.other_trees.values()),
         migration=next(iter(left.values())),
     )
@@ -89,14 +89,14 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
     doubtful = sorted(case.land.name(root) for root in case.other_trees if not _claims_host(case, root))
     if doubtful:
         return undecided(
-            f"Server {case.consumer} rests on {_home(case)} and also holds a part of {', '.join(doubtful)}, "
+            f"Server {case.consumer} rests on {case.home} and also holds a part of {', '.join(doubtful)}, "
             "but not as a server's claim on its host: it may be something that this host shares.",
-            *_asked_about(case.subject),
+            *case.questions,
         )
     others = ", ".join(sorted(map(case.land.name, case.other_trees)))
     return orphaned(
-        f"Server {case.consumer} rests on {_home(case)}, with no move under way, and also holds {others}.",
-        *_asked_about(case.subject),
+        f"Server {case.consumer} rests on {case.home}, with no move under way, and also holds {others}.",
+        *case.questions,
         drops=frozenset().union(*case.other_trees.values()),
         migration=next(filter(None, map(case.named_by, case.other_trees)), None),
     )
@@ -108,7 +108,7 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
         return None
     if not case.trees or not set(case.trees) <= set(case.land.nodes):
         return None
-    evidence = (*_asked_about(subject), *subject.last_actions)
+    evidence = (*case.questions, *subject.last_actions)
     actions = [answer.value for answer in subject.last_actions]
     placed = any(action is not None and action.action in PLACING_ACTIONS for action in actions)
     doubt = case.contradiction or (
@@ -127,12 +127,16 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
     if named or case.server_migrations or not case.trees or not set(case.trees) <= set(land.nodes):
         return None
-    evidence = (land.snapshot.hypervisors, *case.migration_listings, *_asked_about(subject))
+    evidence: tuple[Answer[t.Any], ...] = (land.snapshot.hypervisors, *case.migration_listings, *case.questions)
     if age is None or age < policy.forgotten_min_age:
         written = "at an unknown time" if age is None else f"{spoken(age)} ago"
         return protected(
             f"Nova has no memory of it, but it was written {written} and must be {spoken(policy.forgotten_min_age)} old for that.",
             *evidence,
+        )
+    if any(node.servers is None for node in land.nodes.values()):
+        return undecided(
+            "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.", *evidence
         )
     if not any(sample.status == 200 for sample in land.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.", *evidence)
@@ -193,7 +197,7 @@ def _needed_from(case: Case) -> str:
     confirmed = case.migration is not None and case.migration.status == "confirmed"
     claim = _claim_on(held, case.own_tree)
     if not claim:
-        return f"its own host {_home(case)}"
+        return f"its own host {case.home}"
     for provider, share in case.allocation.resources.items():
         root = case.land.root(provider)
         at_home = root == case.own_tree
@@ -210,10 +214,6 @@ def _needed_from(case: Case) -> str:
     return ""
 
 
-def _home(case: Case) -> str:
-    return str(case.server.node) if case.server else "?"
-
-
 def _ended(migration: Migration) -> str:
     return (
         f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since {migration.updated_at or migration.created_at}."
@@ -226,7 +226,3 @@ def _how_it_went(subject: Dossier, deleted: Server) -> str:
     if deletion:
         return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
     return f"Server {deleted.uuid} is deleted, last changed {when}; Nova recorded no delete action."
-
-
-def _asked_about(subject: Dossier) -> tuple[t.Any, ...]:
-    return (subject.migrations, subject.server, subject.deleted_listing, subject.actions, subject.marker)

@@ -81,6 +81,38 @@ class Provider:
 
 
 @d.dataclass(frozen=True)
+class Inventory:
+    """What a provider has of one resource class (`GET /resource_providers/{uuid}/inventories`)."""
+
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+    @property
+    def capacity(self) -> int:
+        """The most that can be in use, computed and cut to a whole number as Placement does it."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@d.dataclass(frozen=True)
+class Details:
+    """What a provider has, in use and about it; a part that was not asked for is empty."""
+
+    inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
+    usages: Resources = d.field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+    @property
+    def free(self) -> dict[str, int]:
+        """Amounts by resource class that can still be claimed; below zero where more is in use than there is."""
+        return {cls: inventory.capacity - self.usages.get(cls, 0) for cls, inventory in self.inventories.items()}
+
+
+@d.dataclass(frozen=True)
 class Allocation:
     """Everything that one consumer holds (`GET /allocations/{consumer}`).
 
@@ -99,19 +131,26 @@ class Allocation:
 
 @d.dataclass(frozen=True)
 class Service:
-    """A compute service (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN`."""
+    """A compute service (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN` and little else.
+
+    `state` is `up` or `down` by its last report, `updated_at` the time of that report.
+    """
 
     binary: str
     host: str
     status: str
     state: str | None
+    forced_down: bool = False
+    disabled_reason: str | None = None
+    updated_at: str | None = None
 
 
 @d.dataclass(frozen=True)
 class Hypervisor:
     """A compute node (`GET /os-hypervisors/detail`); `uuid` is also the uuid of its root provider.
 
-    `servers` are those of the whole service, which for ironic means those of all its nodes.
+    `servers` are those of the whole service, which for ironic means those of all its nodes; None where they were not asked for.
+    `has` and `used` are amounts by resource class as nova-compute last wrote them, `used` including what the host reserves.
     """
 
     uuid: str
@@ -119,7 +158,9 @@ class Hypervisor:
     host: str
     state: str
     status: str
-    servers: tuple[str, ...]
+    servers: tuple[str, ...] | None
+    has: Resources = d.field(default_factory=dict)
+    used: Resources = d.field(default_factory=dict)
 
 
 @d.dataclass(frozen=True)
@@ -143,10 +184,39 @@ class Migration:
 
 
 @d.dataclass(frozen=True)
+class Flavor:
+    """What a server was given, as kept with the server; RAM and swap in MiB, disks in GiB.
+
+    `extra_specs` is None where these credentials may not see them.
+    """
+
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int
+    swap: int
+    extra_specs: t.Mapping[str, str] | None
+
+
+@d.dataclass(frozen=True)
+class Port:
+    """A Neutron port of a server, and whether it asks Placement for resources or for a device of the host."""
+
+    uuid: str
+    vnic_type: str | None
+    asks_placement: bool
+
+    @property
+    def plain(self) -> bool:
+        return not self.asks_placement and self.vnic_type in (None, "normal")
+
+
+@d.dataclass(frozen=True)
 class Server:
     """A server (`GET /servers/{id}`).
 
     `task_known` and `host_known` tell a server without a task or a host from an answer that left the field out.
+    `flavor` is None before compute microversion 2.47, `image_properties` before 2.98 and for a server without an image.
     """
 
     uuid: str
@@ -162,6 +232,10 @@ class Server:
     created: str | None
     updated: str | None
     terminated_at: str | None
+    image: str | None = None
+    volumes: tuple[str, ...] = ()
+    flavor: Flavor | None = None
+    image_properties: t.Mapping[str, str] | None = None
 
 
 @d.dataclass(frozen=True)
@@ -214,6 +288,8 @@ class Dossier:
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
     last_actions: of a server without a host, its actions down to the newest that could give it one, each by itself.
     host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out.
+    shape, ports, stock: of a server whose claim may have to be written anew, what it was given besides its flavor, and what
+        the root provider of its host has.
     """
 
     uuid: str
@@ -225,17 +301,48 @@ class Dossier:
     marker: Answer[bool] = NOT_ASKED
     last_actions: tuple[Answer[Action], ...] = ()
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
+    shape: Answer[Server] = NOT_ASKED
+    ports: Answer[tuple[Port, ...]] = NOT_ASKED
+    stock: Answer[dict[str, Inventory]] = NOT_ASKED
 
 
 @d.dataclass(frozen=True)
 class Cloud:
-    """Which cloud a reading is of; `allocators` are the types of other services in its catalogue that claim from Placement."""
+    """Which cloud a reading is of.
+
+    allocators: the types of other services in its catalogue that claim from Placement.
+    other_novas: the other regions of the catalogue whose Nova has this same Placement.
+    """
 
     placement_endpoint: str
     compute_endpoint: str
     region: str | None
     project: str | None
     allocators: tuple[str, ...]
+    other_novas: tuple[str, ...] = ()
+
+
+@d.dataclass(frozen=True)
+class Scope:
+    """What is looked at; nothing named stands for everything.
+
+    hosts: hypervisors by name or uuid. consumers: uuids; a server's stands for its migrations' too. projects: uuids.
+    mode: `full`, or `triage`, which asks for the servers only of hosts whose figures look wrong.
+    """
+
+    hosts: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    mode: str = "full"
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it names what to look at, so that all of that is looked at closely."""
+        return bool(self.hosts or self.consumers)
+
+    def wants(self, *kinds: str) -> bool:
+        return not self.kinds or bool(set(kinds) & set(self.kinds))
 
 
 @d.dataclass(frozen=True)
@@ -246,7 +353,10 @@ class Snapshot:
     services, services_after: the compute services before and after everything else was read.
     samples: direct look-ups of live servers, preferably of other projects, to see whether these credentials may look.
     control: the deleted listing asked for the first of them, which must not be in it; None without a live server.
-    dossiers: by uuid, for each consumer that the listings nominated and for the servers of nominated migrations.
+    nominated: the consumers that the listings do not show to be in order, each with a dossier; these are judged.
+    dossiers: by uuid, for those, for the servers of nominated migrations and for the migrations of nominated servers.
+    details: by provider, what those have that were asked for it.
+    left_out: how many more consumers the listings would have nominated, had the reading been sound.
     """
 
     cloud: Cloud
@@ -259,66 +369,25 @@ class Snapshot:
     migrations: Answer[tuple[Migration, ...]]
     samples: tuple[Answer[Server], ...]
     control: Answer[tuple[Server, ...]] | None
+    nominated: tuple[str, ...]
     dossiers: t.Mapping[str, Dossier]
     services_after: Answer[tuple[Service, ...]]
+    details: t.Mapping[str, Details] = d.field(default_factory=dict)
+    scope: Scope = Scope()
+    left_out: int = 0
 
 
 @d.dataclass(frozen=True)
 class Policy:
-    """What the user asks of the judge; ages in seconds."""
+    """What the user asks of the judge; ages in seconds.
+
+    The three for parked resizes, stuck migrations and stale services say from when on they are reported.
+    """
 
     min_age: int = 3600
     forgotten_min_age: int = 86400
+    parked_min_age: int = 7 * 86400
+    stuck_min_age: int = 86400
+    stale_min_age: int = 7 * 86400
     exclude_consumers: frozenset[str] = frozenset()
     exclude_providers: frozenset[str] = frozenset()
-
-
-@d.dataclass(frozen=True)
-class Change:
-    """One write to Placement: the consumer's whole document before and after it.
-
-    Documents have the shape that `PUT /allocations/{consumer}` takes; the generation is that of detection.
-    """
-
-    consumer: str
-    generation: int
-    before: t.Mapping[str, t.Any]
-    after: t.Mapping[str, t.Any]
-
-    @property
-    def action(self) -> str:
-        return "reduce" if self.after["allocations"] else "remove"
-
-    @property
-    def frees(self) -> dict[str, dict[str, int]]:
-        """The amounts by provider and resource class that the change gives back."""
-        freed = {}
-        for provider, share in self.before["allocations"].items():
-            left = self.after["allocations"].get(provider, {}).get("resources", {})
-            amounts = {cls: amount - left.get(cls, 0) for cls, amount in share["resources"].items() if amount > left.get(cls, 0)}
-            if amounts:
-                freed[provider] = amounts
-        return freed
-
-    def as_dict(self) -> dict[str, t.Any]:
-        return {**d.asdict(self), "action": self.action, "frees": self.frees}
-
-
-@d.dataclass(frozen=True)
-class Finding:
-    """A verdict on one consumer, with everything that an operator needs in order to check it."""
-
-    kind: str
-    verdict: str
-    consumer: str
-    reason: str
-    allocation: Allocation
-    server: Server | None = None
-    migration: Migration | None = None
-    evidence: tuple[Answer[t.Any], ...] = ()
-    change: Change | None = None
-    dropped: frozenset[str] = frozenset()
-
-    @property
-    def id(self) -> str:
-        return f"{self.kind}/{self.consumer}"

@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
     Action,
     ActionEvent,
     Answer,
+    Flavor,
     Hypervisor,
     Migration,
     Server,
@@ -26,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
@@ -47,6 +48,8 @@ class NovaReader:
         self._direct = api.at_most(2, 68)
         # Listings the other way round: from 2.69 on what is in a dead cell shows as UNKNOWN instead of vanishing.
         self._listing = api.at_most(2, 90)
+        # 2.98 shows the properties of a server's image.
+        self._shape = api.at_most(2, 98)
         # 2.88 and later ask every host for its uptime.
         self._hypervisor_listing = api.at_most(2, 87)
 
@@ -55,14 +58,37 @@ class NovaReader:
         answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(_service, reply.body["services"])))
         return self._readable(answer)
 
-    def hypervisors(self) -> Answer[tuple[Hypervisor, ...]]:
-        """Return all compute nodes with the servers of their hosts.
+    def hypervisors(self, with_servers: bool) -> Answer[tuple[Hypervisor, ...]]:
+        """Return all compute nodes, if wanted with the servers of their hosts.
 
         Of the listings that cover every server this is the cheapest that also says where each of them lives.
         """
+        wanted = {"with_servers": "true"} if with_servers else {}
         return self._pages(
-            "/os-hypervisors/detail", self._hypervisor_listing, "hypervisors", "id", _hypervisor, _HYPERVISOR_PAGE, with_servers="true"
+            "/os-hypervisors/detail",
+            self._hypervisor_listing,
+            "hypervisors",
+            "id",
+            lambda row: _hypervisor(row, with_servers),
+            _HYPERVISOR_PAGE,
+            **wanted,
         )
+
+    def servers_on(self, node: str) -> tuple[str, ...] | None:
+        """Return the uuids of the servers on the host of one compute node; None when it is gone."""
+        path = f"/os-hypervisors/{node}"
+        reply = self._api.expect(self._api.get(path, self._hypervisor_listing, with_servers="true"), f"for the servers of {node}", 200, 404)
+        if reply.status == 404:
+            return None
+        return self._api.parse(lambda reply: _hypervisor(reply.body["hypervisor"], True).servers, reply, path)
+
+    def servers_at(self, host: str) -> tuple[Server, ...]:
+        """Return the servers of one host with their flavors; none when Nova does not tell."""
+        return self._pages("/servers/detail", self._listing, "servers", "id", _server, _PAGE, all_tenants="1", host=host).value or ()
+
+    def server_uuids(self) -> frozenset[str]:
+        """Return the uuids of all servers that are not deleted."""
+        return frozenset(self._pages("/servers", self._listing, "servers", "id", lambda row: row["id"], _PAGE, all_tenants="1").value or ())
 
     def migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
@@ -79,6 +105,10 @@ class NovaReader:
     def server(self, uuid: str) -> Answer[Server]:
         """Look directly for a server; a 404 means that no cell holds it and nothing is about to build it."""
         return self._api.ask(f"/servers/{uuid}", self._direct, lambda reply: _server(reply.body["server"]))
+
+    def shape(self, uuid: str) -> Answer[Server]:
+        """Look for a server once more, for the properties of its image; it answers only what was already found."""
+        return self._api.ask(f"/servers/{uuid}", self._shape, lambda reply: _server(reply.body["server"]))
 
     def deleted_listing(self, uuid: str) -> Answer[tuple[Server, ...]]:
         """Ask for a server among the deleted ones that Nova has not yet archived: one, or none."""
@@ -140,18 +170,34 @@ class NovaReader:
 
 
 def _service(row: Mapping[str, t.Any]) -> Service:
-    return Service(binary=row["binary"], host=row["host"], status=row["status"], state=row.get("state"))
+    return Service(
+        binary=row["binary"],
+        host=row["host"],
+        status=row["status"],
+        state=row.get("state"),
+        forced_down=bool(row.get("forced_down")),
+        disabled_reason=row.get("disabled_reason"),
+        updated_at=row.get("updated_at"),
+    )
 
 
-def _hypervisor(row: Mapping[str, t.Any]) -> Hypervisor:
+def _hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
+    has, used = ("vcpus", "memory_mb", "local_gb"), ("vcpus_used", "memory_mb_used", "local_gb_used")
     return Hypervisor(
         uuid=row["id"],
         name=row["hypervisor_hostname"],
         host=row["service"]["host"],
         state=row["state"],
         status=row["status"],
-        servers=tuple(server["uuid"] for server in row.get("servers", ())),
+        # A host without servers has no such key.
+        servers=tuple(server["uuid"] for server in row.get("servers", ())) if with_servers else None,
+        has=_figures(row, has),
+        used=_figures(row, used),
     )
+
+
+def _figures(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
+    return {cls: row[key] for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True) if row.get(key) is not None}
 
 
 def _migration(row: Mapping[str, t.Any]) -> Migration:
@@ -178,6 +224,8 @@ def _servers(reply: Reply) -> tuple[Server, ...]:
 
 
 def _server(row: Mapping[str, t.Any]) -> Server:
+    # Booted from a volume, a server has an empty text where others have their image.
+    image = row.get("image") or {}
     return Server(
         uuid=row["id"],
         name=row.get("name", ""),
@@ -192,7 +240,17 @@ def _server(row: Mapping[str, t.Any]) -> Server:
         created=row.get("created"),
         updated=row.get("updated"),
         terminated_at=row.get("OS-SRV-USG:terminated_at"),
+        image=image.get("id"),
+        volumes=tuple(volume["id"] for volume in row.get("os-extended-volumes:volumes_attached", ())),
+        flavor=_flavor(row.get("flavor") or {}),
+        image_properties=image.get("properties"),
     )
+
+
+def _flavor(row: Mapping[str, t.Any]) -> Flavor | None:
+    if "vcpus" not in row:
+        return None
+    return Flavor(row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs"))
 
 
 def _actions(reply: Reply) -> tuple[Action, ...]:

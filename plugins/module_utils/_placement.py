@@ -12,24 +12,32 @@ API reference: https://docs.openstack.org/api-ref/placement/
 
 from __future__ import annotations
 
+import dataclasses as d
 import email.utils
 import typing as t
 import urllib.parse
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
-from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Holding, Provider
+from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Details, Holding, Inventory, Provider
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18 (required traits).
+# What one provider has is told alike at every version from 1.6 (traits) and 1.19 (aggregates) on.
 _PROVIDERS = "1.20"
 # From 1.28 on a consumer comes with its generation.
 _LISTING = "1.28"
 _NO_TYPE = "unknown"
+_SHARES = "MISC_SHARES_VIA_AGGREGATE"
+
+# The parts of a provider's details: each is a method of the reader, a field of Details and a request of its own.
+PARTS = ("inventories", "usages", "traits", "aggregates")
+
+T = t.TypeVar("T")
 
 
 class PlacementReader:
@@ -42,17 +50,49 @@ class PlacementReader:
 
     def providers(self) -> dict[str, Provider]:
         """Return every provider by uuid, those that share their inventory through an aggregate marked as `sharing`."""
-        sharing = {entry["uuid"] for entry in self._provider_entries(required="MISC_SHARES_VIA_AGGREGATE")}
+        sharing = self._sharing()
         return {entry["uuid"]: _provider(entry, sharing) for entry in self._provider_entries()}
 
     def trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
         """Return the providers of every tree that holds one of the `wanted` names or uuids; unknown ones add nothing."""
         found: dict[str, Provider] = {}
+        sharing = self._sharing()
         for name in wanted:
             identity = canonical(name)
             for entry in self._provider_entries(**({"uuid": identity} if identity else {"name": name})):
-                found.update((member["uuid"], _provider(member, set())) for member in self._provider_entries(in_tree=entry["uuid"]))
+                found.update((member["uuid"], _provider(member, sharing)) for member in self._provider_entries(in_tree=entry["uuid"]))
         return found
+
+    def details(self, providers: Iterable[str], parts: Sequence[str] = PARTS) -> dict[str, Details]:
+        """Return the `parts` of what is known about `providers`, from one request for each, read concurrently.
+
+        A provider that is deleted meanwhile is left out.
+        """
+        wanted = [(provider, part) for provider in providers for part in parts]
+        read: dict[str, dict[str, t.Any]] = {provider: {} for provider, _part in wanted}
+        for (provider, part), value in zip(wanted, each(self._part, wanted), strict=True):
+            read[provider][part] = value
+        return {provider: Details(**known) for provider, known in read.items() if None not in known.values()}
+
+    def inventories(self, provider: str) -> dict[str, Inventory] | None:
+        """Return what `provider` has by resource class, or None when it is gone."""
+        return self._of_provider(provider, "inventories", _inventories)
+
+    def stock(self, provider: str) -> Answer[dict[str, Inventory]]:
+        """Return the same as evidence."""
+        return self._api.ask(f"/resource_providers/{provider}/inventories", _PROVIDERS, lambda reply: _inventories(reply.body))
+
+    def usages(self, provider: str) -> dict[str, int] | None:
+        """Return what is in use of `provider` by resource class, or None when it is gone."""
+        return self._of_provider(provider, "usages", lambda body: dict(body["usages"]))
+
+    def traits(self, provider: str) -> frozenset[str] | None:
+        """Return the traits of `provider`, or None when it is gone."""
+        return self._of_provider(provider, "traits", lambda body: frozenset(body["traits"]))
+
+    def aggregates(self, provider: str) -> frozenset[str] | None:
+        """Return the uuids of the aggregates that `provider` is in, or None when it is gone."""
+        return self._of_provider(provider, "aggregates", lambda body: frozenset(body["aggregates"]))
 
     def holdings(self, providers: Iterable[str]) -> dict[str, Holding]:
         """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.
@@ -79,11 +119,19 @@ class PlacementReader:
         return [answer.value for answer in answers if answer.value and answer.value.resources]
 
     def _consumers(self, provider: str) -> Mapping[str, t.Any]:
-        path = f"/resource_providers/{provider}/allocations"
-        reply = self._api.expect(self._api.get(path, _LISTING), f"for the allocations of provider {provider}", 200, 404)
-        if reply.status == 404:
-            return {}
-        return self._api.parse(lambda reply: t.cast("Mapping[str, t.Any]", reply.body["allocations"]), reply, path)
+        return self._of_provider(provider, "allocations", lambda body: t.cast("Mapping[str, t.Any]", body["allocations"]), _LISTING) or {}
+
+    def _part(self, wanted: tuple[str, str]) -> t.Any:
+        provider, part = wanted
+        return getattr(self, part)(provider)
+
+    def _of_provider(self, provider: str, what: str, read: Callable[[t.Any], T], microversion: str = _PROVIDERS) -> T | None:
+        path = f"/resource_providers/{provider}/{what}"
+        reply = self._api.expect(self._api.get(path, microversion), f"for the {what} of provider {provider}", 200, 404)
+        return None if reply.status == 404 else self._api.parse(lambda reply: read(reply.body), reply, path)
+
+    def _sharing(self) -> set[str]:
+        return {entry["uuid"] for entry in self._provider_entries(required=_SHARES)}
 
     def _provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
         reply = self._api.expect(self._api.get("/resource_providers", _PROVIDERS, **filters), "for its resource providers")
@@ -101,6 +149,11 @@ def _provider(entry: Mapping[str, t.Any], sharing: set[str]) -> Provider:
         parent=entry["parent_provider_uuid"],
         sharing=entry["uuid"] in sharing,
     )
+
+
+def _inventories(body: t.Any) -> dict[str, Inventory]:
+    fields = [field.name for field in d.fields(Inventory)]
+    return {cls: Inventory(**{field: known[field] for field in fields}) for cls, known in body["inventories"].items()}
 
 
 def _allocation(consumer: str, reply: Reply) -> Allocation:

@@ -13,9 +13,10 @@ import dataclasses as d
 import math
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._model import Change, Cloud
+from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -43,14 +44,16 @@ class Step:
 
 @d.dataclass(frozen=True)
 class Limits:
-    """How much one run may change; `max_share` is a fraction of all consumers that were read."""
+    """How much one run may change; `max_share` is a fraction of all consumers that were read, and not of named ones."""
 
     max_changes: int
     max_share: float
 
 
-def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) -> tuple[tuple[Step, ...], int]:
-    """Return the steps for the orphaned findings of the chosen `kinds`, and how many consumers were read to find them.
+def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) -> tuple[tuple[Step, ...], int | None]:
+    """Return the steps for the selected findings of the chosen `kinds`, and how many consumers were read to find them.
+
+    None stands for a reading of named hosts or consumers: of a dead host everything is rightly an orphan.
 
     Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are of another cloud than
     `cloud` or not of our making.
@@ -65,19 +68,22 @@ def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) ->
                 )
         if closed := findings["summary"]["coverage"]["closed_gates"]:
             raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
-        steps = tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"])
-        return steps, int(findings["summary"]["coverage"]["consumers"])
+        steps = tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"])
+        narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
+        return steps, None if narrow else int(findings["summary"]["coverage"]["consumers"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"The findings are not as orphan_detect writes them ({type(error).__name__}: {error}): detect again.") from error
 
 
-def check_limits(steps: Sequence[Step], limits: Limits, consumers: int) -> None:
-    """Raise BreakerTripped when `steps` are more than one run may change of `consumers` read."""
+def check_limits(steps: Sequence[Step], limits: Limits, consumers: int | None) -> None:
+    """Raise BreakerTripped when `steps` are more than one run may change, or more than it may of `consumers` read."""
     if len(steps) > limits.max_changes:
         raise BreakerTripped(
             f"{len(steps)} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
             f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes) to {len(steps)} or more."
         )
+    if consumers is None:
+        return
     share = len(steps) / max(consumers, 1)
     if len(steps) > SHARE_COUNTS_ABOVE and share > limits.max_share:
         raise BreakerTripped(

@@ -25,6 +25,9 @@ def policy_options() -> dict[str, dict[str, t.Any]]:
     return {
         "min_age": {"type": "str", "default": "1h"},
         "forgotten_min_age": {"type": "str", "default": "24h"},
+        "parked_min_age": {"type": "str", "default": "7d"},
+        "stuck_min_age": {"type": "str", "default": "24h"},
+        "stale_min_age": {"type": "str", "default": "7d"},
         "exclude_consumers": {"type": "list", "elements": "str", "default": []},
         "exclude_providers": {"type": "list", "elements": "str", "default": []},
     }
@@ -35,6 +38,9 @@ def policy(options: Mapping[str, t.Any]) -> Policy:
     return Policy(
         min_age=seconds(options["min_age"]),
         forgotten_min_age=seconds(options["forgotten_min_age"]),
+        parked_min_age=seconds(options["parked_min_age"]),
+        stuck_min_age=seconds(options["stuck_min_age"]),
+        stale_min_age=seconds(options["stale_min_age"]),
         exclude_consumers=frozenset(required(text, "exclude_consumers:") for text in options["exclude_consumers"]),
         exclude_providers=frozenset(canonical(name) or name for name in options["exclude_providers"]),
     )

@@ -28,7 +28,7 @@ _OURS = frozenset({None, "INSTANCE", "MIGRATION"})
 def excluded(case: Case, policy: Policy) -> str | None:
     if {case.consumer, case.subject.uuid} & policy.exclude_consumers:
         return "This consumer, or the server whose migration it is, is excluded by name."
-    for provider in case.allocation.resources:
+    for provider in {*case.allocation.resources, *filter(None, [case.own_tree])}:
         root = case.land.root(provider) or provider
         named = {provider, root, case.land.name(provider), case.land.name(root)} & policy.exclude_providers
         if named:
@@ -42,7 +42,7 @@ def foreign_type(case: Case, policy: Policy) -> str | None:
     return f"Its consumer type is {case.allocation.type}: it belongs to another service than Nova."
 
 
-def parked_resize(case: Case, policy: Policy) -> str | None:
+def verify_resize(case: Case, policy: Policy) -> str | None:
     if case.server is None or case.server.status != "VERIFY_RESIZE":
         return None
     return f"Server {case.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
@@ -70,6 +70,8 @@ def unknown_status(case: Case, policy: Policy) -> str | None:
 def booting(case: Case, policy: Policy) -> str | None:
     if case.server is None or case.server.status != "BUILD" or case.server.host:
         return None
+    if case.server.task_known and case.server.task_state is None and (case.age_seconds or 0) >= policy.stuck_min_age:
+        return None
     return f"Server {case.server.uuid} is being built: its claim comes before its host."
 
 
@@ -86,18 +88,18 @@ def error_with_host(case: Case, policy: Policy) -> str | None:
 
 
 def too_young(case: Case, policy: Policy) -> str | None:
-    age = case.allocation.age_seconds
+    age = case.age_seconds
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None
     if age is None:
-        return "Placement did not say when it was written, so it may be younger than the minimum age."
+        return "When it was written is not known, so it may be younger than the minimum age."
     return f"It was written {spoken(age)} ago and the minimum age is {spoken(policy.min_age)}."
 
 
 PROTECTIONS: Mapping[str, Callable[[Case, Policy], str | None]] = {
     "excluded": excluded,
     "foreign_type": foreign_type,
-    "parked_resize": parked_resize,
+    "verify_resize": verify_resize,
     "moving": moving,
     "soft_deleted": soft_deleted,
     "unknown_status": unknown_status,

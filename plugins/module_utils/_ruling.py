@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a rule concludes of one case."""
+"""What is concluded: the ruling of one rule, and the finding that it becomes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._model import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Migration, Server
+    from ansible_collections.osops.placement.plugins.module_utils._change import Change, ProviderRemoval
+    from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Migration, Server, Service
 
 ORPHANED = "orphaned"
+DRIFTED = "drifted"
 PROTECTED = "protected"
 UNDECIDED = "undecided"
 
@@ -27,6 +29,7 @@ class Ruling:
     """A verdict, why, and the answers that it rests on.
 
     drops: of an orphan, the providers whose shares go; empty stands for the whole consumer.
+    change: of what is drifted, the write that would settle it.
     server, migration: whom it is about, where that is not the case's own.
     """
 
@@ -34,6 +37,7 @@ class Ruling:
     reason: str
     evidence: tuple[Answer[t.Any], ...]
     drops: frozenset[str] = frozenset()
+    change: Change | None = None
     server: Server | None = None
     migration: Migration | None = None
 
@@ -42,12 +46,47 @@ def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Ruling:
     return Ruling(ORPHANED, reason, _asked(evidence), **about)
 
 
+def drifted(reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any) -> Ruling:
+    return Ruling(DRIFTED, reason, _asked(evidence), change=change, **about)
+
+
 def protected(reason: str, *evidence: Answer[t.Any]) -> Ruling:
     return Ruling(PROTECTED, reason, _asked(evidence))
 
 
 def undecided(reason: str, *evidence: Answer[t.Any]) -> Ruling:
     return Ruling(UNDECIDED, reason, _asked(evidence))
+
+
+@d.dataclass(frozen=True)
+class Finding:
+    """A verdict on one consumer, or on something else of the cloud, with everything that an operator needs in order to check it.
+
+    subject: the uuid of the consumer, provider, server or migration that it is about, or the name of a service's host.
+    allocation: what the consumer holds; None for a finding that is not about one.
+    providers: uuids of the providers that a finding without an allocation is about.
+    """
+
+    kind: str
+    verdict: str
+    subject: str
+    reason: str
+    allocation: Allocation | None = None
+    server: Server | None = None
+    migration: Migration | None = None
+    service: Service | None = None
+    providers: tuple[str, ...] = ()
+    evidence: tuple[Answer[t.Any], ...] = ()
+    change: Change | ProviderRemoval | None = None
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    def consumer(self) -> str | None:
+        return self.allocation.consumer if self.allocation else None
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}/{self.subject}"
 
 
 def _asked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:

@@ -17,7 +17,7 @@ import dataclasses as d
 import traceback
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clock import now
+from ansible_collections.osops.placement.plugins.module_utils._clock import http_time, now
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Cloud
 
@@ -85,14 +85,16 @@ class Reply:
 class Api:
     """One service: requests at a stated microversion, retried where that is safe."""
 
-    def __init__(self, name: str, adapter: t.Any, needed: tuple[int, int]) -> None:
+    def __init__(self, name: str, adapter: t.Any, needed: tuple[int, int] | None) -> None:
         self.name = name
         self._adapter = adapter
         with _speaking_clearly(name):
             self.endpoint: str | None = adapter.get_endpoint()
-            data = adapter.get_endpoint_data()
+            data = adapter.get_endpoint_data() if needed else None
         if self.endpoint is None:
             raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOGUE}")
+        if needed is None:
+            return
         self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
         if self.newest == (1, 0):
             # Discovery passes over a service that does not answer; a request of our own says why.
@@ -114,7 +116,7 @@ class Api:
         """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
         return self._request(method, path, microversion, json=body, connect_retries=0, status_code_retries=0)
 
-    def ask(self, path: str, microversion: str, read: t.Callable[[Reply], T | None], **params: t.Any) -> Answer[T]:
+    def ask(self, path: str, microversion: str | None, read: t.Callable[[Reply], T | None], **params: t.Any) -> Answer[T]:
         """GET `path` as evidence: any status is an answer, and a 200 is read by `read`."""
         reply = self.get(path, microversion, **params)
         return self.answer(path, microversion, params, reply, self.parse(read, reply, path) if reply.status == 200 else None)
@@ -129,9 +131,11 @@ class Api:
                 "is a proxy in the way?"
             ) from error
 
-    def answer(self, path: str, microversion: str, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
+    def answer(self, path: str, microversion: str | None, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
+        """Return `reply` as evidence, with the time by the clock of the service, to which the times in its answers are to be compared."""
         query = "&".join(f"{key}={wanted}" for key, wanted in params.items())
-        return Answer(f"GET {path}{'?' if query else ''}{query}", microversion, reply.status, now(), value)
+        at = http_time(reply.headers.get("Date")) or now()
+        return Answer(f"GET {path}{'?' if query else ''}{query}", microversion or "", reply.status, at, value)
 
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
         """Return `reply` if it has one of `statuses` (200 without any), or raise CloudError saying that `what` failed."""
@@ -178,13 +182,15 @@ class Session:
 
     placement: Api
     compute: Api
+    network: Api | None
     region: str | None
     project: str | None
     allocators: tuple[str, ...]
+    other_novas: tuple[str, ...]
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(str(self.placement.endpoint), str(self.compute.endpoint), self.region, self.project, self.allocators)
+        return Cloud(str(self.placement.endpoint), str(self.compute.endpoint), self.region, self.project, self.allocators, self.other_novas)
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:
@@ -199,9 +205,11 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
     return Session(
         placement=_api("Placement", connection, "placement", PLACEMENT_NEEDED),
         compute=_api("Nova", connection, "compute", COMPUTE_NEEDED),
-        region=connection.config.get_region_name(),
+        network=_network(connection),
+        region=(region := connection.config.get_region_name()),
         project=project,
         allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
+        other_novas=_other_novas(catalogue, region),
     )
 
 
@@ -210,6 +218,28 @@ def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) ->
     with _speaking_clearly(name):
         adapter = getattr(connection, service)
     return Api(name, adapter, needed)
+
+
+def _network(connection: t.Any) -> Api | None:
+    """Return Neutron, without which nothing is known of ports, if the catalogue has one."""
+    with _speaking_clearly("Neutron"):
+        adapter = connection.config.get_session_client("network")
+        data = adapter.get_endpoint_data(discover_versions=False)
+        if data is None:
+            return None
+        # Version 2 is the only one there is, and catalogues name it or not.
+        adapter.endpoint_override = data.url.rstrip("/").removesuffix("/v2.0")
+        return Api("Neutron", adapter, None)
+
+
+def _other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], region: str | None) -> tuple[str, ...]:
+    """Return the other regions of the catalogue that have a Nova and the Placement of `region`."""
+    urls: dict[str, dict[str, set[str]]] = {"compute": {}, "placement": {}}
+    for service in catalogue:
+        for endpoint in service["endpoints"] if service["type"] in urls else ():
+            urls[service["type"]].setdefault(endpoint["region"], set()).add(endpoint["url"].rstrip("/"))
+    ours = urls["placement"].get(region or "", set())
+    return tuple(sorted(other for other in urls["compute"] if other != region and urls["placement"].get(other, set()) & ours))
 
 
 def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -40,7 +40,7 @@ def _of_a_server(case: Case, server: Server) -> str:
     if case.own_tree is None:
         return f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one compute node that Nova lists."
     if case.own_tree not in case.trees:
-        held = ", ".join(sorted(map(case.land.name, case.allocation.resources)))
+        held = ", ".join(sorted(map(case.land.name, case.allocation.resources))) or "nothing at all"
         return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
     others = ", ".join(sorted(map(case.land.name, case.other_trees)))
     if not case.arrived:

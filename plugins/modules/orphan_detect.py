@@ -19,10 +19,17 @@ author:
 extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._policy
+  - osops.placement._scope
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
 options:
+  select:
+    description:
+      - A JMESPath expression over the list of findings, which gives findings or their ids. Only those may be changed by
+        M(osops.placement.orphan_remediate); the others are reported all the same.
+      - An expression that gives nothing selects nothing, with a warning.
+    type: str
   dest:
     description:
       - Path of the file to write everything to that was found, as JSON of mode 0600. It is written in check mode too.
@@ -76,22 +83,25 @@ summary:
   type: dict
   contains:
     verdicts:
-      description: Number of consumers by verdict.
+      description:
+        - Number of findings by verdict. V(orphaned) is claimed by nobody who needs it; V(drifted) is what a live server claims, or something
+          else in the cloud, that is not as it should be.
       returned: success
       type: dict
       sample:
         orphaned: 2
+        drifted: 1
         protected: 5
         undecided: 0
     kinds:
-      description: Number of orphans by kind.
+      description: Number of findings by kind.
       returned: success
       type: dict
       sample:
         deleted_server: 1
         evacuated_source: 1
     stranded:
-      description: What the orphans hold for nothing.
+      description: What is claimed for nothing, and would be free if all changes were made that the findings propose.
       returned: success
       type: dict
       contains:
@@ -103,6 +113,12 @@ summary:
             VCPU: 3
             MEMORY_MB: 2560
             DISK_GB: 11
+        share_of_claimed:
+          description: Which part that is of all that is claimed, by resource class, as a fraction.
+          returned: success
+          type: dict
+          sample:
+            VCPU: 0.0125
         providers:
           description: Amounts by provider name and resource class.
           returned: success
@@ -117,6 +133,18 @@ summary:
           sample:
             2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908:
               VCPU: 3
+    capacity:
+      description:
+        - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose inventory was read, which are those in
+          C(capacity) of the file, and all with V(capacity_drift) in O(kinds).
+      returned: success
+      type: dict
+      sample:
+        VCPU:
+          total: 64
+          reserved: 0
+          capacity: 256
+          used: 120
     coverage:
       description: How much was read, and whether that is enough to change anything.
       returned: success
@@ -150,19 +178,24 @@ summary:
           type: int
           sample: 40
         looked_at_closely:
-          description: Number of uuids about which Nova and Placement were asked directly.
+          description: Number of consumers about which Nova and Placement were asked directly.
           returned: success
           type: int
           sample: 9
+        left_out:
+          description: Number of consumers that were not looked at because nothing may be changed anyway.
+          returned: success
+          type: int
+          sample: 0
 findings:
   description:
-    - The orphans. At most 200 are returned here; O(dest) has all.
+    - What is orphaned, and then what is drifted. At most 200 are returned here; O(dest) has all.
   returned: success
   type: list
   elements: dict
   contains: &entry
     id:
-      description: The kind and the consumer, which together stay the same from run to run.
+      description: The kind and what it is about, which together stay the same from run to run.
       returned: success
       type: str
       sample: evacuated_source/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
@@ -172,12 +205,17 @@ findings:
       type: str
       sample: evacuated_source
     verdict:
-      description: V(orphaned), V(protected) or V(undecided).
+      description: V(orphaned), V(drifted), V(protected) or V(undecided).
       returned: success
       type: str
       sample: orphaned
+    selected:
+      description: Whether it is among those that O(select) gives. Only what is in C(findings) has it.
+      returned: success
+      type: bool
+      sample: true
     consumer:
-      description: UUID of the consumer.
+      description: UUID of the consumer; V(null) for what is not about one.
       returned: success
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
@@ -189,8 +227,8 @@ findings:
     server:
       description:
         - The server that the consumer is, or whose migration it is, as Nova shows it; V(null) when Nova shows none.
-        - Has C(uuid), C(name), C(status), C(project), C(user), C(host), C(node), C(task_state), C(task_known), C(created), C(updated)
-          and C(terminated_at).
+        - Has C(uuid), C(name), C(status), C(project), C(user), C(host), C(node), C(task_state), C(task_known), C(host_known), C(created),
+          C(updated), C(terminated_at), C(image), C(volumes), C(flavor) and C(image_properties).
       returned: success
       type: dict
       sample:
@@ -209,6 +247,17 @@ findings:
         uuid: 0b0c1a7e-93b5-4d0e-9d57-1f6f0b9b0a55
         type: evacuation
         status: done
+    service:
+      description:
+        - The compute service that the finding is about; V(null) without one.
+        - Has C(binary), C(host), C(status), C(state), C(forced_down), C(disabled_reason) and C(updated_at).
+      returned: success
+      type: dict
+      sample:
+        binary: nova-compute
+        host: compute-17
+        status: disabled
+        state: down
     project:
       description: UUID of the project that the allocation counts for.
       returned: success
@@ -236,7 +285,7 @@ findings:
       sample: 86400
     providers:
       description:
-        - Everything that the consumer holds, by provider.
+        - Everything that the consumer holds, by provider, or the providers that the finding is about.
         - Each has C(uuid), C(name), C(root), C(root_name), C(resources), and in C(dropped) whether this share is an orphan.
       returned: success
       type: list
@@ -265,8 +314,11 @@ findings:
     change:
       description:
         - The write that would settle it; V(null) when nothing may be written.
-        - Has C(action) (V(remove) or V(reduce)), C(consumer), C(generation), the whole documents C(before) and C(after) as
-          C(PUT /allocations) takes them, and in C(frees) the amounts by provider and resource class.
+        - Has C(action) (V(remove), V(reduce), V(rewrite) or V(create)), C(consumer), C(generation), the whole documents C(before) and C(after)
+          as C(PUT /allocations) takes them, in C(frees) and C(claims) the amounts by provider and resource class, and in C(partner) the
+          change of another consumer that has to be made in the same request, or V(null).
+        - For a provider tree it has the action V(delete_providers) and in C(providers) their C(uuid), C(name) and C(generation), children
+          first.
       returned: success
       type: dict
       sample:
@@ -292,28 +344,43 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
+from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
+from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._select import Selection
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._model import Scope
+from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    spare = policy(module.params)
-    source, copy = module.params["snapshot_src"], module.params["snapshot_dest"]
-    snapshot = decode(read_json(source)) if source else Reading(connect()).whole_cloud()
-    if copy:
-        write_json(copy, encode(snapshot))
-    for name in unknown_exclusions(spare, snapshot.providers.values()):
-        module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
-    found = report(snapshot, spare)
-    dest = module.params["dest"]
+    options = module.params
+    spare, chosen = policy(options), scope(options)
+    selection = Selection(options["select"]) if options["select"] else None
+    if options["snapshot_src"]:
+        if chosen != Scope():
+            raise InvalidInput(
+                "snapshot_src is judged as it was read: hosts, consumers, projects, kinds and mode cannot be given beside it."
+            )
+        snapshot = decode(read_json(options["snapshot_src"]))
+    else:
+        snapshot = Reading(connect()).of(chosen)
+    if options["snapshot_dest"]:
+        write_json(options["snapshot_dest"], encode(snapshot))
+    found = report(snapshot, spare, selection)
+    dest = options["dest"]
     if dest:
         write_json(dest, found)
+    for name in unknown_exclusions(spare, snapshot.providers.values()):
+        module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
+    if selection and not any(entry["selected"] for entry in found["findings"]):
+        module.warn("select gives none of the findings: nothing may be changed.")
     listed = {key: found[key][:RETURNED] for key in ("findings", "protected", "undecided")}
     return {"changed": False, "summary": found["summary"], **listed, **({"dest": dest} if dest else {})}
 
@@ -322,6 +389,8 @@ def main() -> None:
     argument_spec = {
         **connection_options(),
         **policy_options(),
+        **scope_options(),
+        "select": {"type": "str"},
         "dest": {"type": "path"},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},

@@ -62,7 +62,7 @@ options:
   max_share:
     description:
       - Which share of all consumers one run may change, as a fraction. With more than that planned, none is made.
-      - Counts only above 20 changes.
+      - Counts only above 20 changes, and not for findings of named hosts or consumers.
     type: float
     default: 0.1
   output_dir:
@@ -192,7 +192,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._judge import ORPHANS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._plan import Limits, check_limits, plan
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
@@ -246,8 +246,8 @@ def main() -> None:
         "kinds": {
             "type": "list",
             "elements": "str",
-            "choices": [kind.name for kind in KINDS],
-            "default": [kind.name for kind in KINDS if kind.by_default],
+            "choices": [kind.name for kind in ORPHANS],
+            "default": [kind.name for kind in ORPHANS if kind.by_default == REMEDIATE],
         },
         "max_changes": {"type": "int", "default": 100},
         "max_share": {"type": "float", "default": 0.1},

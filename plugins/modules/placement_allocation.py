@@ -252,7 +252,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, described, guard, present
 from ansible_collections.osops.placement.plugins.module_utils._apply import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._document import document
+from ansible_collections.osops.placement.plugins.module_utils._change import document
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader

@@ -28,17 +28,24 @@ Entry = t.Mapping[str, t.Any]
 
 
 def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int) -> list[str]:
-    """Return the table of what a detection found, with what is protected and undecided, and a line of totals.
+    """Return the table of what a detection found: orphans, drift, what is protected and undecided, and a line of totals.
 
     kinds: those that may be changed; None for any.
     """
-    orphans = sorted(findings["findings"], key=lambda entry: (entry["kind"], _host(entry), entry["consumer"]))
+    found = sorted(findings["findings"], key=lambda entry: (entry["kind"], _host(entry), entry["id"]))
+    orphans = [entry for entry in found if entry["verdict"] == "orphaned"]
+    drifted = [entry for entry in found if entry["verdict"] != "orphaned"]
     lines = ["", f"Orphaned allocations in {printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"]
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
     for entry in orphans[:_ROWS]:
-        lines += _orphan(entry, kinds is None or entry["kind"] in kinds, width)
+        lines += _orphan(entry, kinds, width)
     lines += _more(orphans, _ROWS, path)
+    if drifted:
+        lines += ["", "Not as it should be, and left alone:"]
+    for entry in drifted[:_ROWS]:
+        lines += _spared(entry, width)
+    lines += _more(drifted, _ROWS, path)
     for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
         if findings[key]:
             lines += ["", title]
@@ -79,8 +86,8 @@ def amounts(resources: Mapping[str, int]) -> str:
     return ", ".join(f"{resources[cls]} {printable(cls)}" for cls in ordered) or "nothing"
 
 
-def _orphan(entry: Entry, chosen: bool, width: int) -> list[str]:
-    change = entry["change"]
+def _orphan(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
+    change, left = entry["change"], _why_not(entry, kinds)
     names = {provider["uuid"]: printable(provider["name"], _NAME) for provider in entry["providers"]}
     freed = "; ".join(f"{amounts(share)} of {names[provider]}" for provider, share in change["frees"].items())
     kept = ", ".join(names[provider] for provider in change["after"]["allocations"])
@@ -89,20 +96,28 @@ def _orphan(entry: Entry, chosen: bool, width: int) -> list[str]:
     )
     return [
         "",
-        f"{entry['kind']:20}{entry['consumer']:38}{_server(entry)}".rstrip(),
+        _head(entry),
         *_field("host", _host(entry), width),
         *_field("frees", freed, width),
         *_field("why", entry["reason"], width),
-        *_field(
-            "write" if chosen else "could",
-            write if chosen else f"{write}; not now, for {entry['kind']} is not among the kinds to remediate",
-            width,
-        ),
+        *_field("could" if left else "write", f"{write}; not now, for {left}" if left else write, width),
     ]
 
 
+def _why_not(entry: Entry, kinds: Collection[str] | None) -> str:
+    if kinds is not None and entry["kind"] not in kinds:
+        return f"{entry['kind']} is not among the kinds to remediate"
+    return "" if entry["selected"] else "it is not selected"
+
+
 def _spared(entry: Entry, width: int) -> list[str]:
-    return [f"{entry['kind']:20}{entry['consumer']:38}{_server(entry)}".rstrip(), *_field("why", entry["reason"], width)]
+    return [_head(entry), *_field("why", entry["reason"], width)]
+
+
+def _head(entry: Entry) -> str:
+    """The kind, what it is about, and the server's name where there is one."""
+    about = entry["consumer"] or printable(entry["id"].partition("/")[2], _NAME)
+    return f"{entry['kind']:20}{about:38}{_server(entry)}".rstrip()
 
 
 def _server(entry: Entry) -> str:
@@ -117,12 +132,18 @@ def _host(entry: Entry) -> str:
 def _totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
-    told = f"{verdicts['orphaned']} orphaned" + (f", holding {amounts(stranded)}" if stranded else "")
+    share = max(summary["stranded"]["share_of_claimed"].values(), default=0)
+    told = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
+    told += f"; {amounts(stranded)} stranded, up to {share:.1%} of what is claimed" if stranded else ""
     lines = _wrapped(
         f"Total: {told}; {verdicts['protected']} protected; {verdicts['undecided']} undecided; "
         f"of {coverage['consumers']} consumers on {coverage['providers']} providers and {coverage['hypervisors']} hypervisors.",
         width,
     )
+    if coverage["left_out"]:
+        lines += _wrapped(
+            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, for nothing may be changed.", width
+        )
     for gate in coverage["closed_gates"]:
         lines += _wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width)
     return lines

@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
 
     Situation = Callable[["Cloud"], str]
 

@@ -12,7 +12,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, report, totals
+from ansible_collections.osops.placement.plugins.module_utils._capacity import totals
+from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, report
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, PROJECT, World, answer
 
@@ -32,8 +33,9 @@ class Cloud:
         self.world.delete(self.deleted)
         self.evacuated = self.world.server(self.there, self.here, self.there)
         self.evacuation = self.world.migration(self.evacuated, self.here, self.there, "done", type="evacuation")
-        self.building = self.world.server(None, self.here, status="BUILD")
-        self.swapped = self.world.server(self.here, self.there)
+        self.building = self.world.server(None, self.here, status="BUILD", task_state="scheduling")
+        self.astray = self.world.server(self.here, self.there, node="elsewhere")
+        self.moved = self.world.server(self.here, self.there)
 
     def report(self, **changes: t.Any) -> dict[str, t.Any]:
         return report(self.world.snapshot(**changes), HARSH)
@@ -58,25 +60,26 @@ def test_it_says_its_format_which_cloud_and_when(cloud: Cloud) -> None:
 def test_every_finding_is_listed_under_its_verdict(cloud: Cloud) -> None:
     found = cloud.report()
 
-    assert {entry["consumer"] for entry in found["findings"]} == {cloud.deleted, cloud.evacuated}
+    assert {entry["consumer"] for entry in found["findings"]} == {cloud.deleted, cloud.evacuated, cloud.moved}
     assert [entry["consumer"] for entry in found["protected"]] == [cloud.building]
-    assert [entry["consumer"] for entry in found["undecided"]] == [cloud.swapped]
+    assert [entry["consumer"] for entry in found["undecided"]] == [cloud.astray]
 
 
 def test_the_summary_counts_by_verdict_and_orphans_by_kind(cloud: Cloud) -> None:
     summary = cloud.report()["summary"]
 
-    assert summary["verdicts"] == {"orphaned": 2, "protected": 1, "undecided": 1}
-    assert summary["kinds"] == {"deleted_server": 1, "evacuated_source": 1}
+    assert summary["verdicts"] == {"orphaned": 2, "drifted": 1, "protected": 1, "undecided": 1}
+    assert summary["kinds"] == {"deleted_server": 1, "evacuated_source": 1, "moved_server": 1}
 
 
 def test_what_is_stranded_is_told_by_class_provider_and_project(cloud: Cloud) -> None:
-    twice = {resource_class: 2 * amount for resource_class, amount in CLAIM.items()}
+    twice, thrice = ({resource_class: times * amount for resource_class, amount in CLAIM.items()} for times in (2, 3))
 
     assert cloud.report()["summary"]["stranded"] == {
-        "resource_classes": {**twice, "VF": 2},
-        "providers": {"compute-1": twice, "compute-1_pci": {"VF": 2}},
-        "projects": {PROJECT: {**twice, "VF": 2}},
+        "resource_classes": {**thrice, "VF": 2},
+        "share_of_claimed": {"DISK_GB": 0.5, "MEMORY_MB": 0.5, "VCPU": 0.5, "VF": 1.0},
+        "providers": {"compute-1": twice, "compute-1_pci": {"VF": 2}, "compute-2": CLAIM},
+        "projects": {PROJECT: {**thrice, "VF": 2}},
     }
 
 
@@ -86,8 +89,8 @@ def test_nothing_found_is_told_as_nothing() -> None:
     world.server(here, here)
     found = report(world.snapshot(), HARSH)
 
-    assert found["summary"]["verdicts"] == {"orphaned": 0, "protected": 0, "undecided": 0}
-    assert found["summary"]["stranded"] == {"resource_classes": {}, "providers": {}, "projects": {}}
+    assert found["summary"]["verdicts"] == {"orphaned": 0, "drifted": 0, "protected": 0, "undecided": 0}
+    assert found["summary"]["stranded"] == {"resource_classes": {}, "share_of_claimed": {}, "providers": {}, "projects": {}}
     assert found["findings"] == found["protected"] == found["undecided"] == []
 
 
@@ -96,9 +99,10 @@ def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "complete": True,
         "closed_gates": [],
         "providers": 3,
-        "consumers": 4,
+        "consumers": 5,
         "hypervisors": 2,
-        "looked_at_closely": 4,
+        "looked_at_closely": 5,
+        "left_out": 0,
     }
 
 
@@ -120,7 +124,7 @@ def test_what_belongs_to_no_project_is_told_under_an_empty_name(cloud: Cloud) ->
     held = cloud.world.holdings
     held[cloud.deleted] = d.replace(held[cloud.deleted], project=None)
 
-    assert cloud.report()["summary"]["stranded"]["projects"] == {"": {**CLAIM, "VF": 2}, PROJECT: CLAIM}
+    assert cloud.report()["summary"]["stranded"]["projects"] == {"": {**CLAIM, "VF": 2}, PROJECT: {cls: 2 * amount for cls, amount in CLAIM.items()}}
 
 
 def test_an_entry_says_what_is_held_where_and_what_of_it_goes(cloud: Cloud) -> None:
@@ -216,13 +220,15 @@ def test_a_change_is_the_write_and_what_it_frees(cloud: Cloud) -> None:
         "before": {**document, "allocations": {cloud.here: {"resources": CLAIM}, cloud.there: {"resources": CLAIM}}},
         "after": {**document, "allocations": {cloud.there: {"resources": CLAIM}}},
         "frees": {cloud.here: CLAIM},
+        "claims": {},
+        "partner": None,
     }
 
 
 def test_what_is_not_changed_has_no_change(cloud: Cloud) -> None:
     found = cloud.report()
 
-    assert [_entry(found, consumer)["change"] for consumer in (cloud.building, cloud.swapped)] == [None, None]
+    assert [_entry(found, consumer)["change"] for consumer in (cloud.building, cloud.astray)] == [None, None]
 
 
 def test_it_is_json_and_names_from_the_cloud_survive_it(cloud: Cloud) -> None:

@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import Poli
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._model import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
 
 SMALL = {"VCPU": 1, "MEMORY_MB": 512}
 LARGE = {"VCPU": 8, "MEMORY_MB": 16384}

@@ -10,7 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._model import Change, Migration
+from ansible_collections.osops.placement.plugins.module_utils._change import Change
+from ansible_collections.osops.placement.plugins.module_utils._model import Migration
 
 
 def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Change:
@@ -49,6 +50,8 @@ def test_a_change_is_told_with_its_documents_what_it_does_and_what_it_frees() ->
         "after": {"allocations": {}},
         "action": "remove",
         "frees": {"a": {"VCPU": 1}},
+        "claims": {},
+        "partner": None,
     }
 
 

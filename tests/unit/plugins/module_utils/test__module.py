@@ -14,13 +14,14 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, ORPHANS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
+from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
 
 ROOT = pathlib.Path(__file__).parents[4]
-ALL_KINDS = [kind.name for kind in KINDS]
-REMEDIATED = [kind.name for kind in KINDS if kind.by_default]
+REMOVED = [kind.name for kind in ORPHANS]
+REMEDIATED = [kind.name for kind in ORPHANS if kind.by_default == REMEDIATE]
 ENTRY_POINTS = ("main", "detect", "report", "remediate")
 
 
@@ -107,7 +108,9 @@ def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
     assert module.no_log_values == {"pw", "123456"}
 
 
-@pytest.mark.parametrize(("fragment", "options"), [("_connection", connection_options), ("_policy", policy_options)])
+@pytest.mark.parametrize(
+    ("fragment", "options"), [("_connection", connection_options), ("_policy", policy_options), ("_scope", scope_options)]
+)
 def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
     documented = _documented("doc_fragments", fragment)
 
@@ -121,13 +124,13 @@ def test_secrets_are_kept_out_of_logs() -> None:
 def test_orphan_remediate_documents_the_kinds_of_the_judge() -> None:
     kinds = _documented("modules", "orphan_remediate")["kinds"]
 
-    assert (kinds["choices"], kinds["default"]) == (ALL_KINDS, REMEDIATED)
+    assert (kinds["choices"], kinds["default"]) == (REMOVED, REMEDIATED)
 
 
 def test_the_role_offers_the_kinds_of_the_judge() -> None:
     kinds = _role_options()["orphan_cleanup_remediate_kinds"]
 
-    assert (kinds["choices"], kinds["default"]) == (ALL_KINDS, REMEDIATED)
+    assert (kinds["choices"], kinds["default"]) == (REMOVED, REMEDIATED)
 
 
 def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
@@ -142,9 +145,14 @@ def test_every_entry_point_of_the_role_has_its_options() -> None:
     assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(ENTRY_POINTS, _role_options())
 
 
-@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+@pytest.mark.parametrize("option", policy_options())
 def test_the_policy_of_the_role_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(policy_options()[option])
+
+
+@pytest.mark.parametrize("option", scope_options())
+def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
 
 
 @pytest.mark.parametrize("option", ["max_changes", "max_share"])
@@ -162,4 +170,4 @@ def test_the_connection_of_the_role_is_that_of_the_modules(option: str) -> None:
 def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (yes|no)\b[^|]*\|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert rows == [(kind.name, kind.meaning, "yes" if kind.by_default else "no") for kind in KINDS]
+    assert rows == [(kind.name, kind.meaning, "yes" if kind.by_default == REMEDIATE else "no") for kind in KINDS]

@@ -32,7 +32,7 @@ def _world() -> World:
     world.delete(world.server(here, here))
     world.stranger(here)
     world.server(here, there, task_state="migrating")
-    world.server(here, there)
+    world.server(here, there, node="elsewhere")
     return world
 
 

@@ -10,17 +10,20 @@ import dataclasses as d
 import types
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     PLACING_ACTIONS,
     Action,
     ActionEvent,
     Allocation,
     Answer,
-    Change,
     Cloud,
     Dossier,
+    Flavor,
     Hypervisor,
+    Inventory,
     Migration,
+    Port,
     Provider,
     Server,
     Service,
@@ -31,7 +34,9 @@ T = t.TypeVar("T")
 
 PROJECT = "project-of-others"
 OUR_PROJECT = "project-of-ours"
+PLENTY = Inventory(total=1000, reserved=0, min_unit=1, max_unit=1000, step_size=1, allocation_ratio=1.0)
 CLAIM = types.MappingProxyType({"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1})
+FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 OLD = 30 * 86400
 NOW = "2026-11-20T12:00:00Z"
 
@@ -55,6 +60,8 @@ class World:
         self.holdings: dict[str, Allocation] = {}
         self.actions: dict[str, tuple[Action, ...]] = {}
         self.services: list[Service] = []
+        self.ports: dict[str, tuple[Port, ...]] = {}
+        self.stock: dict[str, dict[str, Inventory]] = {}
         self.statuses: dict[tuple[str, str], int] = {}
         self._count = 0
 
@@ -93,6 +100,9 @@ class World:
             created=NOW,
             updated=NOW,
             terminated_at=None,
+            image="image",
+            flavor=FLAVOR,
+            image_properties={},
         )
         self.servers[uuid] = d.replace(server, **fields)
         self.hold(uuid, *holds)
@@ -146,17 +156,21 @@ class World:
 
     def apply(self, change: Change) -> None:
         """Let Placement take `change`: the consumer then holds what is in its document, or is gone."""
-        before = self.holdings.pop(change.consumer)
-        left = {provider: share["resources"] for provider, share in change.after["allocations"].items()}
+        after = change.after
+        left = {provider: share["resources"] for provider, share in after["allocations"].items()}
+        self.holdings.pop(change.consumer, None)
         if left:
-            self.holdings[change.consumer] = d.replace(before, generation=change.generation + 1, resources=left)
+            owner = (after["project_id"], after["user_id"], after.get("consumer_type"))
+            self.holdings[change.consumer] = Allocation(change.consumer, (change.generation or 0) + 1, *owner, left, OLD)
+        if change.partner:
+            self.apply(change.partner)
 
     def answers(self, question: str, uuid: str, status: int) -> None:
         """Let Nova answer a `question` (a field of Dossier) about `uuid` with another status than its own."""
         self.statuses[question, uuid] = status
 
     def snapshot(self, **changes: t.Any) -> Snapshot:
-        subjects = {*self.holdings, *(migration.server for migration in self.migrations.values())}
+        subjects = {*self.holdings, *self.servers, *self.migrations, *(migration.server for migration in self.migrations.values())}
         snapshot = Snapshot(
             cloud=Cloud("http://placement", "http://nova", "RegionOne", OUR_PROJECT, ()),
             started_at=NOW,
@@ -168,6 +182,7 @@ class World:
             migrations=answer("GET /os-migrations", 200, self._listed_migrations()),
             samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in list(self.servers.items())[:1]),
             control=answer("GET /servers/detail?deleted=True", 200, ()) if self.servers else None,
+            nominated=(*self.holdings, *(uuid for uuid, server in self.servers.items() if server.host and uuid not in self.holdings)),
             dossiers={uuid: self._dossier(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
         )
@@ -201,6 +216,11 @@ class World:
             "migrations": self._answer("migrations", uuid, 200, moves),
             "server": self._answer("server", uuid, 200 if server else 404, server),
         }
+        if server:
+            root = next((node.uuid for node in self.nodes.values() if (node.host, node.name) == (server.host, server.node)), None)
+            asked["shape"] = self._answer("shape", uuid, 200, server)
+            asked["ports"] = self._answer("ports", uuid, 200, self.ports.get(uuid, ()))
+            asked["stock"] = self._answer("stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY)))
         if server and not server.host:
             did = self.actions.get(uuid, ())
             asked["actions"] = self._answer("actions", uuid, 200, did)

@@ -40,8 +40,8 @@ def _hostile(name: str) -> World:
     here, there = world.host(name), world.host("compute-2")
     world.delete(world.server(here, here, name=name))
     world.server(there, here, there, name=name)
-    world.server(None, here, status="BUILD", name=name)
-    world.server(here, there, name=name)
+    world.server(None, here, status="BUILD", task_state="scheduling", name=name)
+    world.server(here, there, name=name, node="elsewhere")
     return world
 
 
@@ -184,10 +184,10 @@ def test_orphans_come_by_kind_host_and_consumer() -> None:
 def test_protected_and_undecided_are_told_with_their_reasons() -> None:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
-    building, swapped = world.server(None, here, status="BUILD"), world.server(here, there)
+    building, astray = world.server(None, here, status="BUILD", task_state="scheduling"), world.server(here, there, node="elsewhere")
     told = _words(_lines(_found(world)))
 
-    assert f"Undecided, and left alone: unproven {swapped} server-4 why Server {swapped} rests on compute-1" in told
+    assert f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on compute-1 (elsewhere)" in told
     assert f"Protected, and left alone: booting {building} server-3 why Server {building} is being built" in told
 
 
@@ -196,12 +196,13 @@ def test_without_findings_there_is_no_table() -> None:
 
     assert "CONSUMER" not in told
     assert "left alone" not in told
-    assert "Total: 0 orphaned; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors." in told
+    assert "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors." in told
 
 
 def test_the_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
-        "Total: 2 orphaned, holding 2 VCPU, 1024 MEMORY_MB, 2 DISK_GB; 0 protected; 0 undecided; "
+        "Total: 2 orphaned, 0 not as they should be; 2 VCPU, 1024 MEMORY_MB, 2 DISK_GB stranded, up to 100.0% of what is claimed; "
+        "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )
 
@@ -227,7 +228,7 @@ def test_of_what_is_left_alone_twenty_are_shown_and_the_others_counted(verdict: 
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     for _number in range(count):
-        world.server(here, there, status="ACTIVE" if verdict == "undecided" else "SOFT_DELETED")
+        world.server(here, there, node="elsewhere", status="ACTIVE" if verdict == "undecided" else "SOFT_DELETED")
     lines = _lines(_found(world))
 
     assert sum(line.startswith(("unproven ", "soft_deleted ")) for line in lines) == shown

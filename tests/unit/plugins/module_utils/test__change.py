@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._document import change_to, document
+from ansible_collections.osops.placement.plugins.module_utils._change import change_to, document
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
 
 HELD = {"b": {"VCPU": 2, "MEMORY_MB": 512}, "a": {"VCPU": 1}}

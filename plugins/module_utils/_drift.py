@@ -1,0 +1,165 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The proof of each kind of drift: live servers whose claim is not what it should be, though it is no orphan.
+
+One function a kind, named as the kind, as in `_kinds`. Where the right claim is known for certain there is a change; where it is
+not, the finding says who can put it right.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._case import trees
+from ansible_collections.osops.placement.plugins.module_utils._change import rewritten
+from ansible_collections.osops.placement.plugins.module_utils._model import UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._plain import explains_children, plain_claim
+from ansible_collections.osops.placement.plugins.module_utils._ruling import drifted, undecided
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._case import Case
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Policy, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
+
+_PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
+
+
+def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
+    own = case.own_tree
+    if not _rests_without_its_host(case) or own is None:
+        return None
+    swapped = {uuid: claim for uuid, claim in case.migration_claims.items() if own in trees(claim.resources, case.land)}
+    if not swapped:
+        return None
+    names = ", ".join(sorted(swapped))
+    evidence = (*case.questions, *(case.land.snapshot.dossiers[uuid].allocation for uuid in swapped))
+    uuid, claim = next(iter(swapped.items()))
+    whole = set(trees(claim.resources, case.land)) == {own} and claim.resources.get(own) and claim.generation is not None
+    if len(swapped) > 1 or not whole:
+        return undecided(
+            f"Server {case.consumer} rests on {case.home} and holds nothing of it, while migration {names} holds that and more.", *evidence
+        )
+    server = case.server
+    change = rewritten(
+        case.allocation,
+        partner=rewritten(claim, resources={}),
+        resources=claim.resources,
+        project=case.allocation.project or (server and server.project),
+        user=case.allocation.user or (server and server.user),
+    )
+    return drifted(
+        f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
+        f"the server itself holds {_held(case)}.",
+        *evidence,
+        change=change,
+        migration=next(known for known in case.server_migrations if known.uuid == uuid),
+    )
+
+
+def moved_server(case: Case, policy: Policy) -> Ruling | None:
+    if not _rests_without_its_host(case) or not case.trees:
+        return None
+    claim, why = plain_claim(case)
+    if set(case.allocation.resources) != set(case.trees):
+        claim, why = None, "it also holds shares of other providers than the root of a host"
+    return _rewriting(f"Server {case.consumer} rests on {case.home} and holds only {_held(case)}.", case, claim, why)
+
+
+def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
+    if not _rests_without_its_host(case) or case.allocation.resources:
+        return None
+    return _rewriting(f"Server {case.consumer} rests on {case.home} and holds nothing at all.", case, *plain_claim(case))
+
+
+def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
+    own, held = case.own_tree, case.allocation.resources
+    if not _rests_at_home(case) or own is None or set(held) != {own} or not set(held[own]) <= _PLAIN_CLASSES:
+        return None
+    claim, _why = plain_claim(case)
+    if claim is None or claim == held[own]:
+        return None
+    reason = f"Server {case.consumer} holds {_amounts(held[own])} of {case.home}, and by its flavor it should hold {_amounts(claim)}."
+    return _rewriting(reason, case, claim, "")
+
+
+def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
+    server, held = case.server, case.allocation
+    if not _rests_at_home(case) or server is None or not (server.project and server.user):
+        return None
+    if (held.project, held.user) == (server.project, server.user):
+        return None
+    return drifted(
+        f"The claim of server {case.consumer} counts for project {held.project} and user {held.user}; "
+        f"the server belongs to project {server.project} and user {server.user}.",
+        *case.questions,
+        change=rewritten(held, project=server.project, user=server.user),
+    )
+
+
+def leaked_child(case: Case, policy: Policy) -> Ruling | None:
+    own = case.own_tree
+    if not _rests_at_home(case) or own is None or case.server is None or explains_children(case.server, case):
+        return None
+    children = case.trees[own] - {own}
+    if not children:
+        return None
+    names = ", ".join(sorted(map(case.land.name, children)))
+    return drifted(
+        f"Server {case.consumer} holds a share of {names} on its host {case.home}, and nothing in its flavor, image or ports asks for one. "
+        "Look on the host whether its guest uses such a device before anything is taken away.",
+        *_seen_closely(case),
+    )
+
+
+def hostless_server(case: Case, policy: Policy) -> Ruling | None:
+    server = case.server
+    if case.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUS:
+        return None
+    if not server.task_known:
+        return None
+    return drifted(
+        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_held(case)}. "
+        "Nova can neither start nor move it: delete it, or set it to ERROR, and its claim becomes an orphan that can be proven.",
+        *case.questions,
+    )
+
+
+def _rests_at_home(case: Case) -> bool:
+    return case.migration is None and case.settled and case.arrived and case.healthy
+
+
+def _rests_without_its_host(case: Case) -> bool:
+    """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if anything."""
+    resting = case.migration is None and case.settled and case.arrived and case.own_tree is not None
+    return resting and case.own_tree not in case.trees and set(case.trees) == set(case.other_trees)
+
+
+def _rewriting(reason: str, case: Case, claim: Resources | None, why: str) -> Ruling:
+    own, server = case.own_tree, case.server
+    if claim is None or own is None or server is None:
+        left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
+        return drifted(f"{reason} {left}", *_seen_closely(case))
+    change = rewritten(
+        case.allocation,
+        resources={own: claim},
+        project=case.allocation.project or server.project,
+        user=case.allocation.user or server.user,
+    )
+    return drifted(reason, *_seen_closely(case), change=change)
+
+
+def _seen_closely(case: Case) -> tuple[Answer[t.Any], ...]:
+    return (*case.questions, case.subject.shape, case.subject.ports, case.subject.stock)
+
+
+def _held(case: Case) -> str:
+    return ", ".join(sorted(map(case.land.name, case.allocation.resources))) or "nothing"
+
+
+def _amounts(claim: Resources) -> str:
+    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(claim.items()))

@@ -1,0 +1,136 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Who is worth a closer look: what the listings alone say. A listing nominates; only direct answers convict. Pure."""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._case import Landscape, trees
+from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._plain import asking, claim_of
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Hypervisor, Server, Snapshot
+
+# Of these nova-compute keeps figures of its own. It counts pinned and shared processors together.
+_COUNTED = {"VCPU": ("VCPU", "PCPU"), "MEMORY_MB": ("MEMORY_MB",)}
+
+
+def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, known: Collection[str] = ()) -> list[str]:
+    """Return the consumers that the listings do not show to be servers that hold the tree of their host and nothing else.
+
+    glances: servers by uuid whose flavor was read because their host was `worth_a_glance`.
+    known: the servers that Nova lists, where it could not list its compute nodes; those are not nominated then.
+    """
+    land = Landscape(snapshot)
+    if not land.nodes:
+        silent = set(silent_hosts(snapshot.services))
+        unknown = [consumer for consumer in snapshot.holdings if consumer not in known]
+        return sorted(unknown, key=lambda consumer: (bool(silent & set(land.hosts_of(snapshot.holdings[consumer]))), consumer))
+    scope = snapshot.scope
+    if scope.narrow or "wrong_owner" in scope.kinds:
+        return sorted({*snapshot.holdings, *scope.consumers, *_without_claim(land)})
+    home, seen = _Homes(land), glances or {}
+    nominated = _without_claim(land)
+    for consumer, holding in snapshot.holdings.items():
+        server = seen.get(consumer)
+        at_home = home.of(consumer, holding) or _shown_at_home(server, holding, land)
+        if not at_home or (server is not None and _looks_wrong(server, holding, land)):
+            nominated.add(consumer)
+    return sorted(nominated)
+
+
+def worth_a_glance(snapshot: Snapshot) -> list[str]:
+    """Return the hosts where a server that is at home may hold the wrong amounts, or a child provider that nothing explains.
+
+    And those with several compute nodes, of which the hypervisor listing does not say which server is on which.
+    """
+    land, scope = Landscape(snapshot), snapshot.scope
+    if scope.narrow or scope.mode == "triage" or "wrong_owner" in scope.kinds:
+        return []
+    home = _Homes(land)
+    at_home = [(consumer, holding) for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding)]
+    hosts = set(home.shared_hosts)
+    if scope.wants("wrong_amount"):
+        hosts |= {land.nodes[root].host for root in odd_nodes(land, at_home)}
+    if scope.wants("leaked_child"):
+        roots = (root for _consumer, holding in at_home for root, held in trees(holding, land).items() if held != {root})
+        hosts |= {land.nodes[root].host for root in roots if root}
+    return sorted(hosts)
+
+
+def odd_nodes(land: Landscape, holdings: Iterable[tuple[str, Holding]]) -> list[str]:
+    """Return the compute nodes where `holdings` are not what nova-compute says is used, or that are not up to say so.
+
+    What a host reserves counts as used. How much that is differs from cloud to cloud and hardly from host to host, so the
+    difference that most hosts have is taken for it; where there is no such difference every host is odd.
+    """
+    claimed: dict[str, collections.Counter[str]] = {root: collections.Counter() for root in land.nodes}
+    for _consumer, holding in holdings:
+        for provider, share in holding.items():
+            root = land.root(provider)
+            if root in claimed:
+                claimed[root].update(share)
+    odd = {uuid for uuid, node in land.nodes.items() if node.state != "up" or not node.used}
+    for cls, members in _COUNTED.items():
+        gaps = {
+            uuid: node.used.get(cls, 0) - sum(claimed[uuid][member] for member in members)
+            for uuid, node in land.nodes.items()
+            if uuid not in odd
+        }
+        (usual, times), *_others = collections.Counter(gaps.values()).most_common(1) or [(0, 0)]
+        odd |= {uuid for uuid, gap in gaps.items() if gap != usual or times * 2 <= len(gaps)}
+    return sorted(odd)
+
+
+class _Homes:
+    """Where the hypervisor listing shows each server, by the root of its compute node."""
+
+    def __init__(self, land: Landscape) -> None:
+        self._land = land
+        by_host: dict[str, list[Hypervisor]] = {}
+        for node in land.nodes.values():
+            by_host.setdefault(node.host, []).append(node)
+        # Of a service with many nodes (ironic) the listing does not say which node a server is on.
+        alone = [of_host[0] for of_host in by_host.values() if len(of_host) == 1]
+        self.shared_hosts = sorted(host for host, nodes in by_host.items() if len(nodes) > 1)
+        self._servers = {node.uuid: None if node.servers is None else frozenset(node.servers) for node in alone}
+
+    def of(self, consumer: str, holding: Holding) -> bool:
+        """Tell whether the consumer is at home; on a host that was not asked for its servers nobody is thought not to be."""
+        root, *others = trees(holding, self._land) or (None,)
+        if others or root not in self._servers:
+            return False
+        servers = self._servers[root]
+        return servers is None or consumer in servers
+
+
+def _without_claim(land: Landscape) -> set[str]:
+    return {server for node in land.nodes.values() for server in node.servers or () if server not in land.snapshot.holdings}
+
+
+def _shown_at_home(server: Server | None, holding: Holding, land: Landscape) -> bool:
+    return server is not None and set(trees(holding, land)) == {land.tree_at(server.host, server.node)} - {None}
+
+
+def _looks_wrong(server: Server, holding: Holding, land: Landscape) -> bool:
+    """Tell whether a server without special wishes holds a child provider, or other amounts than its flavor's on its host."""
+    flavor = server.flavor
+    if flavor is None or asking(flavor.extra_specs or {}):
+        return False
+    if any(land.root(provider) != provider and not land.shared(provider) for provider in holding):
+        return True
+    on_host = {cls: amount for provider, share in holding.items() if not land.shared(provider) for cls, amount in share.items()}
+    claims = [claim_of(flavor, volume_backed) for volume_backed in (False, True)]
+    if any(map(land.shared, holding)):
+        claims = [{cls: amount for cls, amount in claim.items() if cls != "DISK_GB"} for claim in claims]
+    return on_host not in claims

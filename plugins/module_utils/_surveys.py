@@ -1,0 +1,184 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The kinds of finding that are about hosts, services and migrations and not about one consumer: one function a kind, named as the kind.
+
+Each looks at the whole snapshot and yields a finding for whatever it is true of.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval, child_first
+from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, UNDECIDED, Finding
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterator, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Inventory, Policy, Provider, Service
+
+_COMPUTE = "nova-compute"
+# What a nova-compute's own provider has, and the trait that Nova puts on it since 2026.
+_HOST_CLASSES = frozenset({"MEMORY_MB"})
+_OWNER = "OWNER_NOVA"
+
+
+def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    if closed_gates(land.snapshot):
+        return
+    conflicting = {provider.uuid for provider, node in _conflicts(land)}
+    for root in land.roots:
+        if root.uuid in land.nodes or root.uuid in conflicting or not _nova_shaped(land, root):
+            continue
+        doubt = _may_still_be_needed(land)
+        if doubt:
+            reason = f"No compute node stands behind provider {root.name}, but {doubt}."
+            yield _about_tree("ghost_provider", UNDECIDED, land, root, reason, land.snapshot.services)
+        else:
+            reason = f"No compute node of this Nova stands behind provider {root.name}, which is made like one's."
+            yield _about_tree("ghost_provider", DRIFTED, land, root, reason, land.snapshot.services)
+
+
+def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    for root, node in _conflicts(land):
+        reason = (
+            f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
+            "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833)."
+        )
+        yield _about_tree("name_conflict", DRIFTED, land, root, reason)
+
+
+def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    used = land.used
+    for uuid, details in sorted(land.snapshot.details.items()):
+        inventory = details.inventories
+        told = [
+            f"{used.get(uuid, {}).get(cls, 0)} {cls} are claimed of a capacity of {stock.capacity}"
+            for cls, stock in sorted(inventory.items())
+            if used.get(uuid, {}).get(cls, 0) > stock.capacity
+        ]
+        node = land.nodes.get(uuid)
+        if node is not None:
+            told += _differences(node, inventory)
+        if told:
+            reason = f"On {land.name(uuid)}, {'; '.join(told)}."
+            yield Finding("capacity_drift", DRIFTED, uuid, reason, providers=(uuid,), evidence=(land.snapshot.hypervisors,))
+
+
+def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    listing = land.snapshot.migrations
+    for migration in land.migrations.values():
+        age = between(migration.updated_at or migration.created_at, listing.at)
+        if migration.status == "finished" and age is not None and age >= policy.parked_min_age:
+            yield Finding(
+                "parked_resize",
+                DRIFTED,
+                migration.uuid,
+                f"Server {migration.server} has waited for {spoken(age)} for its resize from {migration.source_compute} to "
+                f"{migration.dest_compute} to be confirmed or reverted; until then it claims both hosts.",
+                migration=migration,
+                evidence=(listing,),
+            )
+
+
+def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    listing = land.snapshot.migrations
+    for migration in land.migrations.values():
+        age = between(migration.updated_at or migration.created_at, listing.at)
+        if not migration.ended and migration.status != "finished" and age is not None and age >= policy.stuck_min_age:
+            yield Finding(
+                "stuck_migration",
+                DRIFTED,
+                migration.uuid,
+                f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from {migration.source_compute} to "
+                f"{migration.dest_compute} is {migration.status} and has not changed for {spoken(age)}: see whether it still runs, and abort it "
+                "or reset the server's state if not.",
+                migration=migration,
+                evidence=(listing,),
+            )
+
+
+def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    listing = land.snapshot.services
+    if land.snapshot.hypervisors.value is None:
+        return
+    hosts = {node.host for node in land.nodes.values()}
+    for service in listing.value or ():
+        age = between(service.updated_at, listing.at)
+        if service.binary != _COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
+            continue
+        if service.status == "disabled" or service.forced_down or service.host not in hosts:
+            why = "has no compute node" if service.host not in hosts else "is forced down" if service.forced_down else "is disabled"
+            yield Finding(
+                "stale_service",
+                DRIFTED,
+                service.host,
+                f"The {_COMPUTE} of {service.host} {why} and has not reported for {spoken(age)}: if the host is gone, retire it.",
+                service=service,
+                evidence=(listing,),
+            )
+
+
+def _conflicts(land: Landscape) -> list[tuple[Provider, Hypervisor]]:
+    """Return the root providers that have the name of a compute node with another uuid."""
+    named = {node.name: node for node in land.nodes.values() if node.uuid not in land.providers}
+    return [(root, named[root.name]) for root in land.roots if root.name in named]
+
+
+def _nova_shaped(land: Landscape, root: Provider) -> bool:
+    details = land.snapshot.details.get(root.uuid)
+    if details is None:
+        return False
+    classes = set(details.inventories)
+    return _OWNER in details.traits or (classes >= _HOST_CLASSES and bool(classes & {"VCPU", "PCPU"}))
+
+
+def _may_still_be_needed(land: Landscape) -> str:
+    """Say who else may stand behind a provider without a compute node; nothing if nobody."""
+    if regions := land.snapshot.cloud.other_novas:
+        return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
+    hosts = {node.host for node in land.nodes.values()}
+    unlisted = sorted(service.host for service in land.snapshot.services.value or () if _alive_without_node(service, hosts))
+    if unlisted:
+        return f"the {_COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
+    return ""
+
+
+def _alive_without_node(service: Service, hosts: set[str]) -> bool:
+    return service.binary == _COMPUTE and service.state == "up" and service.host not in hosts
+
+
+def _about_tree(kind: str, verdict: str, land: Landscape, root: Provider, reason: str, *evidence: Answer[t.Any]) -> Finding:
+    tree = child_first(root.uuid, land.providers.values())
+    holders = land.holders.get(root.uuid, frozenset())
+    if holders:
+        reason += f" {len(holders)} consumers hold a share of its tree, and before they are gone it cannot be deleted."
+    return Finding(
+        kind,
+        verdict,
+        root.uuid,
+        reason,
+        providers=tuple(provider.uuid for provider in tree),
+        evidence=(land.snapshot.hypervisors, *evidence),
+        change=ProviderRemoval(tree) if verdict == DRIFTED and not holders else None,
+    )
+
+
+def _differences(node: Hypervisor, inventory: Mapping[str, Inventory]) -> list[str]:
+    """Say where the inventory of a root is not what nova-compute reports of its host."""
+    # Pinned and shared processors are two classes of what the hypervisor counts as one.
+    groups = {"VCPU": ("VCPU", "PCPU"), "MEMORY_MB": ("MEMORY_MB",), "DISK_GB": ("DISK_GB",)}
+    told = []
+    for cls, members in groups.items():
+        stocks = [inventory[member].total for member in members if member in inventory]
+        if stocks and node.has.get(cls) and sum(stocks) != node.has[cls]:
+            told.append(f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports {node.has[cls]}")
+    return told
