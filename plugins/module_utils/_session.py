@@ -223,12 +223,12 @@ def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) ->
 def _network(connection: t.Any) -> Api | None:
     """Return Neutron, without which nothing is known of ports, if the catalogue has one."""
     with _speaking_clearly("Neutron"):
-        adapter = connection.config.get_session_client("network")
-        data = adapter.get_endpoint_data(discover_versions=False)
-        if data is None:
+        endpoint = connection.endpoint_for("network")
+        if endpoint is None:
             return None
         # Version 2 is the only one there is, and catalogues name it or not.
-        adapter.endpoint_override = data.url.rstrip("/").removesuffix("/v2.0")
+        adapter = connection.config.get_session_client("network")
+        adapter.endpoint_override = endpoint.rstrip("/").removesuffix("/v2.0")
         return Api("Neutron", adapter, None)
 
 

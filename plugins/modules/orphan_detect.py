@@ -355,8 +355,7 @@ from ansible_collections.osops.placement.plugins.module_utils._scope import scop
 from ansible_collections.osops.placement.plugins.module_utils._select import Selection
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._model import Scope
-from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

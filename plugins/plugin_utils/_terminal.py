@@ -80,10 +80,11 @@ def printable(text: t.Any, limit: int | None = None) -> str:
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def amounts(resources: Mapping[str, int]) -> str:
-    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`."""
+def amounts(resources: Mapping[str, int], shares: Mapping[str, float] | None = None) -> str:
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`, with `shares` as `2 VCPU (0.4%)`."""
     ordered = sorted(resources, key=lambda cls: (_USUAL.index(cls) if cls in _USUAL else len(_USUAL), cls))
-    return ", ".join(f"{resources[cls]} {printable(cls)}" for cls in ordered) or "nothing"
+    told = {cls: f" ({shares[cls]:.1%})" for cls in ordered if shares and cls in shares}
+    return ", ".join(f"{resources[cls]} {printable(cls)}{told.get(cls, '')}" for cls in ordered) or "nothing"
 
 
 def _orphan(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
@@ -132,9 +133,9 @@ def _host(entry: Entry) -> str:
 def _totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
-    share = max(summary["stranded"]["share_of_claimed"].values(), default=0)
+    shares = summary["stranded"]["share_of_claimed"]
     told = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
-    told += f"; {amounts(stranded)} stranded, up to {share:.1%} of what is claimed" if stranded else ""
+    told += f"; {amounts(stranded, shares)} of all that is claimed are stranded" if stranded else ""
     lines = _wrapped(
         f"Total: {told}; {verdicts['protected']} protected; {verdicts['undecided']} undecided; "
         f"of {coverage['consumers']} consumers on {coverage['providers']} providers and {coverage['hypervisors']} hypervisors.",

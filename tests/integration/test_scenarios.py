@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._judge import ORPHANS
 from ansible_collections.osops.placement.tests.integration.support import Ansible, Run
 
 if t.TYPE_CHECKING:
@@ -41,28 +41,28 @@ EXPECTED: dict[str, set[str]] = {
     "wrong_host": {"wrong_host"},
     "booting": {"booting"},
     "move_in_flight": {"moving"},
-    "parked_resize": {"parked_resize"},
-    "parked_resize_error": {"parked_resize"},
+    "parked_resize": {"verify_resize"},
+    "parked_resize_error": {"verify_resize"},
     "soft_deleted": set(),
     "error_with_host": set(),
     "shelved_offloaded": {"unhosted_server"},
-    "swapped_claim": {"unproven", "ended_migration"},
+    "swapped_claim": {"swapped_claim", "ended_migration"},
     "lost_instance_mapping": set(),
-    "missing_allocation": set(),
+    "missing_allocation": {"missing_allocation"},
     "foreign_consumer": {"foreign_type"},
     "foreign_provider": {"foreign_provider"},
     "ghost_provider": {"deleted_server"},
     "second_nova": {"foreign_provider"},
     "stale_service": set(),
-    "moved_server": {"unproven"},
-    "wrong_amount": set(),
+    "moved_server": {"moved_server"},
+    "wrong_amount": {"wrong_amount"},
     "wrong_owner": set(),
-    "leaked_child": set(),
+    "leaked_child": {"leaked_child"},
     "error_without_host": {"unhosted_server"},
-    "hostless_server": {"unproven"},
+    "hostless_server": {"hostless_server"},
     "name_conflict": {"deleted_server"},
 }
-EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in KINDS], "orphan_cleanup_max_changes": 1000}
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS], "orphan_cleanup_max_changes": 1000}
 
 Holdings = dict[str, t.Any]
 
@@ -105,7 +105,7 @@ def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.T
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
-    consumers = {share["consumer"] for share in shares}
+    consumers = {share["consumer"] for share in shares} or set(minicloud.truth(scenario)["servers"])
     found = story.detected.read("findings.json")
     entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] in consumers]
 
@@ -201,7 +201,7 @@ def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> Non
 
 def _orphaned(shares: list[dict[str, t.Any]]) -> set[tuple[str, str]]:
     """The shares that are orphans of a kind that we know."""
-    known = {kind.name for kind in KINDS}
+    known = {kind.name for kind in ORPHANS}
     return {(share["consumer"], share["provider"]) for share in shares if share["truth"] == "orphaned" and share["kind"] in known}
 
 

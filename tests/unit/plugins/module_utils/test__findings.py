@@ -124,7 +124,10 @@ def test_what_belongs_to_no_project_is_told_under_an_empty_name(cloud: Cloud) ->
     held = cloud.world.holdings
     held[cloud.deleted] = d.replace(held[cloud.deleted], project=None)
 
-    assert cloud.report()["summary"]["stranded"]["projects"] == {"": {**CLAIM, "VF": 2}, PROJECT: {cls: 2 * amount for cls, amount in CLAIM.items()}}
+    assert cloud.report()["summary"]["stranded"]["projects"] == {
+        "": {**CLAIM, "VF": 2},
+        PROJECT: {cls: 2 * amount for cls, amount in CLAIM.items()},
+    }
 
 
 def test_an_entry_says_what_is_held_where_and_what_of_it_goes(cloud: Cloud) -> None:

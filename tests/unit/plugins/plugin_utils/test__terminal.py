@@ -201,7 +201,7 @@ def test_without_findings_there_is_no_table() -> None:
 
 def test_the_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
-        "Total: 2 orphaned, 0 not as they should be; 2 VCPU, 1024 MEMORY_MB, 2 DISK_GB stranded, up to 100.0% of what is claimed; "
+        "Total: 2 orphaned, 0 not as they should be; 2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is looked at is what was named, triage sees what it says it sees, and a selection is what may be changed."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+
+SCENARIOS = ("healthy", "deleted_server", "evacuated_source", "wrong_host", "wrong_owner", "wrong_amount", "missing_allocation")
+YOUNG = {"min_age": "0", "forgotten_min_age": "0"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _made(minicloud: Minicloud) -> None:
+    minicloud.scenario(*SCENARIOS)
+
+
+def _found(ansible: Ansible, **options: t.Any) -> dict[str, str]:
+    """The consumers of a detection's findings, by kind."""
+    result = ansible.module("orphan_detect", **YOUNG, **options)
+    assert not result["failed"], result.get("msg")
+    return {entry["kind"]: entry["consumer"] for entry in result["findings"]}
+
+
+def _server(minicloud: Minicloud, scenario: str) -> str:
+    return t.cast("str", minicloud.truth(scenario)["server"])
+
+
+def _host(minicloud: Minicloud, scenario: str) -> str:
+    """The host that the orphan of a scenario claims."""
+    return next(share["provider_name"] for share in minicloud.truth(scenario)["shares"] if share["truth"] == "orphaned")
+
+
+def test_a_named_host_is_looked_at_closely_and_others_are_not(ansible: Ansible, minicloud: Minicloud) -> None:
+    name = _host(minicloud, "deleted_server")
+    result = ansible.module("orphan_detect", **YOUNG, hosts=[name])
+
+    found = {entry["consumer"] for entry in result["findings"] if entry["consumer"]}
+    assert found == {_server(minicloud, "deleted_server")}
+    assert result["summary"]["coverage"]["consumers"] == result["summary"]["coverage"]["looked_at_closely"] == 1
+    assert result["summary"]["coverage"]["complete"]
+
+
+def test_a_host_can_be_named_by_its_uuid(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
+    uuid = placement.providers()[_host(minicloud, "evacuated_source")]
+
+    assert _found(ansible, hosts=[uuid])["evacuated_source"] == _server(minicloud, "evacuated_source")
+
+
+def test_on_a_named_host_also_wrong_owners_are_found(ansible: Ansible, minicloud: Minicloud) -> None:
+    share = minicloud.truth("wrong_owner")["shares"][0]
+
+    assert _found(ansible, hosts=[share["provider_name"]])["wrong_owner"] == share["consumer"]
+
+
+def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
+    result = ansible.module("orphan_detect", hosts=["nonesuch"])
+
+    assert result["failed"] and "hosts names nonesuch, which neither Nova nor Placement knows" in result["msg"]
+
+
+def test_named_consumers_are_looked_at_and_no_others(ansible: Ansible, minicloud: Minicloud) -> None:
+    named = [_server(minicloud, scenario) for scenario in ("wrong_host", "missing_allocation", "wrong_amount", "healthy")]
+
+    assert _found(ansible, consumers=named, kinds=["wrong_host", "missing_allocation", "wrong_amount", "deleted_server"]) == {
+        "wrong_host": named[0],
+        "missing_allocation": named[1],
+        "wrong_amount": named[2],
+    }
+
+
+def test_a_project_is_that_of_the_claim(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
+    server = _server(minicloud, "deleted_server")
+    project = placement.allocation(server)["project_id"]
+
+    assert _found(ansible, projects=[project])["deleted_server"] == server
+    assert not set(_found(ansible, projects=["00000000000000000000000000000000"])) & {"deleted_server", "wrong_host", "evacuated_source"}
+
+
+def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(ansible: Ansible, minicloud: Minicloud) -> None:
+    assert _found(ansible, kinds=["wrong_owner"]) == {"wrong_owner": _server(minicloud, "wrong_owner")}
+
+
+def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> None:
+    ansible.module("orphan_detect", **YOUNG, kinds=["capacity_drift"], dest=str(tmp_path / "all.json"))
+    result = ansible.module("orphan_detect", **YOUNG, kinds=["capacity_drift"])
+
+    told = result["summary"]["capacity"]["VCPU"]
+    assert told["total"] > 0 and told["capacity"] >= told["used"] > 0
+
+
+def test_triage_sees_what_changes_the_figures_of_a_host(ansible: Ansible, minicloud: Minicloud) -> None:
+    found = _found(ansible, mode="triage")
+
+    for scenario in ("deleted_server", "evacuated_source", "wrong_host", "missing_allocation"):
+        assert found[scenario] == _server(minicloud, scenario)
+
+
+def test_triage_of_named_hosts_is_refused(ansible: Ansible) -> None:
+    result = ansible.module("orphan_detect", mode="triage", hosts=["compute-1"])
+
+    assert result["failed"] and "mode=triage is for whole clouds" in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("[?kind==", "select is no JMESPath expression"),
+        ("[].reason", "select must give findings or their ids"),
+        ("sum([].kind)", "select cannot be applied to the findings"),
+    ],
+)
+def test_a_wrong_selection_is_refused(ansible: Ansible, expression: str, message: str) -> None:
+    result = ansible.module("orphan_detect", select=expression, **YOUNG)
+
+    assert result["failed"] and message in result["msg"]
+
+
+def test_only_what_is_selected_is_changed(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
+    """The hosts scope keeps this to what this test made."""
+    minicloud.run("scenario", "--again", "deleted_server")
+    server = _server(minicloud, "deleted_server")
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_select": f"[?consumer=='{server}'].id"})
+
+    after = placement.everything()
+    assert run.status == 0, run.output
+    assert set(before) - set(after) == {server}
+    assert {consumer: held for consumer, held in before.items() if consumer != server} == after
+
+
+def test_an_empty_selection_changes_nothing_and_says_so(ansible: Ansible, placement: Placement) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_select": "[?kind=='nonesuch']"})
+
+    assert run.status == 0, run.output
+    assert "select gives none of the findings" in run.output
+    assert placement.everything() == before
+
+
+def test_a_clean_up_of_named_hosts_leaves_all_others(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [_host(minicloud, "evacuated_source")]})
+
+    after = placement.everything()
+    server = _server(minicloud, "evacuated_source")
+    assert run.status == 0, run.output
+    assert {consumer for consumer in before if before[consumer] != after.get(consumer)} == {server}
+    assert set(before[server]) - set(after[server]) == {placement.providers()[_host(minicloud, "evacuated_source")]}
