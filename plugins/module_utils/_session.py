@@ -67,7 +67,7 @@ class Reply:
     def detail(self) -> str:
         """The service's own words: Placement's `errors[].detail`, or the message that Nova wraps into one key."""
         if self._errors:
-            return " ".join(str(error.get("detail", "")).strip() for error in self._errors)
+            return " ".join(" ".join(str(error.get("detail", "")).split()) for error in self._errors)
         wrapped = self.body.values() if isinstance(self.body, dict) else ()
         return " ".join(str(value["message"]) for value in wrapped if isinstance(value, dict) and "message" in value)
 
@@ -99,10 +99,16 @@ class Api:
         if self.newest == (1, 0):
             # Discovery passes over a service that does not answer; a request of our own says why.
             self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
-        if self.newest < needed:
+        self.at_least(*needed)
+
+    def at_least(self, major: int, minor: int) -> str:
+        """Return the microversion `major.minor`, or raise CloudError when the service does not offer it."""
+        if self.newest < (major, minor):
             raise CloudError(
-                f"{name} at {self.endpoint} offers microversions up to {_dotted(self.newest)}; {_dotted(needed)} or newer is needed."
+                f"{self.name} at {self.endpoint} offers microversions up to {_dotted(self.newest)}; "
+                f"{_dotted((major, minor))} or newer is needed."
             )
+        return _dotted((major, minor))
 
     def at_most(self, major: int, minor: int) -> str:
         """Return the newest microversion that the service offers, but none beyond `major.minor`."""

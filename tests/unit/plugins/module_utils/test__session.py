@@ -1,0 +1,52 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is made of a service's versions and of its words; everything else about it is tested against the real ones."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
+
+
+def _placement(newest: tuple[int, int]) -> Api:
+    """Placement as the SDK discovers it at that version."""
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest)
+    )
+    return Api("Placement", adapter, (1, 28))
+
+
+@pytest.mark.parametrize("newest", [(1, 31), (1, 39), (2, 0)])
+def test_a_microversion_that_is_offered_is_used(newest: tuple[int, int]) -> None:
+    assert _placement(newest).at_least(1, 31) == "1.31"
+
+
+def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
+    with pytest.raises(CloudError) as error:
+        _placement((1, 30)).at_least(1, 31)
+
+    assert str(error.value) == "Placement at http://placement offers microversions up to 1.30; 1.31 or newer is needed."
+
+
+def test_a_service_that_is_too_old_for_all_is_refused_at_once() -> None:
+    with pytest.raises(CloudError, match=r"1\.28 or newer is needed"):
+        _placement((1, 27))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"errors": [{"detail": "Access was denied.\n\n Policy does not allow it.  "}]}, "Access was denied. Policy does not allow it."),
+        ({"badRequest": {"message": "Marker could not be found", "code": 400}}, "Marker could not be found"),
+        ({}, ""),
+    ],
+)
+def test_the_words_of_a_service_become_one_line(body: t.Any, said: str) -> None:
+    assert Reply(400, {}, body).detail == said
