@@ -55,21 +55,16 @@ class PlacementReader:
 
     def trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
         """Return the providers of every tree that holds one of the `wanted` names or uuids; unknown ones add nothing."""
-        found: dict[str, Provider] = {}
         sharing = self._sharing()
-        for name in wanted:
-            identity = canonical(name)
-            for entry in self._provider_entries(**({"uuid": identity} if identity else {"name": name})):
-                found.update((member["uuid"], _provider(member, sharing)) for member in self._provider_entries(in_tree=entry["uuid"]))
-        return found
+        return {entry["uuid"]: _provider(entry, sharing) for tree in each(self._tree_entries, list(wanted)) for entry in tree}
 
     def details(self, providers: Iterable[str], parts: Sequence[str] = PARTS) -> dict[str, Details]:
         """Return the `parts` of what is known about `providers`, from one request for each, read concurrently.
 
         A provider that is deleted meanwhile is left out.
         """
-        wanted = [(provider, part) for provider in providers for part in parts]
-        read: dict[str, dict[str, t.Any]] = {provider: {} for provider, _part in wanted}
+        read: dict[str, dict[str, t.Any]] = {provider: {} for provider in providers}
+        wanted = [(provider, part) for provider in read for part in parts]
         for (provider, part), value in zip(wanted, each(self._part, wanted), strict=True):
             read[provider][part] = value
         return {provider: Details(**known) for provider, known in read.items() if None not in known.values()}
@@ -132,6 +127,11 @@ class PlacementReader:
 
     def _sharing(self) -> set[str]:
         return {entry["uuid"] for entry in self._provider_entries(required=_SHARES)}
+
+    def _tree_entries(self, name: str) -> list[dict[str, t.Any]]:
+        identity = canonical(name)
+        named = self._provider_entries(**({"uuid": identity} if identity else {"name": name}))
+        return self._provider_entries(in_tree=named[0]["uuid"]) if named else []
 
     def _provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
         reply = self._api.expect(self._api.get("/resource_providers", _PROVIDERS, **filters), "for its resource providers")
