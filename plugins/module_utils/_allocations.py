@@ -56,7 +56,7 @@ def present(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[s
         project=wish["project"] or current.project,
         user=wish["user"] or current.user,
         type=wish["consumer_type"] or current.type,
-        resources={shares[name]: _amounts(name, share) for name, share in wish["resources"].items()},
+        resources={shares[name]: amounts(f"resources of {name}", share) for name, share in wish["resources"].items()},
     )
     if not wanted.project or not wanted.user:
         raise InvalidInput(f"Consumer {current.consumer} holds nothing yet: give project and user, which Placement asks for a new one.")
@@ -96,9 +96,10 @@ def provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
     raise InvalidInput(f"Placement has no resource provider named {name!r}.")
 
 
-def _amounts(name: str, share: Mapping[str, t.Any]) -> Resources:
+def amounts(what: str, share: Mapping[str, t.Any]) -> Resources:
+    """Return amounts by resource class as a user gave them. Raises InvalidInput, naming `what`, when they are none."""
     try:
         # A template makes text of a number; everything else that int() would take is a mistake.
         return {cls: int(str(amount)) for cls, amount in share.items()}
     except (AttributeError, ValueError) as error:
-        raise InvalidInput(f"resources of {name} must be whole amounts by resource class, such as VCPU: 2.") from error
+        raise InvalidInput(f"{what} must be whole amounts by resource class, such as VCPU: 2.") from error

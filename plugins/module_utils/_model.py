@@ -113,6 +113,24 @@ class Details:
 
 
 @d.dataclass(frozen=True)
+class Summary:
+    """What a list of candidates says of a provider in the tree of one."""
+
+    root: str
+    traits: frozenset[str]
+    capacity: Resources
+    used: Resources
+
+
+@d.dataclass(frozen=True)
+class Candidates:
+    """Where Placement would put an allocation (`GET /allocation_candidates`): the shares that it could have, and of whom."""
+
+    holdings: tuple[Holding, ...]
+    summaries: t.Mapping[str, Summary]
+
+
+@d.dataclass(frozen=True)
 class Allocation:
     """Everything that one consumer holds (`GET /allocations/{consumer}`).
 

@@ -18,7 +18,16 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
-from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Details, Holding, Inventory, Provider
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    Allocation,
+    Answer,
+    Candidates,
+    Details,
+    Holding,
+    Inventory,
+    Provider,
+    Summary,
+)
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -31,6 +40,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _PROVIDERS = "1.20"
 # From 1.28 on a consumer comes with its generation.
 _LISTING = "1.28"
+# 1.31 lets candidates be asked of one tree, after 1.25 (groups), 1.27 (all classes) and 1.29 (nested providers).
+_CANDIDATES = (1, 31)
 _NO_TYPE = "unknown"
 _SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
@@ -88,6 +99,18 @@ class PlacementReader:
     def aggregates(self, provider: str) -> frozenset[str] | None:
         """Return the uuids of the aggregates that `provider` is in, or None when it is gone."""
         return self._of_provider(provider, "aggregates", lambda body: frozenset(body["aggregates"]))
+
+    def sharing_in(self, aggregates: Iterable[str]) -> dict[str, Provider]:
+        """Return the providers that share what they have with every tree in one of `aggregates`."""
+        within = ",".join(sorted(aggregates))
+        entries = self._provider_entries(required=_SHARES, member_of=f"in:{within}") if within else []
+        return {entry["uuid"]: _provider(entry, {entry["uuid"]}) for entry in entries}
+
+    def candidates(self, query: Mapping[str, str]) -> Candidates:
+        """Return what Placement offers to such a request for resources. Raises CloudError when it is too old to be asked about trees."""
+        path = "/allocation_candidates"
+        reply = self._api.expect(self._api.get(path, self._api.at_least(*_CANDIDATES), **query), "for allocation candidates")
+        return self._api.parse(lambda reply: _candidates(reply.body), reply, path)
 
     def holdings(self, providers: Iterable[str]) -> dict[str, Holding]:
         """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.
@@ -154,6 +177,23 @@ def _provider(entry: Mapping[str, t.Any], sharing: set[str]) -> Provider:
 def _inventories(body: t.Any) -> dict[str, Inventory]:
     fields = [field.name for field in d.fields(Inventory)]
     return {cls: Inventory(**{field: known[field] for field in fields}) for cls, known in body["inventories"].items()}
+
+
+def _candidates(body: Mapping[str, t.Any]) -> Candidates:
+    return Candidates(
+        holdings=tuple(
+            {provider: share["resources"] for provider, share in request["allocations"].items()} for request in body["allocation_requests"]
+        ),
+        summaries={
+            provider: Summary(
+                root=summary["root_provider_uuid"],
+                traits=frozenset(summary["traits"]),
+                capacity={cls: known["capacity"] for cls, known in summary["resources"].items()},
+                used={cls: known["used"] for cls, known in summary["resources"].items()},
+            )
+            for provider, summary in body["provider_summaries"].items()
+        },
+    )
 
 
 def _allocation(consumer: str, reply: Reply) -> Allocation:

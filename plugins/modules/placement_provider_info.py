@@ -49,6 +49,7 @@ notes:
   - A provider that is deleted meanwhile is left out.
 seealso:
   - module: osops.placement.placement_allocation_info
+  - module: osops.placement.allocation_candidate_info
 """
 
 EXAMPLES = r"""

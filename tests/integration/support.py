@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import typing as t
+import uuid
 from pathlib import Path
 
 
@@ -61,6 +62,29 @@ class Placement:
     def put(self, consumer: str, body: dict[str, t.Any], microversion: str = "1.28") -> None:
         answer = self._adapter.put(f"/allocations/{consumer}", json=body, microversion=microversion)
         assert answer.status_code == 204, answer.text
+
+    def change(self, method: str, path: str, body: dict[str, t.Any] | None = None, microversion: str = "1.38") -> None:
+        """Change something that is no allocation."""
+        answer = self._adapter.request(path, method, json=body, microversion=microversion)
+        assert answer.status_code < 300, answer.text
+
+    def create_provider(
+        self,
+        name: str,
+        inventories: dict[str, t.Any],
+        *,
+        parent: str | None = None,
+        traits: t.Sequence[str] = (),
+        aggregate: str | None = None,
+    ) -> str:
+        """A new provider, in the aggregate if one is given. Its uuid."""
+        created = str(uuid.uuid4())
+        self.change("POST", "/resource_providers", {"uuid": created, "name": name, **({"parent_provider_uuid": parent} if parent else {})})
+        contents = {"inventories": inventories, "traits": list(traits), "aggregates": [aggregate] if aggregate else []}
+        for part, content in contents.items():
+            generation = self.get(f"/resource_providers/{created}")["generation"]
+            self.change("PUT", f"/resource_providers/{created}/{part}", {"resource_provider_generation": generation, part: content})
+        return created
 
     def providers(self) -> dict[str, str]:
         """Uuids by name."""

@@ -1,0 +1,278 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`placement_provider_info` and `allocation_candidate_info` against a real Placement."""
+
+from __future__ import annotations
+
+import typing as t
+import uuid
+
+import pytest
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+
+PARTS = ("inventories", "usages", "traits", "aggregates")
+AGGREGATE = str(uuid.uuid4())
+NOBODY = "11111111-2222-4333-8444-555555555555"
+SERVER = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
+
+
+@pytest.fixture(scope="module")
+def made(placement: Placement) -> Iterator[dict[str, str]]:
+    """Uuids by name: a host with a device, and one without disks whose service is disabled, with a pool that lends it some."""
+    placement.change("PUT", "/resource_classes/CUSTOM_PCI_X")
+    memory = {"total": 772495, "reserved": 8192}
+    host = placement.create_provider(
+        "info-host", {"VCPU": {"total": 30, "max_unit": 30}, "MEMORY_MB": memory, "DISK_GB": {"total": 1760}}, traits=["COMPUTE_NODE"]
+    )
+    device = placement.create_provider(
+        "info-{{ device }}", {"CUSTOM_PCI_X": {"total": 4, "max_unit": 2}}, parent=host, traits=["HW_NIC_SRIOV"]
+    )
+    diskless = placement.create_provider(
+        "info-diskless", {"VCPU": {"total": 8, "allocation_ratio": 4.0}}, traits=["COMPUTE_STATUS_DISABLED"], aggregate=AGGREGATE
+    )
+    shares = ["MISC_SHARES_VIA_AGGREGATE", "STORAGE_DISK_SSD"]
+    pool = placement.create_provider("info-pool", {"DISK_GB": {"total": 9000}}, traits=shares, aggregate=AGGREGATE)
+    yield {"info-host": host, "info-{{ device }}": device, "info-diskless": diskless, "info-pool": pool}
+    for provider in (device, host, diskless, pool):
+        placement.change("DELETE", f"/resource_providers/{provider}")
+
+
+@pytest.fixture
+def claim(placement: Placement) -> Iterator[t.Callable[[str, dict[str, int]], str]]:
+    """Claim amounts of a provider for a consumer of which nobody knows; it goes again after the test."""
+    consumers: list[str] = []
+
+    def make(provider: str, resources: dict[str, int]) -> str:
+        consumers.append(str(uuid.uuid4()))
+        owner = {"project_id": "p", "user_id": "u", "consumer_generation": None}
+        placement.put(consumers[-1], {**owner, "allocations": {provider: {"resources": resources}}})
+        return consumers[-1]
+
+    yield make
+    for consumer in consumers:
+        left = placement.allocation(consumer)
+        if left["allocations"]:
+            body = {key: left[key] for key in ("consumer_generation", "project_id", "user_id")}
+            placement.put(consumer, {**body, "allocations": {}})
+
+
+@pytest.mark.parametrize("name", ["info-host", "info-{{ device }}"])
+def test_a_tree_is_shown_whole_from_its_root_down(ansible: Ansible, made: dict[str, str], name: str) -> None:
+    result = ansible.module("placement_provider_info", resource_provider=[made[name].upper()])
+
+    host, device = result["providers"]
+    assert (result["changed"], result["unknown"]) == (False, [])
+    assert (host["name"], host["root"], host["parent"]) == ("info-host", host["uuid"], None)
+    assert (device["name"], device["root"], device["parent"]) == ("info-{{ device }}", host["uuid"], host["uuid"])
+
+
+def test_a_provider_is_shown_as_placement_has_it(
+    ansible: Ansible, placement: Placement, made: dict[str, str], claim: t.Callable[[str, dict[str, int]], str]
+) -> None:
+    claim(made["info-host"], {"VCPU": 2, "MEMORY_MB": 4096})
+    path = f"/resource_providers/{made['info-host']}"
+    there = {part: placement.get(f"{path}/{part}")[part] for part in PARTS}
+
+    shown = ansible.module("placement_provider_info", resource_provider="info-host")["providers"][0]
+
+    assert shown["generation"] == placement.get(path)["generation"]
+    capacities = {cls: inventory.pop("capacity") for cls, inventory in shown["inventories"].items()}
+    assert {part: shown[part] for part in PARTS} == there
+    assert capacities == {"VCPU": 30, "MEMORY_MB": 764303, "DISK_GB": 1760}
+    assert shown["free"] == {"VCPU": 28, "MEMORY_MB": 760207, "DISK_GB": 1760}
+
+
+def test_a_provider_that_shares_is_marked(ansible: Ansible, made: dict[str, str]) -> None:
+    result = ansible.module("placement_provider_info", resource_provider=["info-pool", "info-diskless"], parts=["aggregates"])
+
+    diskless, pool = result["providers"]
+    assert (diskless["sharing"], pool["sharing"]) == (False, True)
+    assert diskless["aggregates"] == pool["aggregates"] == [AGGREGATE]
+    assert "traits" not in pool
+
+
+def test_without_names_all_providers_are_shown(ansible: Ansible, placement: Placement, made: dict[str, str]) -> None:
+    result = ansible.module("placement_provider_info", parts=[])
+
+    assert {provider["name"]: provider["uuid"] for provider in result["providers"]} == placement.providers()
+    assert {key for provider in result["providers"] for key in provider} == {"uuid", "name", "generation", "root", "parent", "sharing"}
+
+
+def test_names_that_placement_does_not_know_are_named(ansible: Ansible, made: dict[str, str]) -> None:
+    result = ansible.module("placement_provider_info", resource_provider=["nonesuch", "info-pool", NOBODY])
+
+    assert not result["failed"]
+    assert [provider["name"] for provider in result["providers"]] == ["info-pool"]
+    assert result["unknown"] == ["nonesuch", NOBODY]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "module", "arguments"),
+    [
+        ("minicloud-demo", "placement_provider_info", {}),
+        ("minicloud-reader", "placement_provider_info", {"resource_provider": "compute-1"}),
+        ("minicloud-demo", "allocation_candidate_info", {"resources": SERVER, "resource_provider": "compute-1"}),
+        ("minicloud-reader", "allocation_candidate_info", {"resources": SERVER}),
+    ],
+)
+def test_credentials_that_may_not_ask_are_refused(ansible: Ansible, cloud: str, module: str, arguments: dict[str, t.Any]) -> None:
+    result = ansible.module(module, cloud=cloud, **arguments)
+
+    assert result["failed"]
+    assert "answered 403" in result["msg"]
+    assert "admin by default" in result["msg"]
+    assert "\n" not in result["msg"]
+
+
+def test_a_host_with_room_fits(ansible: Ansible, made: dict[str, str], claim: t.Callable[[str, dict[str, int]], str]) -> None:
+    claim(made["info-host"], {"DISK_GB": 22})
+
+    result = ansible.module(
+        "allocation_candidate_info", resource_provider=made["info-{{ device }}"], resources={**SERVER, "CUSTOM_PCI_X": 1}
+    )
+
+    assert (result["changed"], result["fits"], result["disabled"], result["lacking"]) == (False, True, False, [])
+    assert result["reason"].startswith("info-host has room for 30 VCPU")
+    (candidate,) = result["candidates"]
+    assert (candidate["root"], candidate["root_name"]) == (made["info-host"], "info-host")
+    shares = {share["name"]: share for share in candidate["providers"]}
+    assert shares["info-host"]["resources"] == SERVER
+    assert shares["info-host"]["capacity"] == {"VCPU": 30, "MEMORY_MB": 764303, "DISK_GB": 1760}
+    assert shares["info-host"]["used"] == {"VCPU": 0, "MEMORY_MB": 0, "DISK_GB": 22}
+    assert shares["info-{{ device }}"]["resources"] == {"CUSTOM_PCI_X": 1}
+
+
+@pytest.mark.parametrize(
+    ("resources", "violates", "said"),
+    [
+        ({"VCPU": 20}, {"VCPU": ["free"]}, "10 of 30 VCPU are free"),
+        ({"VCPU": 31, "DISK_GB": 1761}, {"VCPU": ["free", "max_unit"], "DISK_GB": ["free"]}, "30 VCPU or less"),
+        ({"CUSTOM_PCI_X": 3}, {"CUSTOM_PCI_X": ["max_unit"]}, "2 CUSTOM_PCI_X or less on info-{{ device }}"),
+        ({"VCPU": 1, "VGPU": 1}, {"VGPU": ["inventory"]}, "it has no VGPU"),
+    ],
+)
+def test_a_host_that_lacks_something_does_not_fit(
+    ansible: Ansible,
+    made: dict[str, str],
+    claim: t.Callable[[str, dict[str, int]], str],
+    resources: dict[str, int],
+    violates: dict[str, list[str]],
+    said: str,
+) -> None:
+    claim(made["info-host"], {"VCPU": 20})
+
+    result = ansible.module("allocation_candidate_info", resource_provider="info-host", resources=resources)
+
+    assert (result["failed"], result["fits"], result["candidates"]) == (False, False, [])
+    assert {entry["resource_class"]: entry["violates"] for entry in result["lacking"]} == violates
+    assert said in result["reason"]
+
+
+@pytest.mark.parametrize(
+    ("required", "fits", "missing", "forbidden"),
+    [
+        (["COMPUTE_NODE"], True, [], []),
+        (["COMPUTE_NODE", "HW_NIC_SRIOV"], False, ["HW_NIC_SRIOV"], []),
+        (["!HW_NIC_SRIOV"], True, [], []),
+        (["!COMPUTE_NODE"], False, [], ["COMPUTE_NODE"]),
+    ],
+)
+def test_traits_are_required_and_forbidden(
+    ansible: Ansible, made: dict[str, str], required: list[str], fits: bool, missing: list[str], forbidden: list[str]
+) -> None:
+    result = ansible.module("allocation_candidate_info", resource_provider=made["info-host"], resources={"VCPU": 1}, required=required)
+
+    assert (result["fits"], result["missing_traits"], result["forbidden_traits"]) == (fits, missing, forbidden)
+    assert all(f"trait {trait}" in result["reason"] for trait in [*missing, *forbidden])
+
+
+@pytest.mark.parametrize("required", [[], ["STORAGE_DISK_SSD", "COMPUTE_STATUS_DISABLED"]])
+def test_a_host_fits_with_what_a_pool_lends_it(ansible: Ansible, made: dict[str, str], required: list[str]) -> None:
+    result = ansible.module(
+        "allocation_candidate_info", resource_provider="info-diskless", resources={"VCPU": 1, "DISK_GB": 9000}, required=required
+    )
+
+    (candidate,) = result["candidates"]
+    assert (result["fits"], result["disabled"], candidate["root_name"]) == (True, True, "info-diskless")
+    assert {share["name"]: share["resources"] for share in candidate["providers"]} == {
+        "info-diskless": {"VCPU": 1},
+        "info-pool": {"DISK_GB": 9000},
+    }
+    assert "lent by info-pool" in result["reason"]
+    assert "its compute service is disabled" in result["reason"]
+
+
+def test_a_pool_that_is_too_small_is_told(ansible: Ansible, made: dict[str, str]) -> None:
+    result = ansible.module("allocation_candidate_info", resource_provider="info-diskless", resources={"VCPU": 1, "DISK_GB": 9001})
+
+    (entry,) = result["lacking"]
+    assert (entry["name"], entry["free"], entry["violates"]) == ("info-pool", 9000, ["free"])
+    assert "9000 of 9000 DISK_GB are free on info-pool" in result["reason"]
+
+
+def test_without_a_host_all_with_room_are_found(ansible: Ansible, made: dict[str, str]) -> None:
+    wanted = {"VCPU": 1, "DISK_GB": 1}
+    every = ansible.module("allocation_candidate_info", resources=wanted)
+    here = ansible.module("allocation_candidate_info", resources=wanted, member_of=[AGGREGATE])
+    one = ansible.module("allocation_candidate_info", resources=wanted, limit=1)
+
+    roots = {candidate["root_name"]: candidate["disabled"] for candidate in every["candidates"]}
+    assert roots.items() >= {"compute-1": False, "info-host": False, "info-diskless": True}.items()
+    assert [candidate["root_name"] for candidate in here["candidates"]] == ["info-diskless"]
+    assert len(one["candidates"]) == 1
+    assert "lacking" not in every
+
+
+def test_where_nobody_has_room_nothing_is_found(ansible: Ansible, made: dict[str, str]) -> None:
+    result = ansible.module("allocation_candidate_info", resources={"CUSTOM_PCI_X": 3})
+
+    assert (result["fits"], result["candidates"]) == (False, [])
+    assert "name a host" in result["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"resource_provider": "nonesuch"}, "no resource provider with the name or UUID 'nonesuch'"),
+        ({"resource_provider": NOBODY}, NOBODY),
+        ({"resources": {"VCPU": 0}}, "requires amount >= 1"),
+        ({"resources": {"CUSTOM_NONESUCH": 1}}, "CUSTOM_NONESUCH"),
+        ({"required": ["CUSTOM_NONESUCH"]}, "CUSTOM_NONESUCH"),
+    ],
+)
+def test_bad_questions_fail_with_the_reason(ansible: Ansible, arguments: dict[str, t.Any], said: str) -> None:
+    result = ansible.module("allocation_candidate_info", **{"resources": {"VCPU": 1}, **arguments})
+
+    assert result["failed"]
+    assert said in result["msg"]
+    assert "\n" not in result["msg"]
+
+
+def test_an_orphan_blocks_its_host_until_it_is_removed(
+    ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, claim: t.Callable[[str, dict[str, int]], str]
+) -> None:
+    """The check with which an operator opens and closes a case of "No valid host was found"."""
+    minicloud.scenario("healthy")
+    question = {"resource_provider": "compute-1", "resources": SERVER}
+    assert ansible.module("allocation_candidate_info", **question)["fits"]
+    orphan = claim(placement.providers()["compute-1"], {**SERVER, "DISK_GB": 1668})
+
+    blocked = ansible.module("allocation_candidate_info", **question)
+    findings = str(tmp_path / "findings.json")
+    no_age = {"min_age": "0", "forgotten_min_age": "0"}
+    ansible.module("orphan_detect", dest=findings, **no_age)
+    ansible.module("orphan_remediate", findings=findings, output_dir=str(tmp_path), kinds=["forgotten_consumer"], **no_age)
+    freed = ansible.module("allocation_candidate_info", **question)
+
+    (entry,) = blocked["lacking"]
+    assert (blocked["fits"], entry["resource_class"], entry["violates"]) == (False, "MEMORY_MB", ["free"])
+    assert f"{entry['free']} of {entry['capacity']} MEMORY_MB are free" in blocked["reason"]
+    assert placement.held(orphan) == {}
+    assert freed["fits"]
