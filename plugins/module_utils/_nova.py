@@ -12,8 +12,10 @@ API reference: https://docs.openstack.org/api-ref/compute/
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     Action,
@@ -27,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
@@ -36,6 +38,10 @@ T = t.TypeVar("T")
 # Nova's own default for the longest page, and a smaller one where a single row costs several queries.
 _PAGE = 1000
 _HYPERVISOR_PAGE = 200
+
+# In how many strands the compute nodes are read side by side, and how many of them are worth a strand.
+_STRANDS = 4
+_STRAND = 50
 
 
 class NovaReader:
@@ -58,20 +64,26 @@ class NovaReader:
         answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(_service, reply.body["services"])))
         return self._readable(answer)
 
-    def hypervisors(self, with_servers: bool) -> Answer[tuple[Hypervisor, ...]]:
+    def hypervisors(self, with_servers: bool, roots: Sequence[str] = ()) -> Answer[tuple[Hypervisor, ...]]:
         """Return all compute nodes, if wanted with the servers of their hosts.
 
-        Of the listings that cover every server this is the cheapest that also says where each of them lives.
+        Of the listings that cover every server this is the cheapest that also says where each of them lives: half the time of
+        the brief listing of servers, which does not say it, and a seventh of the detailed one (docs/benchmark.md).
+
+        roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's order too. Some of them
+        are the places from which the listing is read side by side, which several API workers answer in a fraction of the time.
         """
-        wanted = {"with_servers": "true"} if with_servers else {}
+        strand = max(_STRAND, -(-len(roots) // _STRANDS))
+        size = -(-strand // -(-strand // _HYPERVISOR_PAGE))
         return self._pages(
             "/os-hypervisors/detail",
             self._hypervisor_listing,
             "hypervisors",
             "id",
             lambda row: _hypervisor(row, with_servers),
-            _HYPERVISOR_PAGE,
-            **wanted,
+            size,
+            starts=tuple(roots[strand - 1 : -1 : strand]),
+            **({"with_servers": "true"} if with_servers else {}),
         )
 
     def servers_on(self, node: str) -> tuple[str, ...] | None:
@@ -138,27 +150,49 @@ class NovaReader:
         return answer.value or ()
 
     def _pages(
-        self, path: str, microversion: str, key: str, identity: str, read: Callable[[Mapping[str, t.Any]], T], size: int, **filters: str
+        self,
+        path: str,
+        microversion: str,
+        key: str,
+        identity: str,
+        read: Callable[[Mapping[str, t.Any]], T],
+        size: int,
+        starts: tuple[str, ...] = (),
+        **filters: str,
     ) -> Answer[tuple[T, ...]]:
-        """Read a listing whole. Its `value` is None when the first page is no 200; a later one that is not raises CloudError.
+        """Read a listing whole: from its beginning and, side by side, from each of `starts` to where the next of them begins.
+
+        Its `value` is None when a page is no 200. Raises CloudError when the listing changed under our hands.
+        """
+        query = {"limit": str(size), **filters}
+        strands = each(lambda start: self._strand(path, microversion, key, identity, query, start, starts), [None, *starts])
+        reply = next((reply for _rows, reply in strands if reply.status != 200), strands[0][1])
+        rows = {row[identity]: row for some, _reply in strands for row in some}
+        value = self._api.parse(lambda reply: tuple(map(read, rows.values())), reply, path) if reply.status == 200 else None
+        return self._readable(self._api.answer(path, microversion, filters, reply, value))
+
+    def _strand(
+        self, path: str, microversion: str, key: str, identity: str, query: Mapping[str, str], start: str | None, ends: Collection[str]
+    ) -> tuple[list[t.Any], Reply]:
+        """Read a listing from `start` (its beginning without one) until one of `ends` or nothing comes; return its rows and last reply.
 
         Nova links to a next page only after a full one, and drops some rows after counting: so read on until nothing comes.
         """
         rows: list[t.Any] = []
-        last: str | None = None
+        last = start
         while True:
-            reply = self._api.get(path, microversion, limit=str(size), **filters, **({"marker": last} if last else {}))
+            reply = self._api.get(path, microversion, **query, **({"marker": last} if last else {}))
+            if reply.status == 400 and last is not None and last == start:
+                # What is no row of this listing nobody stops at, so another strand reads past it.
+                return [], d.replace(reply, status=200)
+            if reply.status == 400 and last is not None:
+                raise CloudError(f"Nova's listing {path} changed while being read, after {len(rows)} rows of it: run again.")
             page = self._api.parse(lambda reply: reply.body[key], reply, path) if reply.status == 200 else []
+            known = [row[identity] for row in page]
             rows += page
-            if not page or page[-1][identity] == last:
-                break
-            last = page[-1][identity]
-        if last and (page or reply.status != 200):
-            raise CloudError(
-                f"Nova's listing {path} broke off after {len(rows)} rows ({reply.status}): it changed while being read. Run again."
-            )
-        value = self._api.parse(lambda reply: tuple(map(read, rows)), reply, path) if reply.status == 200 else None
-        return self._readable(self._api.answer(path, microversion, filters, reply, value))
+            if not page or not set(ends).isdisjoint(known) or known[-1] == last:
+                return rows, reply
+            last = known[-1]
 
     def _readable(self, answer: Answer[T]) -> Answer[T]:
         if answer.status in (401, 403):

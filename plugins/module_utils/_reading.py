@@ -85,12 +85,13 @@ class Reading:
         started = now()
         services = self._nova.services()
         providers = self._placement.providers()
+        roots = [uuid for uuid, provider in providers.items() if provider.root == uuid and not provider.sharing]
         if nobody or scope.narrow:
-            hypervisors = self._nova.hypervisors(nobody and with_servers)
+            hypervisors = self._nova.hypervisors(nobody and with_servers, roots)
             holdings: Mapping[str, Holding] = {} if nobody else self._named(scope, hypervisors.value or (), providers)
         else:
             holdings, hypervisors = together(
-                lambda: self._placement.holdings(providers), lambda: self._nova.hypervisors(with_servers=scope.mode == "full")
+                lambda: self._placement.holdings(providers), lambda: self._nova.hypervisors(scope.mode == "full", roots)
             )
         migrations = self._nova.migrations()
         samples = self._samples()
