@@ -1,0 +1,212 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is told of hosts, services and migrations, and when it is not."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Cloud, Details, Inventory, Policy, Service
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World, answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._model import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
+LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
+
+
+class Site(World):
+    """Two hosts and a server on one of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("compute-1"), self.host("compute-2")
+        self.guest = self.server(self.here, self.here)
+        self.details: dict[str, Details] = {}
+
+    def ghost(self, name: str = "compute-3", **inventories: Inventory) -> str:
+        root = self.provider(name)
+        self.details[root] = Details(inventories or HOST_LIKE)
+        return root
+
+    def read(self, **changes: t.Any) -> Snapshot:
+        return self.snapshot(**{"details": self.details, **changes})
+
+    def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
+        return [finding for finding in judge(self.read(**changes), HARSH) if finding.kind == kind]
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def test_a_ghost_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
+    root = site.ghost()
+    child = site.provider("compute-3_nic", root)
+    (finding,) = site.findings("ghost_provider")
+
+    assert (finding.verdict, finding.subject, finding.consumer) == ("drifted", root, None)
+    assert isinstance(finding.change, ProviderRemoval)
+    assert [provider.uuid for provider in finding.change.providers] == [child, root]
+
+
+def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site) -> None:
+    site.delete(site.hold(site.server(site.here), site.ghost()))
+    (finding,) = site.findings("ghost_provider")
+
+    assert finding.change is None and "1 consumers hold a share" in finding.reason
+
+
+def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(site: Site) -> None:
+    root = site.ghost(CUSTOM_BAREMETAL=PLENTY)
+    assert site.findings("ghost_provider") == []
+    site.details[root] = Details({"CUSTOM_BAREMETAL": PLENTY}, traits=frozenset({"OWNER_NOVA"}))
+
+    assert len(site.findings("ghost_provider")) == 1
+
+
+@pytest.mark.parametrize("inventories", [{"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}])
+def test_a_provider_of_something_else_is_no_ghost(site: Site, inventories: dict[str, Inventory]) -> None:
+    site.ghost(**inventories)
+
+    assert site.findings("ghost_provider") == []
+
+
+def test_what_was_not_asked_what_it_has_is_no_ghost(site: Site) -> None:
+    site.provider("compute-3")
+
+    assert site.findings("ghost_provider") == []
+
+
+def test_a_host_that_nova_has_not_yet_discovered_is_no_ghost(site: Site) -> None:
+    site.ghost()
+    site.services.append(Service("nova-compute", "compute-3", "enabled", "up"))
+    (finding,) = site.findings("ghost_provider")
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "discover_hosts" in finding.reason
+
+
+def test_a_host_of_another_nova_is_no_ghost(site: Site) -> None:
+    site.ghost()
+    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
+    (finding,) = site.findings("ghost_provider", cloud=cloud)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "RegionTwo" in finding.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"services": answer("GET /os-services", 200, (Service("nova-compute", "compute-9", "UNKNOWN", None),))},
+        {"hypervisors": answer("GET /os-hypervisors/detail", 500)},
+        {"hypervisors": answer("GET /os-hypervisors/detail", 200, ())},
+    ],
+)
+def test_without_a_sound_reading_nothing_is_a_ghost(site: Site, changes: dict[str, t.Any]) -> None:
+    site.ghost()
+
+    assert site.findings("ghost_provider", **changes) == []
+
+
+def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Site) -> None:
+    """The new compute node has no provider: Placement refused it."""
+    old = site.ghost("compute-1")
+    del site.providers[site.here]
+    (finding,) = site.findings("name_conflict")
+
+    assert (finding.subject, finding.verdict) == (old, "drifted")
+    assert isinstance(finding.change, ProviderRemoval)
+    assert site.findings("ghost_provider") == []
+
+
+def test_a_node_that_has_its_provider_has_no_conflict(site: Site) -> None:
+    assert site.findings("name_conflict") == []
+
+
+@pytest.mark.parametrize(
+    ("inventory", "has", "told"),
+    [
+        ({"VCPU": d.replace(PLENTY, total=8)}, {"VCPU": 8}, ""),
+        ({"VCPU": d.replace(PLENTY, total=0, reserved=0)}, {}, "1 VCPU are claimed of a capacity of 0"),
+        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "claimed of a capacity of 0"),
+        ({"VCPU": d.replace(PLENTY, total=8)}, {"VCPU": 16}, "the inventory has 8 VCPU+PCPU and the hypervisor reports 16"),
+        ({"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)}, {"VCPU": 16}, ""),
+        ({"MEMORY_MB": PLENTY}, {"MEMORY_MB": 0}, ""),
+        ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
+    ],
+)
+def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
+    site: Site, inventory: dict[str, Inventory], has: dict[str, int], told: str
+) -> None:
+    site.nodes[site.here] = d.replace(site.nodes[site.here], has=has)
+    site.details[site.here] = Details(inventory)
+    found = site.findings("capacity_drift")
+
+    assert [finding.subject for finding in found] == ([site.here] if told else [])
+    assert all(told in finding.reason and finding.change is None for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("status", "updated", "kind"),
+    [
+        ("finished", LONG_AGO, "parked_resize"),
+        ("finished", LATELY, None),
+        ("migrating", LONG_AGO, "stuck_migration"),
+        ("migrating", LATELY, None),
+        ("whatever comes next", LONG_AGO, "stuck_migration"),
+        ("error", LONG_AGO, None),
+        ("confirmed", LONG_AGO, None),
+        ("finished", None, None),
+    ],
+)
+def test_a_migration_that_does_not_end_is_told(site: Site, status: str, updated: str | None, kind: str | None) -> None:
+    move = site.migration(site.guest, site.there, site.here, status)
+    site.migrations[move] = d.replace(site.migrations[move], created_at=updated, updated_at=updated)
+    found = [finding for kinds in ("parked_resize", "stuck_migration") for finding in site.findings(kinds)]
+
+    assert [(finding.kind, finding.subject) for finding in found] == ([(kind, move)] if kind else [])
+    assert all(finding.change is None and site.guest in finding.reason for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [
+        (Service("nova-compute", "compute-2", "disabled", "down", updated_at=LONG_AGO), "is disabled"),
+        (Service("nova-compute", "compute-2", "enabled", "down", forced_down=True, updated_at=LONG_AGO), "is forced down"),
+        (Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO), "has no compute node"),
+        (Service("nova-compute", "compute-2", "disabled", "down", updated_at=LATELY), ""),
+        (Service("nova-compute", "compute-2", "disabled", "up", updated_at=LONG_AGO), ""),
+        (Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO), ""),
+        (Service("nova-compute", "compute-9", "enabled", "up", updated_at=LONG_AGO), ""),
+        (Service("nova-conductor", "controller", "disabled", "down", updated_at=LONG_AGO), ""),
+        (Service("nova-compute", "compute-2", "disabled", "down"), ""),
+    ],
+)
+def test_a_service_that_nobody_misses_is_told(site: Site, service: Service, told: str) -> None:
+    site.services = [service]
+    found = site.findings("stale_service")
+
+    assert [finding.service for finding in found] == ([service] if told else [])
+    assert all(told in finding.reason for finding in found)
+
+
+def test_ages_are_by_the_clock_of_the_service(site: Site) -> None:
+    move = site.migration(site.guest, site.there, site.here, "migrating")
+    site.migrations[move] = d.replace(site.migrations[move], updated_at=NOW)
+    listing = site.read().migrations
+
+    assert site.findings("stuck_migration") == []
+    assert len(site.findings("stuck_migration", migrations=d.replace(listing, at="2026-12-20T12:00:00Z"))) == 1
