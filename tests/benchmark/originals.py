@@ -1,0 +1,110 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The servers that everything is cloned from, each made for real through Nova's API on a minicloud of its own.
+
+`originals.json`, beside a copy of the databases in which their rows are:
+  {"servers": {original: {"server": uuid, "migration": uuid or null, "home": host, "other": host or null}}}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import typing as t
+from pathlib import Path
+
+from minicloud_ctl import configs, files, lifecycle, processes, servers, services
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+
+if t.TYPE_CHECKING:
+    from minicloud_ctl.paths import Paths
+
+HOME, DESTINATION, DEAD = "compute-1", "compute-2", "compute-3"
+SEEDED = ("placement", "first_nova_api", "first_cell1")
+
+# Cloned hosts have no nova-compute that reports, and are to look alive for as long as a benchmark lasts.
+_DOWN_SECONDS = 10**8
+# All that a reading speaks with, and what these ask in turn.
+_READ_FROM = ("keystone", "placement", "neutron", "nova-api")
+
+
+def make(paths: Paths) -> None:
+    """Start a new cloud, make the originals, stop it, and keep its databases; nothing to do where that was done before."""
+    if _record(paths).exists():
+        return
+    lifecycle.down(paths, purge=True)
+    settings = {"service_down_time": _DOWN_SECONDS, "allow_resize_to_same_host": "false"}
+    configs.ini(configs.nova_folder(paths, "first") / "local.conf", {"DEFAULT": settings})
+    try:
+        lifecycle.up(paths, computes=3)
+        record = {"servers": _make_all(paths, Cloud(states.load(paths), project="demo"))}
+    finally:
+        lifecycle.down(paths, purge=False)
+    for name in SEEDED:
+        _fold(paths.database(name))
+        shutil.copyfile(paths.database(name), kept(paths, name))
+    files.write(_record(paths), json.dumps(record, indent=2) + "\n")
+
+
+def read(paths: Paths) -> dict[str, dict[str, str | None]]:
+    return json.loads(_record(paths).read_text(encoding="utf-8"))["servers"]
+
+
+def kept(paths: Paths, name: str) -> Path:
+    return paths.databases / f"{name}.original"
+
+
+def stop(paths: Paths) -> None:
+    lifecycle.down(paths, purge=False)
+
+
+def start(paths: Paths) -> None:
+    """Start what answers requests for readings, and nothing else: no nova-compute, conductor or scheduler shares the machine."""
+    wanted = [service for service in services.all_services(paths, states.load(paths)) if service.kind in _READ_FROM]
+    lifecycle.start(paths, wanted)
+    lifecycle.await_http(paths, wanted)
+
+
+def pids(paths: Paths) -> dict[str, int | None]:
+    """The process of each service that answers readings, to see what the services themselves cost."""
+    return {name: processes.pid(paths, name) for name in _READ_FROM}
+
+
+def _record(paths: Paths) -> Path:
+    return paths.databases / "originals.json"
+
+
+def _fold(database: Path) -> None:
+    """Move what is in the write-ahead log into the file itself."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _make_all(paths: Paths, cloud: Cloud) -> dict[str, dict[str, str | None]]:
+    def told(server: str, migration: str | None = None, other: str | None = None, home: str = HOME) -> dict[str, str | None]:
+        return {"server": server, "migration": migration, "home": home, "other": other}
+
+    made = {"live": told(servers.boot(cloud, "live", HOME))}
+
+    deleted = servers.boot(cloud, "deleted", HOME)
+    servers.delete(cloud, deleted)
+    made["deleted"] = told(deleted)
+
+    moved = servers.boot(cloud, "moved", HOME)
+    migration = servers.migrate(cloud, moved, DESTINATION)
+    servers.confirm(cloud, moved)
+    made["moved"] = told(moved, migration, HOME, home=DESTINATION)
+
+    parked = servers.boot(cloud, "parked", HOME)
+    made["parked"] = told(parked, servers.migrate(cloud, parked, DESTINATION), HOME, home=DESTINATION)
+
+    evacuated = servers.boot(cloud, "evacuated", DEAD)
+    lifecycle.kill_compute(paths, DEAD)
+    servers.force_down(cloud, DEAD)
+    made["evacuated"] = told(evacuated, servers.evacuate(cloud, evacuated, HOME), DEAD)
+    return made

@@ -1,0 +1,152 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rows of real servers and hosts, and thousands of copies of them.
+
+A copy has uuids and names of its own wherever they stand, also inside of JSON documents, and new ids in each table.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import itertools
+import typing as t
+import uuid
+
+if t.TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Mapping
+
+_BATCH = 20_000
+
+
+@d.dataclass(frozen=True)
+class Table:
+    name: str
+    columns: tuple[str, ...]
+
+
+class Writer:
+    """Collects the rows of one database and inserts them in large batches; ids count on from 1 in each table."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._waiting: dict[Table, list[list[t.Any]]] = {}
+        self._ids: dict[str, Iterator[int]] = {}
+
+    def new_id(self, table: str) -> int:
+        return next(self._ids.setdefault(table, itertools.count(1)))
+
+    def add(self, table: Table, values: list[t.Any]) -> None:
+        rows = self._waiting.setdefault(table, [])
+        rows.append(values)
+        if len(rows) >= _BATCH:
+            self._insert(table)
+
+    def finish(self) -> None:
+        for table in list(self._waiting):
+            self._insert(table)
+
+    def _insert(self, table: Table) -> None:
+        marks = ",".join("?" * len(table.columns))
+        names = ",".join(f'"{column}"' for column in table.columns)
+        self._connection.executemany(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", self._waiting.pop(table))
+
+
+class Original:
+    """The rows of one thing, to be copied with other names.
+
+    rows: by table, each row in the order of the table's columns.
+    names: what stands in these rows for a role, such as {"server": its uuid}; a copy is told what stands there instead.
+    """
+
+    def __init__(self, rows: Mapping[Table, list[list[t.Any]]], names: Mapping[str, str]) -> None:
+        self._rows = [_Row(table, row, names) for table, found in rows.items() for row in found]
+
+    def copy(self, writer: Writer, names: Mapping[str, str], **changes: t.Any) -> None:
+        """Add a copy to `writer`; `changes` are values for columns of the rows that have them."""
+        # Events name their action by its id; actions are told first.
+        new_ids: dict[tuple[str, int], int] = {}
+        for row in self._rows:
+            values = row.named(names)
+            row.number(values, writer, new_ids)
+            for column, value in changes.items():
+                if column in row.position:
+                    values[row.position[column]] = value
+            writer.add(row.table, values)
+
+
+class _Row:
+    def __init__(self, table: Table, values: list[t.Any], names: Mapping[str, str]) -> None:
+        self.table = table
+        self.values = list(values)
+        self.position = {column: index for index, column in enumerate(table.columns)}
+        self._names = names
+        self._named = [index for index, value in enumerate(values) if isinstance(value, str) and any(name in value for name in names.values())]
+        own = self.position.get("uuid")
+        self._own_uuid = own if own not in self._named else None
+
+    def named(self, names: Mapping[str, str]) -> list[t.Any]:
+        values = self.values.copy()
+        for index in self._named:
+            for role, name in self._names.items():
+                values[index] = values[index].replace(name, names[role])
+        if self._own_uuid is not None:
+            values[self._own_uuid] = str(uuid.uuid4())
+        return values
+
+    def number(self, values: list[t.Any], writer: Writer, new_ids: dict[tuple[str, int], int]) -> None:
+        index = self.position.get("id")
+        if index is None:
+            return
+        old, new = values[index], writer.new_id(self.table.name)
+        new_ids[self.table.name, old] = new
+        values[index] = new
+        deleted = self.position.get("deleted")
+        if deleted is not None and values[deleted]:
+            values[deleted] = new
+        action = self.position.get("action_id")
+        if action is not None:
+            values[action] = new_ids["instance_actions", values[action]]
+
+
+def rows_of_server(connection: sqlite3.Connection, server: str) -> dict[Table, list[list[t.Any]]]:
+    """Every row of every table that names the server, parents before children."""
+    found: dict[Table, list[list[t.Any]]] = {}
+    for table in _tables(connection):
+        if table.name == "instances":
+            found[table] = _select(connection, table, "uuid = ?", server)
+        elif "instance_uuid" in table.columns:
+            found[table] = _select(connection, table, "instance_uuid = ?", server)
+        elif table.name == "instance_actions_events":
+            found[table] = _select(connection, table, "action_id IN (SELECT id FROM instance_actions WHERE instance_uuid = ?)", server)
+    return dict(sorted(found.items(), key=lambda entry: entry[0].name))
+
+
+def rows_of_host(connection: sqlite3.Connection, host: str, *tables: str) -> dict[Table, list[list[t.Any]]]:
+    return {table: _select(connection, table, "host = ?", host) for table in _tables(connection) if table.name in tables}
+
+
+def forget_servers(connection: sqlite3.Connection) -> None:
+    for found in _tables(connection):
+        if found.name in ("instances", "instance_actions_events") or "instance_uuid" in found.columns:
+            connection.execute(f"DELETE FROM {found.name}")
+
+
+def _tables(connection: sqlite3.Connection) -> list[Table]:
+    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    return [Table(name, tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})"))) for name in names]
+
+
+def table(connection: sqlite3.Connection, name: str) -> Table:
+    return next(found for found in _tables(connection) if found.name == name)
+
+
+def _select(connection: sqlite3.Connection, table: Table, where: str, value: t.Any) -> list[list[t.Any]]:
+    return [list(row) for row in connection.execute(f"SELECT * FROM {table.name} WHERE {where}", [value])]
+
+
+def select_all(connection: sqlite3.Connection, name: str, where: str = "1 = ?", value: t.Any = 1) -> dict[Table, list[list[t.Any]]]:
+    found = table(connection, name)
+    return {found: _select(connection, found, where, value)}
