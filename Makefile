@@ -9,6 +9,7 @@ SHELL := /bin/sh
 DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration wrong_host \
 	booting parked_resize foreign_consumer
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 GATES := sanity ansible-lint ruff mypy docs changelog build
 LINT := ansible-lint ruff mypy docs changelog
@@ -46,6 +47,10 @@ unit: venv-controller ## the unit tests; PYTEST_ARGS='-k judge' chooses
 .PHONY: integration
 integration: venv-controller ## the tests against the small OpenStack
 	@$(controller)/pytest tests/integration $(PYTEST_ARGS)
+
+.PHONY: bench
+bench: venv-controller ## measure detection on a cloud of 1 000 hosts and write docs/benchmark.md; BENCH_ARGS=--help
+	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
 
 .PHONY: gates
 gates: venv-controller venv-lint ## all checks that are not tests, each of them also by its own name

@@ -11,15 +11,20 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses as d
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import typing as t
 from pathlib import Path
 
-from minicloud_ctl import configs, files, lifecycle, processes, servers, services
+from minicloud_ctl import configs, files, lifecycle, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.paths import SOURCE
 
 if t.TYPE_CHECKING:
     from minicloud_ctl.paths import Paths
@@ -31,6 +36,7 @@ SEEDED = ("placement", "first_nova_api", "first_cell1")
 _DOWN_SECONDS = 10**8
 # All that a reading speaks with, and what these ask in turn.
 _READ_FROM = ("keystone", "placement", "neutron", "nova-api")
+_READ_BY_US = ("placement", "nova-api")
 
 
 def make(paths: Paths) -> None:
@@ -41,7 +47,7 @@ def make(paths: Paths) -> None:
     settings = {"service_down_time": _DOWN_SECONDS, "allow_resize_to_same_host": "false"}
     configs.ini(configs.nova_folder(paths, "first") / "local.conf", {"DEFAULT": settings})
     try:
-        lifecycle.up(paths, computes=3)
+        _up(paths, computes=3)
         record = {"servers": _make_all(paths, Cloud(states.load(paths), project="demo"))}
     finally:
         lifecycle.down(paths, purge=False)
@@ -49,6 +55,15 @@ def make(paths: Paths) -> None:
         _fold(paths.database(name))
         shutil.copyfile(paths.database(name), kept(paths, name))
     files.write(_record(paths), json.dumps(record, indent=2) + "\n")
+
+
+def _up(paths: Paths, computes: int) -> None:
+    """By the command, never by `lifecycle.up`: that installs for the Python it runs in, and would take an environment that was
+    made for the command's own Python, shared with other clouds perhaps, for outdated and replace it."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))}
+    environment["MINICLOUD_VENV"] = str(paths.venv)
+    command = [str(SOURCE / "minicloud"), "--home", str(paths.home), "up", "--computes", str(computes)]
+    subprocess.run(command, env=environment, stdout=sys.stderr, check=True)
 
 
 def read(paths: Paths) -> dict[str, dict[str, str | None]]:
@@ -63,16 +78,12 @@ def stop(paths: Paths) -> None:
     lifecycle.down(paths, purge=False)
 
 
-def start(paths: Paths) -> None:
-    """Start what answers requests for readings, and nothing else: no nova-compute, conductor or scheduler shares the machine."""
+def start(paths: Paths, api_processes: int) -> None:
+    """Start what answers readings, and nothing else: no nova-compute, conductor or scheduler shares the machine."""
     wanted = [service for service in services.all_services(paths, states.load(paths)) if service.kind in _READ_FROM]
+    wanted = [d.replace(each, argv=[*each.argv, str(api_processes)]) if each.kind in _READ_BY_US else each for each in wanted]
     lifecycle.start(paths, wanted)
     lifecycle.await_http(paths, wanted)
-
-
-def pids(paths: Paths) -> dict[str, int | None]:
-    """The process of each service that answers readings, to see what the services themselves cost."""
-    return {name: processes.pid(paths, name) for name in _READ_FROM}
 
 
 def _record(paths: Paths) -> Path:

@@ -83,7 +83,9 @@ class _Row:
         self.values = list(values)
         self.position = {column: index for index, column in enumerate(table.columns)}
         self._names = names
-        self._named = [index for index, value in enumerate(values) if isinstance(value, str) and any(name in value for name in names.values())]
+        self._named = [
+            index for index, value in enumerate(values) if isinstance(value, str) and any(name in value for name in names.values())
+        ]
         own = self.position.get("uuid")
         self._own_uuid = own if own not in self._named else None
 

@@ -6,7 +6,8 @@
 
 The truth about it:
   {"hosts": [uuid], "orphans": {consumer: {"kind": kind, "providers": [uuid]}},
-   "parked": [consumers of moves that wait for their confirmation], "servers": number of those that live}
+   "involved": [uuids of all servers and migrations that have a part in an orphan or in a move under way],
+   "servers": number of those that live}
 """
 
 from __future__ import annotations
@@ -66,7 +67,12 @@ def _truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
     return {
         "hosts": hosts,
         "orphans": orphans,
-        "parked": [server.migration for server in placed if server.situation is PARKED],
+        "involved": [
+            uuid
+            for server in placed
+            if server.situation is PARKED or server.situation.orphans
+            for uuid in (server.server, server.migration)
+        ],
         "servers": sum(server.situation.lives for server in placed),
     }
 
@@ -153,7 +159,9 @@ def _placement(placement: sqlite3.Connection, hosts: list[str], placed: list[Pla
     home = rows.select_all(placement, "resource_providers", "name = ?", originals.HOME)
     ((providers, (provider,)),) = home.items()
     old = provider[providers.columns.index("id")]
-    below = {name: rows.select_all(placement, name, "resource_provider_id = ?", old) for name in ("inventories", "resource_provider_traits")}
+    below = {
+        name: rows.select_all(placement, name, "resource_provider_id = ?", old) for name in ("inventories", "resource_provider_traits")
+    }
     consumer = rows.select_all(placement, "consumers", "uuid = ?", templates["live"]["server"])
     classes = dict(placement.execute("SELECT name, id FROM resource_classes").fetchall())
     for name in ("allocations", "consumers", "inventories", "resource_provider_traits", "resource_providers"):

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Serves one OpenStack WSGI application with waitress: ``python -m minicloud_venv.serve NAME PORT [THREADS]``.
+"""Serves one OpenStack WSGI application with waitress: ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
+
+With more than one process each of them handles one request at a time and this one only speaks HTTP, as uWSGI does it for
+OpenStack: what Python's lock would make wait runs at once.
 
 The applications find their configuration through the variables that ``minicloud_ctl.services`` sets (OS_NOVA_CONFIG_DIR, ...).
 Keystone is bootstrapped here first: ``keystone-manage bootstrap`` alone would cost its imports a second time.
@@ -16,6 +19,8 @@ import os
 import sys
 
 import waitress
+
+from minicloud_venv import workers
 
 MODULES = {
     "keystone": "keystone.wsgi.api",
@@ -41,14 +46,18 @@ def bootstrap_keystone() -> None:
         sys.exit(f"keystone-manage bootstrap failed with exit status {child.exitcode}")
 
 
-def main(name: str, port: int, threads: int) -> None:
+def load(name: str) -> workers.Application:
+    return importlib.import_module(MODULES[name]).application
+
+
+def main(name: str, port: int, threads: int, processes: int = 1) -> None:
     # Keystone and Glance parse sys.argv while they are imported.
     sys.argv = [name]
     if name == "keystone":
         bootstrap_keystone()
-    application = importlib.import_module(MODULES[name]).application
+    application = load(name) if processes == 1 else workers.spread(lambda: load(name), processes)
     waitress.serve(application, host="127.0.0.1", port=port, threads=threads, clear_untrusted_proxy_headers=False)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

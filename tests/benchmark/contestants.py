@@ -1,0 +1,102 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who is measured, and by which command."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import typing as t
+from pathlib import Path
+
+from minicloud_ctl import configs, processes, services
+from minicloud_ctl import state as states
+from minicloud_ctl.paths import REPOSITORY
+
+from benchmark import scoring
+from benchmark.measuring import Failed, run
+
+if t.TYPE_CHECKING:
+    from minicloud_ctl.paths import Paths
+
+    from benchmark.measuring import Run
+    from benchmark.scoring import Score
+
+FULL, TRIAGE, AUDIT, FLOOR = "full", "triage", "audit", "floor"
+
+# nova-manage placement audit: 0 without orphans, 3 with.
+_AUDIT_STATUS = (0, 3)
+
+
+class Contestants:
+    """Everybody's commands for one running cloud; each run is a process of its own, as users start it."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._state = states.load(paths)
+        self._folder = paths.home / "measured"
+        self._folder.mkdir(exist_ok=True)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))}
+        imports = [REPOSITORY / folder for folder in ("collections", "tests", "tests/minicloud")]
+        self._environment = {
+            **kept,
+            **configs.cloud_environment(paths, self._state),
+            "PYTHONPATH": os.pathsep.join(map(str, imports)),
+        }
+
+    def modes(self) -> list[str]:
+        """The modes of detection that this version of the module has."""
+        try:
+            self.detect(TRIAGE)
+        except Failed as error:
+            if "mode" not in str(error):
+                raise
+            return [FULL]
+        return [FULL, TRIAGE]
+
+    def measure(self, name: str) -> Run:
+        if name == AUDIT:
+            return self._audit()
+        if name == FLOOR:
+            return self._run([sys.executable, "-m", "benchmark.replay", str(self._recording(FULL)), str(self._paths.home)])
+        return self.detect(name)
+
+    def detect(self, mode: str, record: bool = False) -> Run:
+        options = {"cloud": "minicloud", "dest": str(self._file(mode, "findings")), **({"mode": mode} if mode != FULL else {})}
+        recording = [str(self._recording(mode))] if record else []
+        return self._run([sys.executable, "-m", "benchmark.detect", json.dumps(options), str(self._file(mode, "figures")), *recording])
+
+    def score(self, name: str, measured: Run, truth: dict[str, t.Any]) -> Score | None:
+        if name == FLOOR:
+            return None
+        return scoring.of_audit(measured.output, truth) if name == AUDIT else scoring.of_report(self._read(name, "findings"), truth)
+
+    def peak_mib(self, mode: str) -> float:
+        return self._read(mode, "figures")["peak_kib"] / 1024
+
+    def requests(self, mode: str) -> list[dict[str, t.Any]]:
+        return json.loads(self._recording(mode).read_text(encoding="utf-8"))
+
+    def names_of_ports(self) -> dict[int, str]:
+        return {port: name for name, port in self._state.ports.items()}
+
+    def _audit(self) -> Run:
+        paths = self._paths
+        command = [paths.program("nova-manage"), *services.nova_config_arguments(paths, "first", ["cell1.conf"])]
+        return self._run([*command, "placement", "audit", "--verbose"], services.environment(paths, {}), _AUDIT_STATUS)
+
+    def _run(self, command: list[str], environment: dict[str, str] | None = None, good: tuple[int, ...] = (0,)) -> Run:
+        serving = [pid for name in processes.names(self._paths) if (pid := processes.pid(self._paths, name))]
+        return run(command, environment or self._environment, good, serving)
+
+    def _read(self, mode: str, what: str) -> dict[str, t.Any]:
+        return json.loads(self._file(mode, what).read_text(encoding="utf-8"))
+
+    def _recording(self, mode: str) -> Path:
+        return self._file(mode, "requests")
+
+    def _file(self, mode: str, what: str) -> Path:
+        return self._folder / f"{mode}-{what}.json"

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs a command and says what it cost."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import os
+import subprocess
+import time
+import typing as t
+from pathlib import Path
+
+if t.TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Failed(Exception):
+    """A command that was to be measured ended badly."""
+
+
+@d.dataclass(frozen=True)
+class Run:
+    """seconds: of wall time. cpu: seconds of the processor that the command itself took, its services not counted.
+    foreign: share of the machine's processors that went to processes which are none of ours meanwhile."""
+
+    seconds: float
+    cpu: float
+    foreign: float
+    output: str
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], good: Sequence[int], services: Sequence[int]) -> Run:
+    """Run to the end; `services` are the leaders of the process groups that work for it."""
+    busy, served = _busy(), _cpu_of_groups(services)
+    began = time.perf_counter()
+    with subprocess.Popen(command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        output = process.stdout.read()
+        _pid, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - began
+    if process.returncode not in good:
+        raise Failed(f"{' '.join(command[:4])} ended with {process.returncode}:\n{output[-2000:]}")
+    cpu = usage.ru_utime + usage.ru_stime
+    others = _busy() - busy - (_cpu_of_groups(services) - served) - cpu
+    return Run(seconds, cpu, max(0.0, others / (seconds * (os.cpu_count() or 1))), output)
+
+
+def _busy() -> float:
+    """Seconds for which any processor did anything (proc(5))."""
+    fields = list(map(int, Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]))
+    idle = fields[3] + fields[4]
+    return (sum(fields) - idle) / _TICK
+
+
+def _cpu_of_groups(leaders: Sequence[int]) -> float:
+    total = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[2]) in leaders:
+                total += int(fields[11]) + int(fields[12])
+    return total / _TICK

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The page about a run, for people who were not there."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import statistics
+import typing as t
+from pathlib import Path
+
+from minicloud_ctl.paths import SOURCE
+
+from benchmark.contestants import AUDIT, FLOOR, FULL, TRIAGE
+from benchmark.results import Bar, Measured, Result, bars, ratio
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_HEAD = """\
+<!--
+Copyright (c) 2026, osops.placement contributors
+GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+SPDX-License-Identifier: GPL-3.0-or-later
+-->
+
+# Benchmark
+
+Written by `make bench` on {date}. It starts a real Keystone, Placement and Nova, fills them with a cloud that is cloned row by row from
+servers that Nova itself has booted, moved, evacuated and deleted, and measures in turn:
+
+| name | what it is |
+|---|---|
+| full | the module `orphan_detect` in a process of its own, as Ansible runs it: from its start to the written `findings.json` |
+| triage | the same in the mode `triage` |
+| audit | `nova-manage placement audit --verbose`, which reads Nova's database directly and proves nothing, from start to end |
+| floor | the requests of *full*, recorded once and sent again by Python's own HTTP client, as many at once, nothing read but the status |
+
+{machine}
+
+The orphans are, a quarter each, claims of deleted servers, of confirmed migrations, of evacuated servers on the host they left, and of
+servers on a wrong host. {past} An answer other than exactly these orphans would be an error of the run.
+
+"""
+
+_PAST = (
+    "Besides, 2 % of the servers have a confirmed migration behind them, and some wait for their resize to be confirmed: "
+    "these hold two hosts, and rightly so."
+)
+
+_FOOT = """\
+## To reproduce
+
+    make bench                                                         # all of this
+    make bench BENCH_ARGS='--hosts 50 --servers 5 --rounds 1 --short --page page.md'   # a try-out, about a minute
+
+`make bench BENCH_ARGS=--help` lists the other options. Nothing but 127.0.0.1 is listened on, and nothing runs on afterwards.
+"""
+
+_ROWS = (FULL, TRIAGE, AUDIT, FLOOR)
+
+
+def render(results: list[Result], api_processes: int) -> str:
+    parts = [
+        _HEAD.format(date=datetime.datetime.now(datetime.UTC).date(), machine=_machine(api_processes), past=_PAST),
+        _bars(bars(results), results),
+        *(_scale(result) for result in results),
+        _requests(results[0]),
+        _FOOT,
+    ]
+    return "".join(parts)
+
+
+def _machine(api_processes: int) -> str:
+    memory = int(re.findall(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="ascii"))[0]) / 2**20
+    versions = dict(re.findall(r"^(nova|openstack-placement)==(\S+)$", (SOURCE / "requirements.txt").read_text(encoding="utf-8"), re.M))
+    return (
+        f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that whoever asks and whoever answers share them. "
+        f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite databases, "
+        f"nova-api and placement with {api_processes} process{'es' if api_processes > 1 else ''} each that handle"
+        f"{'' if api_processes > 1 else 's'} one request at a time; Python {platform.python_version()} for us."
+    )
+
+
+def _bars(wanted: Iterable[Bar], results: list[Result]) -> str:
+    few, many = results[0].scale, results[1].scale
+    rows = [[bar.what, f"<= {bar.limit:g}{bar.unit}", _figure(bar), bar.verdict] for bar in wanted]
+    told = (
+        f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over the rounds of the ratio within a round.\n\n"
+    )
+    return told + _table(["figure", "bar", "measured", "reached"], rows)
+
+
+def _figure(bar: Bar) -> str:
+    return "-" if bar.reached is None else f"{bar.reached:.3g}{bar.unit}"
+
+
+def _scale(result: Result) -> str:
+    present = [result.measured[name] for name in _ROWS if name in result.measured]
+    rounds = len(present[0].seconds)
+    rows = [_row(measured, result) for measured in present]
+    columns = ["", "median", "all rounds", "/ audit", "own CPU", "peak memory", "found", "wrong"]
+    busy = max(share for measured in present for share in measured.foreign)
+    note = "" if busy < 0.1 else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
+    return f"## {result.scale}\n\nMeasured {rounds} time{'s' if rounds > 1 else ''}, alternating.\n\n{note}" + _table(columns, rows)
+
+
+def _row(measured: Measured, result: Result) -> list[str]:
+    against = ratio(result, measured.name, AUDIT)
+    score = measured.scores[-1] if measured.scores else None
+    return [
+        measured.name,
+        f"{measured.median:.2f} s",
+        ", ".join(f"{seconds:.2f}" for seconds in measured.seconds),
+        "-" if against is None else f"{against:.2f}",
+        f"{statistics.median(measured.cpu):.1f} s",
+        f"{max(measured.peaks_mib):.0f} MiB" if measured.peaks_mib else "-",
+        f"{score.found} of {score.seeded}" if score else "-",
+        str(score.wrong) if score else "-",
+    ]
+
+
+def _requests(result: Result) -> str:
+    told = f"## Requests\n\nAt {result.scale}, the way in included.\n\n"
+    for measured in result.ours:
+        rows = [[f"`{endpoint}`", str(count)] for endpoint, count in measured.endpoints]
+        rows.append(["all", str(sum(count for _endpoint, count in measured.endpoints))])
+        told += _table([measured.name, "requests"], rows)
+    return told
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Sends the requests of a recording again and looks at nothing but their status: `python -m benchmark.replay RECORDING HOME`.
+
+Nothing that speaks HTTP to these services can be faster and send the same requests. The recording is cut into phases wherever no
+request was under way; within a phase each thread's requests are sent by a thread of its own, in their order.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import http.client
+import json
+import sys
+import threading
+import typing as t
+import urllib.parse
+from pathlib import Path
+
+from minicloud_ctl import state as states
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.rest import Session
+
+Noted = dict[str, t.Any]
+
+_connections = threading.local()
+
+
+def main(recording: str, home: str) -> int:
+    noted = json.loads(Path(recording).read_text(encoding="utf-8"))
+    token = Session(states.load(Paths.choose(home))).token()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=64) as pool:
+        for lanes in phases([request for request in noted if request["method"] == "GET"]):
+            if len(lanes) == 1:
+                _send_all(lanes[0], token)
+            else:
+                for done in [pool.submit(_send_all, lane, token) for lane in lanes]:
+                    done.result()
+    return 0
+
+
+def phases(noted: list[Noted]) -> list[list[list[Noted]]]:
+    """The requests of each phase by thread."""
+    found: list[dict[int, list[Noted]]] = []
+    busy_until = float("-inf")
+    for request in sorted(noted, key=lambda request: request["start"]):
+        if request["start"] > busy_until:
+            found.append({})
+        found[-1].setdefault(request["lane"], []).append(request)
+        busy_until = max(busy_until, request["end"])
+    return [list(lanes.values()) for lanes in found]
+
+
+def _send_all(lane: list[Noted], token: str) -> None:
+    for request in lane:
+        url = urllib.parse.urlsplit(request["url"])
+        headers = {"X-Auth-Token": token, "Accept": "application/json"}
+        if request["version"]:
+            headers["OpenStack-API-Version"] = request["version"]
+        connection = _connection(url.netloc)
+        connection.request("GET", f"{url.path}?{url.query}" if url.query else url.path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != request["status"]:
+            raise SystemExit(f"{request['url']} was {request['status']} and is now {answer.status}")
+
+
+def _connection(address: str) -> http.client.HTTPConnection:
+    kept = _connections.__dict__
+    if address not in kept:
+        kept[address] = http.client.HTTPConnection(address, timeout=600)
+    return kept[address]
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
