@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clock import seconds, spoken
+from ansible_collections.osops.placement.plugins.module_utils._clock import between, http_time, seconds, spoken
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 
 
@@ -55,3 +55,25 @@ def test_anything_else_is_refused_with_examples(text: str) -> None:
 )
 def test_a_time_is_spoken_in_its_two_largest_units(total: int, expected: str) -> None:
     assert spoken(total) == expected
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "elapsed"),
+    [
+        ("2026-11-20T12:00:00Z", "2026-11-20T12:00:05Z", 5),
+        ("2026-11-20T12:00:00.900000", "2026-11-21T12:00:00Z", 86399),
+        ("2026-11-20T12:00:05Z", "2026-11-20T12:00:00Z", 0),
+        (None, "2026-11-20T12:00:00Z", None),
+        ("2026-11-20T12:00:00Z", "", None),
+    ],
+)
+def test_the_time_between_two_times_as_the_apis_write_them(earlier: str | None, later: str | None, elapsed: int | None) -> None:
+    assert between(earlier, later) == elapsed
+
+
+@pytest.mark.parametrize(
+    ("header", "time"),
+    [("Fri, 20 Nov 2026 12:00:05 GMT", "2026-11-20T12:00:05Z"), (None, None), ("", None), ("yesterday", None)],
+)
+def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
+    assert http_time(header) == time
