@@ -22,9 +22,9 @@ A = t.TypeVar("A")
 B = t.TypeVar("B")
 
 
-def each(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+def each(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS) -> list[B]:
     """Return `function` of each item, in their order. The first error ends the work and is raised."""
-    with concurrent.futures.ThreadPoolExecutor(max_workers=WORKERS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:
             return [future.result() for future in futures]

@@ -16,12 +16,12 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
-from ansible_collections.osops.placement.plugins.module_utils._model import PLACING_ACTIONS, UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import DELETING_ACTIONS, PLACING_ACTIONS, UNHOSTED_STATUS
 from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Dossier, Holding, Migration, Policy, Server
+    from ansible_collections.osops.placement.plugins.module_utils._model import Action, Answer, Dossier, Holding, Migration, Policy, Server
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
 
 
@@ -149,13 +149,23 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     )
 
 
+def deletion_in(actions: Answer[tuple[Action, ...]]) -> Action | None:
+    """Return the action that deleted a server for good.
+
+    Asked about a server that a direct look-up does not find, Nova answers with actions only if it finds it among the deleted.
+    """
+    return next((action for action in actions.value or () if action.action in DELETING_ACTIONS), None)
+
+
 def _deletion(subject: Dossier) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
-    named = (server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid)
-    # The listing of the deleted also has the soft-deleted, which can be restored.
-    return next((server for server in named if server.status != "SOFT_DELETED"), None)
+    named = next((server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid), None)
+    # The listing of the deleted also has the soft-deleted, which can be restored; the brief one does not say which they are.
+    if named is None or named.status == "SOFT_DELETED" or (not named.status and deletion_in(subject.actions) is None):
+        return None
+    return named
 
 
 def _unlisted(subject: Dossier) -> bool:
@@ -222,7 +232,6 @@ def _ended(migration: Migration) -> str:
 
 def _how_it_went(subject: Dossier, deleted: Server) -> str:
     when = deleted.terminated_at or deleted.updated
-    deletion = next((action for action in subject.actions.value or () if action.action == "delete"), None)
-    if deletion:
+    if deletion := deletion_in(subject.actions):
         return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
     return f"Server {deleted.uuid} is deleted, last changed {when}; Nova recorded no delete action."

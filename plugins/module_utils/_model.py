@@ -42,6 +42,9 @@ PLACING_ACTIONS = {
     "evacuate": "compute_rebuild_instance",
 }
 
+# Instance actions after which a server cannot be restored.
+DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
+
 # Instance actions that the API completes at once, so that they have no events and mean nothing for others that still run.
 # `resetState` is not one of them: it hides the task of an action that may still wait for its host.
 API_ACTIONS = frozenset({"lock", "unlock"})

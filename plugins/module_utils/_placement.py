@@ -43,6 +43,8 @@ _LISTING = "1.28"
 # 1.31 lets candidates be asked of one tree, after 1.25 (groups), 1.27 (all classes) and 1.29 (nested providers).
 _CANDIDATES = (1, 31)
 _NO_TYPE = "unknown"
+# Nova takes longer for its own listing, which is read meanwhile: more of these at once only take its time.
+_LISTINGS_AT_ONCE = 4
 _SHARES = "MISC_SHARES_VIA_AGGREGATE"
 
 # The parts of a provider's details: each is a method of the reader, a field of Details and a request of its own.
@@ -119,7 +121,7 @@ class PlacementReader:
         """
         wanted = list(providers)
         held: dict[str, dict[str, dict[str, int]]] = {}
-        for provider, consumers in zip(wanted, each(self._consumers, wanted), strict=True):
+        for provider, consumers in zip(wanted, each(self._consumers, wanted, _LISTINGS_AT_ONCE), strict=True):
             for consumer, share in consumers.items():
                 held.setdefault(consumer, {})[provider] = share["resources"]
         return t.cast("dict[str, Holding]", held)

@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._case import Case,
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each, together
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._kinds import deletion_in
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     NOT_ASKED,
     PLACING_ACTIONS,
@@ -44,7 +45,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
 _SAMPLES = 3
-_SAMPLED_FROM = 50
+_SAMPLED_FROM = 20
 # How far back the action that placed a server is looked for; beyond that it stays undecided.
 _ACTIONS = 10
 # With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough to show what it looks like.
@@ -190,8 +191,8 @@ class Reading:
             return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
         if migrations == NOT_ASKED:
             migrations = land.listed_migrations_of(uuid)
-        deleted = self._nova.deleted_listing(uuid)
         actions = self._nova.actions(uuid)
+        deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
         if deleted.value:
             return Dossier(uuid, allocation, migrations, server, deleted, actions)
         # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in

@@ -89,10 +89,11 @@ class Api:
         self.name = name
         self._adapter = adapter
         with _speaking_clearly(name):
-            self.endpoint: str | None = adapter.get_endpoint()
+            endpoint = adapter.get_endpoint()
             data = adapter.get_endpoint_data() if needed else None
-        if self.endpoint is None:
+        if endpoint is None:
             raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOGUE}")
+        self.endpoint: str = endpoint
         if needed is None:
             return
         self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
@@ -161,7 +162,8 @@ class Api:
     def _request(self, method: str, path: str, microversion: str | None, **kwargs: t.Any) -> Reply:
         with _speaking_clearly(f"{self.name} at {self.endpoint}"):
             response = self._adapter.request(
-                path,
+                # Told only the path, keystoneauth would copy and search the whole catalogue for each request.
+                path if path == self.endpoint else f"{self.endpoint.rstrip('/')}{path}",
                 method,
                 microversion=microversion,
                 raise_exc=False,
@@ -196,7 +198,7 @@ class Session:
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(str(self.placement.endpoint), str(self.compute.endpoint), self.region, self.project, self.allocators, self.other_novas)
+        return Cloud(self.placement.endpoint, self.compute.endpoint, self.region, self.project, self.allocators, self.other_novas)
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:
