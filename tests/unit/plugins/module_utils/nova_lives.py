@@ -1,0 +1,321 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who runs Nova's operations: services that die and start again, an API that refuses, operators who reset a state."""
+
+from __future__ import annotations
+
+import typing as t
+
+import hypothesis.strategies as st
+
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves as moves
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_operations as ops
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
+    API,
+    CONDUCTOR,
+    Aborted,
+    Failed,
+    Nova,
+    RolledBack,
+    Step,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_startup import init_host, poll
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Steps
+
+TO_THE_END = 99
+
+# Each operation, and what comes before it.
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "boot": (),
+    "resize": (),
+    "migrate": (),
+    "live_migrate": (),
+    "evacuate": ("down",),
+    "confirm": ("migrate",),
+    "confirm of a larger flavor": ("resize",),
+    "revert": ("migrate",),
+    "revert of a larger flavor": ("resize",),
+    "revert of a smaller flavor": ("resize", "confirm", "resize"),
+    "resize to a smaller flavor": ("resize", "confirm"),
+    "rebuild": (),
+    "shelve": (),
+    "unshelve": ("shelve",),
+    "delete": (),
+    "delete of a parked resize": ("migrate",),
+    "delete with the host down": ("down",),
+    "soft_delete": (),
+    "restore": ("soft_delete",),
+}
+
+
+class Operation:
+    """An operation under way: of which server, and where it has come to."""
+
+    def __init__(self, name: str, server: str | None, steps: Steps) -> None:
+        self.name = name
+        self.server = server
+        self.steps = steps
+        self.at: Step | None = None
+
+
+class Life:
+    """A server's life. `watch` is called after each step."""
+
+    def __init__(self, nova: Nova, watch: Callable[[Life], None] = lambda life: None) -> None:
+        self.nova = nova
+        self.watch = watch
+        self.running: list[Operation] = []
+        self.told: list[str] = []
+        self.server = nova.create()
+
+    # Operations.
+
+    def start(self, name: str, steps: Steps, server: str | None = None) -> Operation:
+        operation = Operation(name, server, steps)
+        self.running.append(operation)
+        self._tell(name)
+        self._next(operation, lambda: next(steps))
+        return operation
+
+    def go(self, operation: Operation, count: int = TO_THE_END, until: str = "") -> None:
+        """Let it make `count` steps, or come to the step `until`; it waits for a service that is down."""
+        while count and operation in self.running and not self.blocked(operation) and not (operation.at and operation.at.done == until):
+            self._next(operation, lambda: next(operation.steps))
+            count -= 1
+
+    def fail(self, operation: Operation, error: type[Failed] = Failed) -> None:
+        """Let what it does next fail."""
+        if operation in self.running and not self.blocked(operation):
+            self._tell(error.__name__)
+            self.nova.stays(operation.server or "")
+            self._next(operation, lambda: operation.steps.throw(error()))
+
+    def blocked(self, operation: Operation) -> bool:
+        at = operation.at
+        return at is not None and at.where not in (API, CONDUCTOR) and at.where not in self.nova.up and operation.name != "init_host"
+
+    def cut(self, operation: Operation, alone: bool = False) -> None:
+        """Kill the service that it runs in. `alone`: libvirt ends a live migration that was running."""
+        at = operation.at
+        if at is None or operation not in self.running:
+            return
+        if at.where in self.nova.hosts:
+            self.kill(at.where, alone)
+            return
+        self._tell(f"killed {at.where}")
+        for other in [other for other in self.running if other.at and other.at.where == at.where and not other.at.queued]:
+            self._forget(other)
+        self.watch(self)
+
+    def kill(self, host: str, alone: bool = False) -> None:
+        self._tell(f"killed nova-compute of {self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}")
+        self.nova.up.discard(host)
+        for operation in [
+            operation for operation in self.running if operation.at and operation.at.where == host and not operation.at.queued
+        ]:
+            if alone and operation.at == Step(host, "running") and operation.server and self.nova.has_guest(operation.server, host):
+                for there in list(self.nova.coming.get(operation.server, {})):
+                    moves.switch(self.nova, operation.server, host, there)
+                    break
+            self._forget(operation)
+        self.watch(self)
+
+    def restart(self, host: str) -> Operation | None:
+        """Start a nova-compute; messages for it wait until it is ready."""
+        if host in self.nova.up or any(operation.name == "init_host" and operation.server == host for operation in self.running):
+            return None
+        return self.start("init_host", init_host(self.nova, host), host)
+
+    def reset(self, vm: str) -> None:
+        """os-resetState (nova/api/openstack/compute/admin_actions.py)."""
+        if self.server in self.nova.world.servers:
+            self._tell(f"reset to {vm}")
+            self.nova.act(self.server, "resetState")
+            self.nova.save(self.server, vm=vm, task=None)
+            self.nova.forget_revert(self.server)
+            # These look at the task before they begin, the others do not.
+            if any(operation.name in ("resize", "migrate", "evacuate") for operation in self.running):
+                self.nova.stays(self.server)
+            self.watch(self)
+
+    def poll_all(self) -> None:
+        """The periodic tasks of every nova-compute that runs."""
+        for host in sorted(self.nova.up):
+            self.go(self.start("poll", poll(self.nova, host), self.server))
+
+    def happens(self, what: str, change: Callable[[], object]) -> None:
+        self._tell(what)
+        change()
+        self.watch(self)
+
+    def possible(self) -> dict[str, Callable[[str, bool], Steps]]:
+        """What the API lets be done now (check_instance_state), by name, as functions of a destination and a choice."""
+        nova, server = self.nova, self.server
+        if server not in nova.world.servers:
+            return {}
+        vm, task, host = nova.vm[server], nova.task(server), nova.host(server)
+        others = tuple(known for known in nova.hosts if known != host)
+        free, rests = task is None and host is not None, vm in ("active", "stopped")
+        parked = nova.with_status(server, "finished")
+        table: dict[str, tuple[bool, Callable[[str, bool], Steps]]] = {
+            "resize": (free and rests and host in nova.up, lambda to, yes: moves.resize(nova, server, (to,), not nova.large(server), yes)),
+            "migrate": (
+                free and rests and host in nova.up,
+                lambda to, yes: moves.resize(nova, server, others[:: 1 if yes else -1], nova.large(server)),
+            ),
+            "live_migrate": (free and vm == "active", lambda to, yes: moves.live_migrate(nova, server, others[yes], yes)),
+            "evacuate": (
+                host is not None and host not in nova.up and vm in ("active", "stopped", "error"),
+                lambda to, yes: moves.evacuate(nova, server, others[yes], to == others[yes], yes),
+            ),
+            "confirm": (
+                free and vm == "resized" and bool(parked) and nova.place(parked or "", "source") in nova.up,
+                lambda to, yes: ops.confirm(nova, server),
+            ),
+            "revert": (free and vm == "resized" and bool(parked), lambda to, yes: moves.revert(nova, server)),
+            "rebuild": (free and vm in ("active", "stopped", "error"), lambda to, yes: moves.rebuild(nova, server)),
+            "shelve": (free and rests, lambda to, yes: ops.shelve(nova, server, yes)),
+            "shelve_offload": (free and vm == "shelved", lambda to, yes: ops.shelve_offload(nova, server)),
+            "unshelve": (task is None and vm.startswith("shelved"), lambda to, yes: ops.unshelve(nova, server, to, yes)),
+            "soft_delete": (free and vm == "active", lambda to, yes: ops.soft_delete(nova, server)),
+            "restore": (free and vm == "soft-delete", lambda to, yes: ops.restore(nova, server)),
+            "delete": (vm != "deleted", lambda to, yes: ops.delete(nova, server)),
+        }
+        return {name: begin for name, (may, begin) in table.items() if may}
+
+    def _next(self, operation: Operation, advance: Callable[[], Step]) -> None:
+        try:
+            operation.at = advance()
+            self._tell(f"  {operation.at.done}")
+        except (Failed, StopIteration) as end:
+            self._tell(f"  {operation.name} {'failed' if isinstance(end, Failed) else 'ended'}")
+            self._forget(operation)
+        self.watch(self)
+
+    def _forget(self, operation: Operation) -> None:
+        if operation in self.running:
+            self.running.remove(operation)
+        operation.steps.close()
+        if not any(other.server == operation.server for other in self.running):
+            self.nova.stays(operation.server or "")
+
+    def _tell(self, what: str) -> None:
+        self.told.append(what)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.told)
+
+
+def booted(nova: Nova, watch: Callable[[Life], None] = lambda life: None) -> Life:
+    life = Life(nova, watch)
+    life.go(life.start("boot", ops.boot(nova, life.server, nova.hosts[:1]), life.server))
+    return life
+
+
+def begun_with(nova: Nova, operation: str, home: int = 0) -> tuple[Life, Operation]:
+    """A life with one of `OPERATIONS` just asked for; `home` is where its server is to go, if it goes anywhere."""
+    life = Life(nova) if operation == "boot" else booted(nova)
+    for before in OPERATIONS[operation]:
+        do(life, before, home)
+    return life, begin(life, operation.partition(" ")[0], home)
+
+
+def begin(life: Life, name: str, home: int) -> Operation:
+    if name == "boot":
+        return life.start(name, ops.boot(life.nova, life.server, life.nova.hosts[:2]), life.server)
+    return life.start(name, life.possible()[name](life.nova.hosts[home], True), life.server)
+
+
+def do(life: Life, what: str, home: int) -> None:
+    nova = life.nova
+    if what == "start":
+        for host in nova.hosts:
+            if operation := life.restart(host):
+                life.go(operation)
+    elif what == "finish":
+        for operation in list(life.running):
+            life.go(operation)
+    elif what.startswith("reset"):
+        life.reset("error" if what.endswith("error") else "active")
+    elif what == "down":
+        if life.server in nova.world.servers and (host := nova.host(life.server)):
+            life.kill(host)
+    elif what == "purge":
+        life.happens(what, nova.purge)
+    elif what == "poll":
+        life.poll_all()
+    elif what in life.possible():
+        life.go(begin(life, what, home))
+
+
+@st.composite
+def lives(draw: st.DrawFn, watch: Callable[[Life], None], length: int = 8, clean: Callable[[Life], None] | None = None) -> Life:
+    """Operations one after the other, each cut, failed or left alone after any step, and what is done about it."""
+    nova = Nova(pooled=draw(st.booleans()), devices=draw(st.booleans()))
+    if draw(st.sampled_from([True, True, True, False])):
+        life = booted(nova, watch)
+    else:
+        life = Life(nova, watch)
+        _interrupted(draw, life, life.start("boot", ops.boot(nova, life.server, nova.hosts[:2]), life.server))
+    for _number in range(draw(st.integers(1, length))):
+        _event(draw, life, clean)
+    return life
+
+
+def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) -> None:
+    nova = life.nova
+    down = [host for host in nova.hosts if host not in nova.up]
+    running = [operation for operation in life.running if not life.blocked(operation)]
+    possible = life.possible()
+    kinds = ["operation"] * 4 * bool(possible) + ["go on"] * 4 * bool(running) + ["restart"] * 2 * bool(down)
+    kinds += ["reset"] * 2 + ["kill", "placement", "poll", "purge"] + ["clean"] * bool(clean)
+    kind = draw(st.sampled_from(kinds))
+    if kind == "operation":
+        name = draw(st.sampled_from(sorted(possible)))
+        to, choice = draw(st.sampled_from(nova.hosts)), draw(st.booleans())
+        _interrupted(draw, life, life.start(name, possible[name](to, choice), life.server))
+    elif kind == "go on":
+        _interrupted(draw, life, draw(st.sampled_from(running)))
+    elif kind == "restart":
+        operation = life.restart(draw(st.sampled_from(down)))
+        if operation:
+            _interrupted(draw, life, operation)
+    elif kind == "reset":
+        life.reset(draw(st.sampled_from(["active", "active", "error"])))
+    elif kind == "kill":
+        life.kill(draw(st.sampled_from(nova.hosts)), draw(st.booleans()))
+    elif kind == "placement":
+        mode = draw(st.sampled_from(["answers", "answers", "refuses", "raises"]))
+        life.happens(f"Placement {mode}", lambda: setattr(nova, "placement", mode))
+    elif kind == "poll":
+        host = draw(st.sampled_from(nova.hosts))
+        if host in nova.up:
+            life.start("poll", poll(nova, host), life.server)
+    elif kind == "purge":
+        life.happens("purge", nova.purge)
+    elif clean:
+        life.told.append("clean")
+        clean(life)
+
+
+def _interrupted(draw: st.DrawFn, life: Life, operation: Operation) -> None:
+    """Let an operation go on for some steps, and then do something to it; mostly it goes on to its end."""
+    life.go(operation, draw(st.sampled_from([TO_THE_END, TO_THE_END, *range(16)])))
+    if operation not in life.running or life.blocked(operation):
+        return
+    kind = draw(st.sampled_from(["leave", "fail", "roll back", "abort", "cut", "cut alone"]))
+    if kind == "fail":
+        life.fail(operation)
+    elif kind == "roll back":
+        life.fail(operation, RolledBack)
+    elif kind == "abort" and operation.name == "live_migrate":
+        life.fail(operation, Aborted)
+    elif kind.startswith("cut"):
+        life.cut(operation, kind == "cut alone")
+    life.go(operation, draw(st.sampled_from([TO_THE_END, TO_THE_END, *range(4)])))

@@ -1,0 +1,335 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nova as far as claims go: its rows, its claims in Placement, and beside them what is true of the guests.
+
+`Nova` is what the operations (`nova_operations`) change. What the APIs would say of it is a `World`; what a server needs
+(`needed`) is known from where its guests and disks are, and from nothing that the judge may see.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._model import Action, ActionEvent, Allocation
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, OLD, PROJECT, World
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._model import Holding
+
+API, CONDUCTOR = "nova-api", "nova-conductor"
+KEPT = object()
+
+# nova/api/openstack/common.py, _STATE_MAP: by vm_state, and by the task where that tells more.
+STATUS = {
+    "active": "ACTIVE",
+    "stopped": "SHUTOFF",
+    "building": "BUILD",
+    "error": "ERROR",
+    "resized": "VERIFY_RESIZE",
+    "shelved": "SHELVED",
+    "shelved_offloaded": "SHELVED_OFFLOADED",
+    "soft-delete": "SOFT_DELETED",
+    "deleted": "DELETED",
+}
+TASK_STATUS = {"rebuild": "REBUILD", "migrating": "MIGRATING", "resize_reverting": "REVERT_RESIZE", "resize": "RESIZE"}
+
+SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+LARGE = {"VCPU": 4, "MEMORY_MB": 2048, "DISK_GB": 10}
+
+
+class Failed(Exception):
+    """Something that an operation did not expect: its handlers run."""
+
+
+class RolledBack(Failed):
+    """An InstanceFaultRollback, or a driver's NotImplementedError: the server goes back to the state that it had."""
+
+
+class Preempted(Failed):
+    """An UnexpectedTaskStateError: somebody else, such as a reset of the state, has changed the task meanwhile."""
+
+
+class Gone(Failed):
+    """An InstanceNotFound or a MigrationNotFound."""
+
+
+class Aborted(Failed):
+    """The driver tells that a live migration was aborted, or that it failed and the guest never left."""
+
+
+@d.dataclass(frozen=True)
+class Step:
+    """Where an operation has come to: what was just done, and which service goes on. `queued` for it, it outlives its restart."""
+
+    where: str
+    done: str
+    queued: bool = False
+
+
+Steps = t.Generator[Step, None, t.Any]
+
+
+class Nova:
+    """Three compute nodes, and what is on them. A guest's place is the uuid of the node's root provider.
+
+    up: the hosts whose nova-compute runs.
+    placement: whether it answers, refuses what Nova asks (which Nova often only logs), or raises.
+    copies: for each server, by place, the share that a guest or a disk there lives on; a disk kept for a revert has its own place.
+    coming: the same, of a place that an operation under way has claimed and goes on to use.
+    strict: also what Nova itself has given up, or errored, is needed while the guest, or its last disk, is there in fact.
+    """
+
+    def __init__(self, pooled: bool = False, devices: bool = False, strict: bool = False) -> None:
+        self.strict = strict
+        self.world = World()
+        self.hosts = tuple(self.world.host(f"compute-{number}") for number in (1, 2, 3))
+        self.pool = self.world.provider("pool", sharing=True) if pooled else None
+        self.devices = {
+            host: [self.world.provider(f"{self.world.nodes[host].name}_{name}", host) for name in ("a", "b")]
+            for host in self.hosts
+            if devices
+        }
+        self.up = set(self.hosts)
+        self.placement = "answers"
+        self.vm: dict[str, str] = {}
+        self.copies: dict[str, dict[t.Any, Holding]] = {}
+        self.coming: dict[str, dict[str, Holding]] = {}
+        self.flavors: dict[str, t.Any] = {}
+        self._ticks = 0
+        self.world.server(self.hosts[2], self.hosts[2], name="bystander")
+
+    # What is true.
+
+    def share(self, host: str, large: bool, device: int = 0) -> Holding:
+        """What the scheduler claims on `host`: disk from the pool if there is one, a device of the host if there are some."""
+        flavor = dict(LARGE if large else SMALL)
+        claim: dict[str, dict[str, int]] = {host: flavor}
+        if self.pool:
+            claim[self.pool] = {"DISK_GB": flavor.pop("DISK_GB")}
+        if self.devices:
+            claim[self.devices[host][device]] = {"CUSTOM_VF": 1}
+        return claim
+
+    def needed(self, server: str) -> dict[str, dict[str, int]]:
+        """The amounts by provider and class that `server` lives on: its guests, the disks kept for a revert, what is on its way.
+
+        Of the pool the largest, since Nova itself does not claim it twice for an evacuation.
+        """
+        need: dict[str, dict[str, int]] = {}
+        if server not in self.world.servers:
+            return need
+        for claim in (*self.copies.get(server, {}).values(), *self.coming.get(server, {}).values()):
+            for provider, share in claim.items():
+                known = need.setdefault(provider, {})
+                for cls, amount in share.items():
+                    known[cls] = max(known.get(cls, 0), amount) if provider == self.pool else known.get(cls, 0) + amount
+        return need
+
+    def arrive(self, server: str, host: str) -> None:
+        """A guest, or its disk, is on `host` from now on."""
+        claim = self.coming.get(server, {}).pop(host, None) or self.share(host, self.large(server))
+        self.copies.setdefault(server, {})[host] = claim
+
+    def remake(self, server: str, host: str) -> None:
+        """A new disk in place of the old one, on the claim that is there."""
+        here = self.copies.setdefault(server, {})
+        here.setdefault(host, {uuid: share for uuid, share in self.held(server).items() if self.world.providers[uuid].root == host})
+        self.forget_revert(server)
+
+    def stays(self, server: str) -> None:
+        """What was on its way to `server` will not come: its operation fails."""
+        self.coming.pop(server, None)
+
+    def leave(self, server: str, *places: t.Any) -> None:
+        for place in places:
+            self.copies.get(server, {}).pop(place, None)
+
+    def park(self, server: str, host: str) -> None:
+        """The disk is kept on `host` for a revert."""
+        here = self.copies.get(server, {})
+        if host not in here:
+            raise Failed(f"no guest of {server} on {host}")
+        here["parked", host] = here.pop(host)
+
+    def unpark(self, server: str, host: str) -> None:
+        here = self.copies.setdefault(server, {})
+        if ("parked", host) in here:
+            here[host] = here.pop(("parked", host))
+
+    def forget_revert(self, server: str) -> None:
+        """A server that is no longer VERIFY_RESIZE cannot be reverted: a disk kept for that is needed only if it is the last one."""
+        here = self.copies.get(server, {})
+        if self.host(server) in here:
+            self.leave(server, *(place for place in list(here) if isinstance(place, tuple)))
+
+    def has_guest(self, server: str, host: str | None) -> bool:
+        return host in self.copies.get(server, {})
+
+    def large(self, server: str) -> bool:
+        return bool(self.flavors.get(server))
+
+    # Nova's rows.
+
+    def create(self) -> str:
+        server = self.world.server(None, status="BUILD")
+        self.vm[server], self.flavors[server] = "building", False
+        self.save(server, task="scheduling")
+        return server
+
+    def task(self, server: str) -> str | None:
+        return self._row(server).task_state
+
+    def host(self, server: str) -> str | None:
+        """The root of the node where Nova says that `server` is."""
+        name = self._row(server).node
+        return next((root for root, node in self.world.nodes.items() if node.name == name), None)
+
+    def save(
+        self,
+        server: str,
+        vm: str | None = None,
+        task: t.Any = KEPT,
+        host: t.Any = KEPT,
+        expected: tuple[str | None, ...] | None = None,
+    ) -> None:
+        """nova/objects/instance.py, save: `expected` are the tasks that it may have."""
+        row = self._row(server)
+        if expected is not None and row.task_state not in expected:
+            self.stays(server)
+            raise Preempted(row.task_state)
+        self.vm[server] = vm or self.vm[server]
+        task = row.task_state if task is KEPT else task
+        status = STATUS[self.vm[server]]
+        if status in ("ACTIVE", "SHUTOFF", "ERROR", "VERIFY_RESIZE"):
+            told = (told for prefix, told in TASK_STATUS.items() if (task or "").startswith(prefix))
+            status = next(told, status) if status != "ERROR" or (task or "").startswith("rebuild") else status
+        node = self.world.nodes.get(host) if host is not KEPT else None
+        where = {} if host is KEPT else {"host": node.host if node else None, "node": node.name if node else None}
+        self.world.servers[server] = d.replace(row, status=status, task_state=task, **where)
+
+    def destroy(self, server: str) -> None:
+        """nova/objects/instance.py, destroy: the rows of its migrations go with its own."""
+        self._row(server)
+        self.world.delete(server)
+        for migration in [known.uuid for known in self.world.migrations.values() if known.server == server]:
+            del self.world.migrations[migration]
+            self.world.unlisted_migrations.add(migration)
+
+    def purge(self) -> None:
+        """nova-manage db archive_deleted_rows --purge."""
+        self.world.deleted.clear()
+        self.world.unlisted_migrations.clear()
+
+    def migration(self, server: str, kind: str, status: str, dest: str | None = None, **fields: t.Any) -> str:
+        source = self.host(server)
+        migration = self.world.migration(server, source or self.hosts[0], dest or "", status, type=kind)
+        self.set(migration, **fields)
+        return migration
+
+    def set(self, migration: str, dest: str | None = None, **fields: t.Any) -> None:
+        """Save fields of a migration's row."""
+        if migration not in self.world.migrations:
+            raise Gone(migration)
+        if dest:
+            fields |= {"dest_compute": self.world.nodes[dest].host, "dest_node": self.world.nodes[dest].name}
+        self.world.migrations[migration] = d.replace(self.world.migrations[migration], **fields)
+
+    def with_status(self, server: str, *statuses: str, kind: str | None = None) -> str | None:
+        """The oldest migration of `server` in one of `statuses` (nova/objects/migration.py, get_by_instance_and_status)."""
+        rows = (row for row in self.world.migrations.values() if row.server == server and row.status in statuses)
+        return next((row.uuid for row in rows if kind in (None, row.type)), None)
+
+    def place(self, migration: str, end: str) -> str | None:
+        """The root of the `source` or the `dest` of a migration."""
+        if migration not in self.world.migrations:
+            raise Gone(migration)
+        name = getattr(self.world.migrations[migration], f"{end}_compute")
+        return next((root for root, node in self.world.nodes.items() if node.host == name), None)
+
+    def _row(self, server: str) -> t.Any:
+        if server not in self.world.servers:
+            raise Gone(server)
+        return self.world.servers[server]
+
+    # Instance actions, newest first.
+
+    def act(self, server: str, action: str) -> None:
+        known = self.world.actions.get(server, ())
+        self.world.actions[server] = (Action(action, f"req-{len(known)}", "user", self._time(), None), *known)
+
+    def event_begins(self, server: str, name: str) -> str:
+        """Record an event of the newest action; returns the request that it belongs to."""
+        newest, *older = self.world.actions[server]
+        event = ActionEvent(name, self._time(), None, None)
+        self.world.actions[server] = (d.replace(newest, events=(*newest.events, event)), *older)
+        return newest.request_id
+
+    def event_ends(self, server: str, request: str, name: str, result: str) -> None:
+        """Of several of one name Nova ends the first (nova/db/main/api.py, action_event_finish)."""
+
+        def ended(action: Action) -> Action:
+            first = next((number for number, event in enumerate(action.events) if event.event == name), None)
+            if action.request_id != request or first is None:
+                return action
+            end = d.replace(action.events[first], finish_time=self._time(), result=result)
+            return d.replace(action, events=(*action.events[:first], end, *action.events[first + 1 :]))
+
+        self.world.actions[server] = tuple(map(ended, self.world.actions.get(server, ())))
+
+    def _time(self) -> str:
+        self._ticks += 1
+        return f"{NOW[:-1]}.{self._ticks:06}"
+
+    # Placement, as nova/scheduler/client/report.py uses it.
+
+    def held(self, consumer: str) -> Holding:
+        return self.world.holdings[consumer].resources if consumer in self.world.holdings else {}
+
+    def put(self, consumer: str, resources: Holding) -> None:
+        """One write: the consumer's generation moves; an emptied consumer is gone, and begins at 1 when it comes back."""
+        before = self.world.holdings.pop(consumer, None)
+        if resources:
+            generation = ((before.generation or 0) if before else 0) + 1
+            self.world.holdings[consumer] = Allocation(consumer, generation, PROJECT, "user", None, dict(resources), OLD)
+
+    def claim(self, server: str, host: str, large: bool, device: int = 0) -> None:
+        """claim_resources: to what the server already holds, only providers are added that it holds nothing of."""
+        if not self._answered():
+            raise Failed("no valid host")
+        claim = self.share(host, large, device)
+        self.coming.setdefault(server, {})[host] = claim
+        self.put(server, {**claim, **self.held(server)})
+
+    def move(self, source: str, target: str) -> bool:
+        """move_allocations: whatever the target holds is overwritten."""
+        if not self.held(source):
+            if self.held(target):
+                return True
+            raise Failed("nothing to move")
+        if not self._answered():
+            return False
+        self.put(target, self.held(source))
+        self.put(source, {})
+        return True
+
+    def remove_tree(self, server: str, root: str | None) -> bool:
+        """remove_provider_tree_from_instance_allocation."""
+        if not self._answered():
+            return False
+        of_tree = {uuid for uuid, provider in self.world.providers.items() if provider.root == root}
+        self.put(server, {uuid: share for uuid, share in self.held(server).items() if uuid not in of_tree})
+        return True
+
+    def remove(self, consumer: str) -> None:
+        """delete_allocation_for_instance."""
+        if self.held(consumer) and not self._answered():
+            raise Failed("the allocation was not deleted")
+        self.put(consumer, {})
+
+    def _answered(self) -> bool:
+        if self.placement == "raises":
+            raise Failed("Placement")
+        return self.placement == "answers"

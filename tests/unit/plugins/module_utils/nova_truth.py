@@ -1,0 +1,168 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the judge would change of a model's Nova, compared with what is true of it; and which of the hard situations it is in."""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge, nominate
+from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS, Change, Policy
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Finding, Holding, Migration
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+
+def changing(nova: Nova) -> list[Finding]:
+    """The findings of all kinds that a run would change."""
+    snapshot = nova.world.snapshot()
+    nominated = set(nominate(snapshot))
+    return [finding for finding in judge(snapshot, HARSH) if finding.change and finding.consumer in nominated]
+
+
+def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
+    """What `change` takes of what a server needs, by provider and class.
+
+    Of what a server holds itself nothing may go that it needs; of a migration's claim only what its server, or another migration
+    of it, holds as well.
+    """
+    before, after = (
+        {provider: share["resources"] for provider, share in document["allocations"].items()} for document in (change.before, change.after)
+    )
+    move = nova.world.migrations.get(change.consumer)
+    server = move.server if move else change.consumer
+    others: list[Holding] = []
+    if move:
+        migrations = [row.uuid for row in nova.world.migrations.values() if row.server == server and row.uuid != change.consumer]
+        others = [nova.held(other) for other in (server, *migrations)]
+    taken: dict[str, dict[str, int]] = {}
+    for provider, share in nova.needed(server).items():
+        for cls, need in share.items():
+            elsewhere = sum(other.get(provider, {}).get(cls, 0) for other in others)
+            had, has = (min(need, elsewhere + document.get(provider, {}).get(cls, 0)) for document in (before, after))
+            # Where all claims together are too small for the guest, Nova has lost the right one, and this is of an earlier size.
+            if has < had and (not move or had == need):
+                taken.setdefault(provider, {})[cls] = had - has
+    return taken
+
+
+def make(nova: Nova, change: Change) -> None:
+    nova.put(change.consumer, {provider: share["resources"] for provider, share in change.after["allocations"].items()})
+
+
+def _shares(holding: Holding) -> list[t.Any]:
+    return [(provider, *share.items()) for provider, share in holding.items()]
+
+
+class Watch:
+    """Looks at each state of each life, and at the same state only once. Counts what it has seen."""
+
+    def __init__(self) -> None:
+        self.kinds: collections.Counter[str] = collections.Counter()
+        self.moves: collections.Counter[str] = collections.Counter()
+        self.complete: set[tuple[str, str]] = set()
+        self._seen: set[int] = set()
+
+    def __call__(self, life: Life) -> None:
+        nova, world = life.nova, life.nova.world
+        state = hash(
+            (
+                *world.servers.values(),
+                *world.deleted,
+                *world.migrations.values(),
+                *world.unlisted_migrations,
+                *((consumer, *_shares(held.resources)) for consumer, held in world.holdings.items()),
+                *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
+                *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
+                *(
+                    (action.action, action.over)
+                    for server, row in world.servers.items()
+                    if not row.host
+                    for action in world.actions.get(server, ())
+                ),
+            )
+        )
+        if state in self._seen:
+            return
+        for name, is_it in half_way.items():
+            self.moves[name] += is_it(Situation(nova, life.server))
+        for finding in changing(nova):
+            assert finding.change
+            self.kinds[finding.kind] += 1
+            taken = lost(nova, finding.change)
+            assert not taken, f"{life}\n{finding.kind} of {finding.consumer} takes {taken}: {finding.reason}"
+        self._seen.add(state)
+
+    def clean(self, life: Life) -> None:
+        """Make all changes at once, and look again."""
+        for finding in changing(life.nova):
+            assert finding.change
+            make(life.nova, finding.change)
+        self(life)
+
+
+class Situation:
+    """The words in which the half-way moves are told."""
+
+    def __init__(self, nova: Nova, server: str) -> None:
+        self.nova = nova
+        self.server = server
+        self.row = nova.world.servers.get(server)
+        self.home = nova.host(server) if self.row else None
+        self.rests = bool(self.row and self.row.status in SETTLED_STATUS and self.row.task_state is None and self.home)
+
+    def holds_home(self) -> bool:
+        return self.home in self.nova.held(self.server)
+
+    def guest_home(self) -> bool:
+        return self.nova.has_guest(self.server, self.home)
+
+    def moved(self, kinds: t.Collection[str], *statuses: str) -> list[Migration]:
+        """The moves of the server that ended so."""
+        rows = self.nova.world.migrations.values()
+        return [row for row in rows if row.server == self.server and row.type in kinds and row.status in statuses]
+
+    def needs_claim_of(self, kinds: t.Collection[str], *statuses: str) -> bool:
+        """The server rests on its host without a claim there, and such a migration holds what the guest needs."""
+        if not self.rests or self.holds_home() or not self.guest_home():
+            return False
+        return any(self.home in self.nova.held(row.uuid) for row in self.moved(kinds, *statuses))
+
+    def holds_own_move(self) -> bool:
+        """A failed move within the host still holds a claim there."""
+        failed = (row for row in self.moved(COLD, "error") if row.source_compute == row.dest_compute)
+        return any(self.home in self.nova.held(row.uuid) for row in failed)
+
+
+COLD, LIVE, EVACUATION = ("resize", "migration"), ("live-migration",), ("evacuation",)
+
+half_way: dict[str, Callable[[Situation], bool]] = {
+    "live migration reset at start-up": lambda now: now.needs_claim_of(LIVE, "error"),
+    "live migration rolled back without its claim": lambda now: now.needs_claim_of(LIVE, "failed", "cancelled"),
+    "cold migration rolled back without its claim": lambda now: now.needs_claim_of(COLD, "error"),
+    "resize reverted without its claim": lambda now: now.needs_claim_of(COLD, "reverted"),
+    "cold migration cut while it powered off": lambda now: now.rests and bool(now.moved(COLD, "migrating")),
+    "libvirt went on without Nova": lambda now: (
+        now.rests and not now.guest_home() and bool(now.moved(LIVE, "error")) and bool(now.nova.copies.get(now.server))
+    ),
+    "parked resize with an errored migration": lambda now: (
+        now.row is not None and now.row.status == "VERIFY_RESIZE" and bool(now.moved(COLD, "error"))
+    ),
+    "resize within a host rolled back without its claim": lambda now: now.rests and now.guest_home() and now.holds_own_move(),
+    "evacuated and not yet moved": lambda now: now.rests and not now.guest_home() and bool(now.moved(EVACUATION, "pre-migrating")),
+    "evacuation completed by the source before its end": lambda now: (
+        now.rests and bool(now.moved(EVACUATION, "completed")) and now.holds_home() and not now.guest_home()
+    ),
+    "deleted in the middle of a move": lambda now: (
+        now.row is None and bool(set(now.nova.world.holdings) & now.nova.world.unlisted_migrations)
+    ),
+}

@@ -1,0 +1,242 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nothing needed is removed while Nova goes on: between any two requests of a whole run an operation may make its next steps.
+
+The run is the real one: `Reading` asks in its own order, `judge` finds, and `carry_out` proves anew before each write.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+import typing as t
+from unittest import mock
+
+import hypothesis
+import hypothesis.strategies as st
+
+from ansible_collections.osops.placement.plugins.module_utils import _reading
+from ansible_collections.osops.placement.plugins.module_utils._apply import carry_out
+from ansible_collections.osops.placement.plugins.module_utils._document import document
+from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Change
+from ansible_collections.osops.placement.plugins.module_utils._plan import Step
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, begin, begun_with, do
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import HARSH, lost, make
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life, Operation
+
+# About as many requests as a detection makes here.
+LONGEST = 30
+BYSTANDER = next(iter(Nova().world.servers))
+BEFORE: tuple[tuple[str, ...], ...] = (
+    ("finish",),
+    ("fail", "finish", "reset"),
+    ("cut", "start", "finish", "reset"),
+    ("cut", "reset"),
+    ("down", "evacuate"),
+    ("down", "evacuate", "start"),
+    (),
+)
+
+
+@functools.cache
+def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
+    """How to come to a server that rests, or is gone, while more is claimed for it than the share of one place; or is half-way there."""
+    found = []
+    for operation, placement, before in itertools.product(OPERATIONS, ("answers", "refuses"), BEFORE):
+        for steps in range(20):
+            life = left_over(operation, placement, steps, before)
+            world = life.nova.world
+            claimed = [host for consumer, held in world.holdings.items() for host in held.resources if consumer != BYSTANDER]
+            row = world.servers.get(life.server)
+            if claimed and (not row or not row.host or len(claimed) > 1):
+                found.append((operation, placement, steps, before))
+    return found
+
+
+def left_over(operation: str, placement: str, steps: int, before: tuple[str, ...]) -> Life:
+    life, begun = begun_with(Nova(), operation, 1)
+    life.go(begun, steps)
+    life.nova.placement = placement
+    for what in before:
+        happens(life, what, begun)
+    life.nova.placement = "answers"
+    return life
+
+
+def happens(life: Life, what: str, operation: Operation | None = None) -> None:
+    ready = [operation] if operation in life.running else [other for other in life.running if not life.blocked(other)]
+    if what == "fail" and ready:
+        life.fail(ready[0])
+    elif what == "cut" and ready:
+        life.cut(ready[0])
+    elif what == "go on" and ready:
+        life.go(ready[-1], 1)
+    elif what.startswith("begin"):
+        name = what.partition(" ")[2]
+        if name in life.possible():
+            begin(life, name, 1)
+    elif what not in ("fail", "cut", "go on"):
+        do(life, what, 1)
+
+
+class Cloud:
+    """Both APIs of one life, as it is when each is asked; what happens before which request is in `script`."""
+
+    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
+        self.life = life
+        self.world = life.nova.world
+        self.script = script
+        self.asked = 0
+        self.written: list[Change] = []
+        self.wrong: list[str] = []
+
+    def happens(self) -> None:
+        """Let Nova go on until the next request."""
+        self.asked += 1
+        if what := self.script.get(self.asked):
+            happens(self.life, what)
+
+    # Placement
+
+    def providers(self) -> t.Any:
+        self.happens()
+        return dict(self.world.providers)
+
+    def holdings(self, providers: t.Iterable[str]) -> t.Any:
+        held: dict[str, dict[str, t.Any]] = {}
+        for provider in providers:
+            self.happens()
+            for consumer, allocation in self.world.holdings.items():
+                if provider in allocation.resources:
+                    held.setdefault(consumer, {})[provider] = allocation.resources[provider]
+        return held
+
+    def allocation(self, consumer: str) -> t.Any:
+        self.happens()
+        nothing = Allocation(consumer, None, None, None, None, {}, None)
+        return answer("GET /allocations", 200, self.world.holdings.get(consumer, nothing))
+
+    def replace(self, consumer: str, before: t.Mapping[str, t.Any], body: t.Mapping[str, t.Any]) -> None:
+        """The writer's: read once more, then write under the consumer's generation."""
+        now = self.allocation(consumer).value
+        if document(now) != before:
+            raise AllocationConflict("it changed")
+        self.happens()
+        current = self.world.holdings.get(consumer)
+        if current is None or current.generation != body["consumer_generation"]:
+            raise AllocationConflict("409")
+        change = Change(consumer, body["consumer_generation"], before, body)
+        # Not asserted here: a run survives every exception.
+        if taken := lost(self.life.nova, change):
+            self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
+        make(self.life.nova, change)
+        self.written.append(change)
+
+    def record(self, event: str, **facts: t.Any) -> None:
+        """The journal's."""
+
+    # Nova
+
+    def services(self) -> t.Any:
+        self.happens()
+        return answer("GET /os-services", 200, tuple(self.world.services))
+
+    def hypervisors(self) -> t.Any:
+        self.happens()
+        return self.world.snapshot().hypervisors
+
+    def migrations(self) -> t.Any:
+        self.happens()
+        return answer("GET /os-migrations", 200, tuple(self.world.migrations.values()))
+
+    def migrations_of(self, server: str) -> t.Any:
+        self.happens()
+        return answer("GET /os-migrations?instance_uuid", 200, tuple(row for row in self.world.migrations.values() if row.server == server))
+
+    def migrations_at(self, host: str) -> t.Any:
+        self.happens()
+        rows = self.world.migrations.values()
+        return answer("GET /os-migrations?host", 200, tuple(row for row in rows if host in (row.source_compute, row.dest_compute)))
+
+    def server(self, uuid: str) -> t.Any:
+        self.happens()
+        found = self.world.servers.get(uuid)
+        return answer("GET /servers", 200 if found else 404, found)
+
+    def deleted_listing(self, uuid: str) -> t.Any:
+        self.happens()
+        found = self.world.deleted.get(uuid)
+        return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
+
+    def actions(self, uuid: str) -> t.Any:
+        self.happens()
+        known = uuid in self.world.servers or uuid in self.world.deleted
+        return answer("GET /os-instance-actions", 200 if known else 404, self.world.actions.get(uuid, ()) if known else None)
+
+    def action(self, uuid: str, request: str) -> t.Any:
+        self.happens()
+        found = next((action for action in self.world.actions.get(uuid, ()) if action.request_id == request), None)
+        return answer("GET /os-instance-actions/", 200 if found else 404, found)
+
+    def marker(self, uuid: str) -> t.Any:
+        self.happens()
+        known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
+        return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
+
+    def some_servers(self, count: int) -> t.Any:
+        self.happens()
+        return tuple(self.world.servers.values())[:count]
+
+
+def run(cloud: Cloud) -> list[Change]:
+    """Detect and remediate everything; returns what was written."""
+    session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None)
+    with (
+        mock.patch.object(_reading, "PlacementReader", lambda api: cloud),
+        mock.patch.object(_reading, "NovaReader", lambda api: cloud),
+        mock.patch.object(_reading, "each", lambda function, items: [function(item) for item in items]),
+    ):
+        reading = _reading.Reading(t.cast("t.Any", session))
+        found = judge(reading.whole_cloud(), HARSH)
+        steps = [Step(finding.id, finding.kind, finding.change) for finding in found if finding.change]
+        outcomes = carry_out(steps, reading, HARSH, t.cast("t.Any", cloud), t.cast("t.Any", cloud))
+    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+    return cloud.written
+
+
+@st.composite
+def races(draw: st.DrawFn) -> Cloud:
+    """Something is left over, and at some request the next operation begins, or the last goes on, and then makes a step now and then."""
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
+    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
+    script[draw(st.integers(1, 3 * LONGEST))] = draw(st.sampled_from(["go on", "fail", "cut", "reset", "start"]))
+    if possible := sorted(life.possible()):
+        script[first] = f"begin {draw(st.sampled_from(possible))}"
+    return Cloud(life, script)
+
+
+@hypothesis.settings(max_examples=800)
+@hypothesis.given(races())
+def test_nothing_needed_is_removed_while_nova_goes_on(cloud: Cloud) -> None:
+    for change in run(cloud):
+        hypothesis.event(change.action)
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+def test_these_races_end_in_changes() -> None:
+    """Otherwise the property would hold of nothing."""
+    hypothesis.find(
+        races().filter(lambda cloud: len(cloud.script) > 10),
+        lambda cloud: bool(run(cloud)),
+        settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
+    )
