@@ -1,0 +1,87 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lives in which the judge lets a share go that is needed, each as short as it can be."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves as moves
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life, booted
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import boot
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import changing, lost
+
+
+def _lost(life: Life) -> list[str]:
+    return [finding.kind for finding in changing(life.nova) if finding.change and lost(life.nova, finding.change)]
+
+
+@pytest.fixture(name="nova")
+def _nova() -> Nova:
+    return Nova(strict=True)
+
+
+def test_a_build_that_waits_for_a_second_host_keeps_its_claim(nova: Nova) -> None:
+    """The first host has ended its event, so the action looks over; the second starts, finds the claim of a server that it does not
+    have (_error_out_instances_whose_build_was_interrupted) and sets it to ERROR; then it takes the build from its queue and makes it.
+    """
+    first, second, _third = nova.hosts
+    life = Life(nova)
+    operation = life.start("boot", boot(nova, life.server, (first, second)), life.server)
+    life.go(operation, until="building")
+    life.fail(operation)
+    life.go(operation, until="build cast")
+    life.kill(second)
+    restart = life.restart(second)
+    assert restart
+    life.go(restart, until="interrupted build errored")
+    lost_meanwhile = _lost(life)
+    life.go(restart)
+    life.go(operation)
+
+    assert nova.vm[life.server] == "active" and nova.has_guest(life.server, second)
+    assert lost_meanwhile == []
+
+
+@pytest.mark.parametrize("how", ["volumes stay attached", "reset meanwhile"])
+def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(nova: Nova, how: str) -> None:
+    """The destination has destroyed the guest, and the migration is in error: by an exception after driver.destroy (revert_resize,
+    _terminate_volume_connections), or because the source no longer finds the task that it expects (finish_revert_resize).
+    """
+    first, _second, third = nova.hosts
+    life = booted(nova)
+    life.go(life.start("migrate", moves.resize(nova, life.server, (third,), larger=False), life.server))
+    revert = life.start("revert", moves.revert(nova, life.server), life.server)
+    if how == "reset meanwhile":
+        life.go(revert, until="finish_revert cast")
+        life.reset("active")
+        life.go(revert)
+    else:
+        life.go(revert, until="guest destroyed")
+        life.fail(revert)
+        life.go(revert)
+    life.reset("active")
+
+    assert list(nova.copies[life.server]) == [("parked", first)]
+    assert _lost(life) == []
+
+
+def test_an_evacuation_that_failed_at_its_end_keeps_the_claim_where_the_guest_runs(nova: Nova) -> None:
+    """The guest is made and the server ACTIVE when an exception comes (the end of _do_rebuild_instance); `failed` is saved, and what
+    Placement refuses is only logged (delete_allocation_for_evacuated_instance). The operator then resets the server to ACTIVE.
+    """
+    first, second, _third = nova.hosts
+    life = booted(nova)
+    life.kill(first)
+    evacuation = life.start("evacuate", moves.evacuate(nova, life.server, second), life.server)
+    life.go(evacuation, until="active")
+    nova.placement = "refuses"
+    life.fail(evacuation)
+    life.go(evacuation)
+    life.reset("active")
+
+    assert nova.has_guest(life.server, second) and nova.host(life.server) == first
+    assert _lost(life) == []
