@@ -17,7 +17,7 @@ import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
-from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, SETTLED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, FAILED_MIGRATION, SETTLED_STATUS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -71,6 +71,14 @@ class Landscape:
         """Return the root of the one compute node at `(host, node)`; None where there is none, or more than one."""
         matches = self._by_address.get((host or "", node or ""), [])
         return matches[0].uuid if len(matches) == 1 else None
+
+    def is_at(self, root: str, host: str | None, node: str | None) -> bool:
+        """Tell whether the tree `root` is that of the compute node at `(host, node)`, also when Nova no longer lists that."""
+        known = self.nodes.get(root)
+        if known is not None:
+            return (known.host, known.name) == (host, node)
+        provider = self.providers.get(root)
+        return provider is not None and provider.name == node
 
     def seen_on(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `server`."""
@@ -181,6 +189,10 @@ class Case:
                 return self.server is not None and end in (None, self.server.host)
         return True
 
+    def at_failed_destination(self, migration: Migration) -> bool:
+        """Tell whether the server is said to be where a move ended that failed."""
+        return migration.status in FAILED_MIGRATION and self.server is not None and self.server.host == migration.dest_compute
+
     @property
     def healthy(self) -> bool:
         """A server that holds the tree of the host where it is, and no other host's."""
@@ -220,11 +232,7 @@ class Case:
 
     def is_source(self, root: str, migration: Migration) -> bool:
         """Tell whether `migration` names the tree `root` as the host that was left."""
-        node = self.land.nodes.get(root)
-        if node is not None:
-            return (node.host, node.name) == (migration.source_compute, migration.source_node)
-        provider = self.land.providers.get(root)
-        return provider is not None and provider.name == migration.source_node
+        return self.land.is_at(root, migration.source_compute, migration.source_node)
 
     @property
     def state_evidence(self) -> tuple[Answer[t.Any], ...]:

@@ -44,6 +44,15 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
         return undecided(
             f"Server {case.consumer} rests on {case.home} and holds nothing of it, while migration {names} holds that and more.", *evidence
         )
+    migration = next(known for known in case.server_migrations if known.uuid == uuid)
+    reason = (
+        f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
+        f"the server itself holds {_held(case)}."
+    )
+    if migration.type == "live-migration":
+        # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
+        doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
+        return drifted(f"{reason} {doubt}", *evidence, migration=migration)
     server = case.server
     change = rewritten(
         case.allocation,
@@ -52,13 +61,7 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
         project=case.allocation.project or (server and server.project),
         user=case.allocation.user or (server and server.user),
     )
-    return drifted(
-        f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
-        f"the server itself holds {_held(case)}.",
-        *evidence,
-        change=change,
-        migration=next(known for known in case.server_migrations if known.uuid == uuid),
-    )
+    return drifted(reason, *evidence, change=change, migration=migration)
 
 
 def moved_server(case: Case, policy: Policy) -> Ruling | None:

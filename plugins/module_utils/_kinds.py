@@ -16,7 +16,14 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
-from ansible_collections.osops.placement.plugins.module_utils._model import DELETING_ACTIONS, PLACING_ACTIONS, UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    DELETING_ACTIONS,
+    FAILED_MIGRATION,
+    PLACING_ACTIONS,
+    REVERT_ACTION,
+    SHELVING_ACTIONS,
+    UNHOSTED_STATUS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -46,6 +53,8 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
         return orphaned(f"{_ended(current)} {_how_it_went(case.subject, deleted)}", *evidence, server=deleted)
     if not case.settled or not case.arrived:
         return undecided(f"{_ended(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence)
+    if reverted := _may_be_reverted(case, current):
+        return undecided(f"{_ended(current)} {reverted}", *evidence)
     lacking = _needed_from(case)
     if lacking:
         return undecided(
@@ -94,6 +103,15 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
             *case.questions,
         )
     others = ", ".join(sorted(map(case.land.name, case.other_trees)))
+    failed = next(
+        (known for known in case.server_migrations for root in case.other_trees if _may_have_left_a_guest(case, known, root)), None
+    )
+    if failed:
+        return undecided(
+            f"Server {case.consumer} rests on {case.home} and also holds {others}, where evacuation {failed.uuid} of it failed: "
+            "its guest may run there.",
+            *case.questions,
+        )
     return orphaned(
         f"Server {case.consumer} rests on {case.home}, with no move under way, and also holds {others}.",
         *case.questions,
@@ -109,11 +127,7 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
     if not case.trees or not set(case.trees) <= set(case.land.nodes):
         return None
     evidence = (*case.questions, *subject.last_actions)
-    actions = [answer.value for answer in subject.last_actions]
-    placed = any(action is not None and action.action in PLACING_ACTIONS for action in actions)
-    doubt = case.contradiction or (
-        None if placed and all(action and action.over for action in actions) else "its last actions may still run"
-    )
+    doubt = case.contradiction or _may_get_a_host(case)
     if doubt or not server.task_known or not server.host_known or subject.migrations.value is None:
         told = doubt or "not all of its state was told"
         return undecided(f"Server {server.uuid} is {server.status} and seems to have no host, but {told}.", *evidence)
@@ -157,6 +171,37 @@ def deletion_in(actions: Answer[tuple[Action, ...]]) -> Action | None:
     return next((action for action in actions.value or () if action.action in DELETING_ACTIONS), None)
 
 
+def _may_be_reverted(case: Case, migration: Migration) -> str | None:
+    """Say why the source of a failed move may have the server's only disk, though the server rests on the destination.
+
+    A revert that fails half-way has destroyed what was on the destination (nova/compute/manager.py, revert_resize, finish_revert_resize),
+    and leaves the migration in error and the server where it was.
+    """
+    if not case.at_failed_destination(migration):
+        return None
+    if case.subject.actions.value is None:
+        return f"Its server {migration.server} is on the destination, and whether it was reverted there could not be read."
+    if any(action.action == REVERT_ACTION for action in case.subject.actions.value):
+        return f"Its server {migration.server} is said to be on the destination, but was to be reverted: its disk may be on the source."
+    return None
+
+
+def _may_get_a_host(case: Case) -> str | None:
+    """Say why something that was asked of a server without a host may still give it one."""
+    actions = [answer.value for answer in case.subject.last_actions]
+    if not all(action is not None and action.over for action in actions):
+        return "its last actions may still run"
+    placing = next((action for action in actions if action and action.action in PLACING_ACTIONS), None)
+    if placing is None:
+        return "what gave it its last host is not known"
+    # Conductor tries a build on a second host when the first has ended its part. Nova calls the server ERROR when that host
+    # starts, and then that host takes the build from its queue (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
+    shelved = any(action and action.action in SHELVING_ACTIONS for action in actions)
+    if not shelved and not set(case.land.hosts_of(case.allocation.resources)) <= placing.taken_up_by:
+        return "the host that it claims may still have to take up what was asked"
+    return None
+
+
 def _deletion(subject: Dossier) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
     if subject.server.status != 404 or subject.migrations.value is None:
@@ -182,6 +227,15 @@ def _holds_home_and_more(case: Case) -> bool:
 def _evacuation_from(case: Case, root: str) -> Migration | None:
     named = (known for known in case.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
     return next((evacuation for evacuation in named if case.is_source(root, evacuation)), None)
+
+
+def _may_have_left_a_guest(case: Case, migration: Migration, root: str) -> bool:
+    """Tell whether an evacuation to `root` failed, which can happen when the guest already runs there (_do_rebuild_instance)."""
+    return (
+        migration.type == "evacuation"
+        and migration.status in FAILED_MIGRATION
+        and case.land.is_at(root, migration.dest_compute, migration.dest_node)
+    )
 
 
 def _claims_host(case: Case, root: str | None) -> bool:

@@ -28,6 +28,9 @@ T = t.TypeVar("T")
 # `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
 ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
+# Of these, the ones after which nobody may have cleaned up.
+FAILED_MIGRATION = frozenset({"error", "failed"})
+
 # Of these, the ones after which the server is at the destination.
 ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
 
@@ -41,6 +44,12 @@ PLACING_ACTIONS = {
     "rebuild": "compute_rebuild_instance",
     "evacuate": "compute_rebuild_instance",
 }
+
+# The instance action that takes a server back to the source of a resize or cold migration.
+REVERT_ACTION = "revertResize"
+
+# Instance actions that only a server takes that was on a host.
+SHELVING_ACTIONS = frozenset({"shelve", "shelveOffload"})
 
 # Instance actions after which a server cannot be restored.
 DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
@@ -261,12 +270,13 @@ class Server:
 
 @d.dataclass(frozen=True)
 class ActionEvent:
-    """A step of an instance action; without a `finish_time` it still runs, or was cut."""
+    """A step of an instance action, and the host that took it; without a `finish_time` it still runs, or was cut."""
 
     event: str
     start_time: str | None
     finish_time: str | None
     result: str | None
+    host: str | None = None
 
 
 @d.dataclass(frozen=True)
@@ -294,6 +304,12 @@ class Action:
         handed_over = PLACING_ACTIONS.get(self.action)
         ended = handed_over is None or handed_over in names or any(event.result == "Error" for event in self.events)
         return bool(names) and ended and all(self._ended(name) for name in names)
+
+    @property
+    def taken_up_by(self) -> frozenset[str]:
+        """The hosts that began their part of an action that can give a host."""
+        handed_over = PLACING_ACTIONS.get(self.action)
+        return frozenset(event.host for event in self.events if event.event == handed_over and event.host)
 
     def _ended(self, name: str) -> bool:
         rows = [event for event in self.events if event.event == name]

@@ -58,12 +58,13 @@ def worth_a_glance(snapshot: Snapshot) -> list[str]:
     if scope.narrow or scope.mode == "triage" or "wrong_owner" in scope.kinds:
         return []
     home = _Homes(land)
-    at_home = [(consumer, holding) for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding)]
     hosts = set(home.shared_hosts)
     if scope.wants("wrong_amount"):
-        hosts |= {land.nodes[root].host for root in odd_nodes(land, at_home)}
+        counted = ((consumer, home.counted(consumer, holding)) for consumer, holding in snapshot.holdings.items())
+        hosts |= {land.nodes[root].host for root in odd_nodes(land, counted) if land.nodes[root].state == "up"}
     if scope.wants("leaked_child"):
-        roots = (root for _consumer, holding in at_home for root, held in trees(holding, land).items() if held != {root})
+        at_home = (holding for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding))
+        roots = (root for holding in at_home for root, held in trees(holding, land).items() if held != {root})
         hosts |= {land.nodes[root].host for root in roots if root}
     return sorted(hosts)
 
@@ -103,7 +104,9 @@ class _Homes:
         # Of a service with many nodes (ironic) the listing does not say which node a server is on.
         alone = [of_host[0] for of_host in by_host.values() if len(of_host) == 1]
         self.shared_hosts = sorted(host for host, nodes in by_host.items() if len(nodes) > 1)
-        self._servers = {node.uuid: None if node.servers is None else frozenset(node.servers) for node in alone}
+        self._servers: dict[str | None, frozenset[str] | None] = {
+            node.uuid: None if node.servers is None else frozenset(node.servers) for node in alone
+        }
 
     def of(self, consumer: str, holding: Holding) -> bool:
         """Tell whether the consumer is at home; on a host that was not asked for its servers nobody is thought not to be."""
@@ -112,6 +115,13 @@ class _Homes:
             return False
         servers = self._servers[root]
         return servers is None or consumer in servers
+
+    def counted(self, consumer: str, holding: Holding) -> Holding:
+        """Return what nova-compute counts of `holding`: a server on its host, and both hosts of a migration under way."""
+        migration = self._land.migrations.get(consumer)
+        if migration is not None:
+            return {} if migration.ended else holding
+        return {provider: share for provider, share in holding.items() if consumer in (self._servers.get(self._land.root(provider)) or ())}
 
 
 def _without_claim(land: Landscape) -> set[str]:

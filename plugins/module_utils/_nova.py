@@ -303,6 +303,7 @@ def _action(row: Mapping[str, t.Any]) -> Action:
         start_time=row["start_time"],
         message=row["message"],
         events=tuple(
-            ActionEvent(event["event"], event["start_time"], event["finish_time"], event["result"]) for event in row.get("events") or ()
+            ActionEvent(event["event"], event["start_time"], event["finish_time"], event["result"], event.get("host"))
+            for event in row.get("events") or ()
         ),
     )

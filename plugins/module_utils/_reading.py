@@ -171,8 +171,12 @@ class Reading:
         if projects and allocation.value and allocation.value.resources and allocation.value.project not in projects:
             return []
         if consumer in land.migrations:
-            server = land.migrations[consumer].server
-            return [Dossier(consumer, allocation), self._asked_as_server(server, self._placement.allocation(server), land, fresh)]
+            move = land.migrations[consumer]
+            subject = self._asked_as_server(move.server, self._placement.allocation(move.server), land, fresh)
+            case = _case(subject, land)
+            if case is not None and case.at_failed_destination(move):
+                subject = d.replace(subject, actions=self._nova.actions(move.server))
+            return [Dossier(consumer, allocation), subject]
         dossier = self._asked_as_server(consumer, allocation, land, fresh)
         if projects and dossier.server.value and dossier.server.value.project not in projects:
             return []
@@ -244,6 +248,7 @@ class Reading:
 
 def _case(dossier: Dossier, land: Landscape) -> Case | None:
     allocation = dossier.allocation.value
+    """The case of a live server."""
     return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None
 
 

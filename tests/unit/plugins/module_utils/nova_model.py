@@ -82,7 +82,7 @@ class Nova:
     strict: also what Nova itself has given up, or errored, is needed while the guest, or its last disk, is there in fact.
     """
 
-    def __init__(self, pooled: bool = False, devices: bool = False, strict: bool = False) -> None:
+    def __init__(self, pooled: bool = False, devices: bool = False, strict: bool = True) -> None:
         self.strict = strict
         self.world = World()
         self.hosts = tuple(self.world.host(f"compute-{number}") for number in (1, 2, 3))
@@ -260,10 +260,10 @@ class Nova:
         known = self.world.actions.get(server, ())
         self.world.actions[server] = (Action(action, f"req-{len(known)}", "user", self._time(), None), *known)
 
-    def event_begins(self, server: str, name: str) -> str:
-        """Record an event of the newest action; returns the request that it belongs to."""
+    def event_begins(self, server: str, name: str, host: str | None = None) -> str:
+        """Record an event of the newest action, on the host with the root `host` if on one; returns the request that it belongs to."""
         newest, *older = self.world.actions[server]
-        event = ActionEvent(name, self._time(), None, None)
+        event = ActionEvent(name, self._time(), None, None, self.world.nodes[host].host if host else None)
         self.world.actions[server] = (d.replace(newest, events=(*newest.events, event)), *older)
         return newest.request_id
 

@@ -361,7 +361,7 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
         yield Step(host, "host saved")
         nova.set(moved, status="done")
 
-    steps = event(nova, server, "compute_rebuild_instance", error_out_instance(nova, server, host, rebuilt(), was))
+    steps = event(nova, server, "compute_rebuild_instance", error_out_instance(nova, server, host, rebuilt(), was), host)
     yield from reverts_task_state(nova, server, host, steps)
 
 
@@ -388,5 +388,5 @@ def rebuild(nova: Nova, server: str) -> Steps:
             yield Step(host, "claim dropped")
             raise
 
-    steps = event(nova, server, "compute_rebuild_instance", error_out_instance(nova, server, host, rebuilt(), was))
+    steps = event(nova, server, "compute_rebuild_instance", error_out_instance(nova, server, host, rebuilt(), was), host)
     yield from reverts_task_state(nova, server, host, steps)

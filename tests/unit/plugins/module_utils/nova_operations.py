@@ -25,9 +25,9 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_mo
 # The decorators and context managers of nova/compute/manager.py and nova/compute/utils.py.
 
 
-def event(nova: Nova, server: str, name: str, steps: Steps) -> Steps:
+def event(nova: Nova, server: str, name: str, steps: Steps, host: str | None = None) -> Steps:
     """EventReporter."""
-    request = nova.event_begins(server, name)
+    request = nova.event_begins(server, name, host)
     try:
         result = yield from steps
     except Failed:
@@ -107,7 +107,7 @@ def boot(nova: Nova, server: str, hosts: tuple[str, ...], device: int = 0) -> St
 def _built(nova: Nova, server: str, host: str, last: bool) -> Steps:
     """_do_build_and_run_instance; a RescheduledException on all hosts but the last, where the build is aborted and keeps its claim."""
     request, name = nova.world.actions[server][0].request_id, "compute__do_build_and_run_instance"
-    nova.event_begins(server, name)
+    nova.event_begins(server, name, host)
     try:
         nova.save(server, vm="building", task=None, expected=("scheduling", None))
         yield Step(host, "building")
@@ -213,7 +213,7 @@ def unshelve(nova: Nova, server: str, host: str, device: int = 0) -> Steps:
             raise
         nova.save(server, vm="active", task=None, expected=("spawning",))
 
-    yield from reverts_task_state(nova, server, host, event(nova, server, "compute_unshelve_instance", unshelved()))
+    yield from reverts_task_state(nova, server, host, event(nova, server, "compute_unshelve_instance", unshelved(), host))
 
 
 def delete(nova: Nova, server: str) -> Steps:

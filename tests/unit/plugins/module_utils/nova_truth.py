@@ -9,13 +9,16 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._judge import judge, nominate
-from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS, Change, Policy
+from ansible_collections.osops.placement.plugins.module_utils._change import Change
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS, Policy
+from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Finding, Holding, Migration
+    from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Migration
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 
@@ -26,7 +29,8 @@ def changing(nova: Nova) -> list[Finding]:
     """The findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
     nominated = set(nominate(snapshot))
-    return [finding for finding in judge(snapshot, HARSH) if finding.change and finding.consumer in nominated]
+    found = judge(snapshot, HARSH)
+    return [finding for finding in found if isinstance(finding.change, Change) and finding.consumer in nominated]
 
 
 def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
@@ -35,9 +39,7 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
     Of what a server holds itself nothing may go that it needs; of a migration's claim only what its server, or another migration
     of it, holds as well.
     """
-    before, after = (
-        {provider: share["resources"] for provider, share in document["allocations"].items()} for document in (change.before, change.after)
-    )
+    before, after = (_together(change, side) for side in ("before", "after"))
     move = nova.world.migrations.get(change.consumer)
     server = move.server if move else change.consumer
     others: list[Holding] = []
@@ -55,7 +57,19 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
     return taken
 
 
+def _together(change: Change, side: str) -> dict[str, dict[str, int]]:
+    """What the consumer of a change and its partner hold on one side of it."""
+    sums = _together(change.partner, side) if change.partner else {}
+    for provider, share in getattr(change, side)["allocations"].items():
+        for cls, amount in share["resources"].items():
+            held = sums.setdefault(provider, {})
+            held[cls] = held.get(cls, 0) + amount
+    return sums
+
+
 def make(nova: Nova, change: Change) -> None:
+    if change.partner:
+        make(nova, change.partner)
     nova.put(change.consumer, {provider: share["resources"] for provider, share in change.after["allocations"].items()})
 
 
@@ -76,7 +90,7 @@ class Watch:
         nova, world = life.nova, life.nova.world
         state = hash(
             (
-                *world.servers.values(),
+                *((row.uuid, row.status, row.task_state, row.host, row.node) for row in world.servers.values()),
                 *world.deleted,
                 *world.migrations.values(),
                 *world.unlisted_migrations,
@@ -84,7 +98,7 @@ class Watch:
                 *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
                 *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
                 *(
-                    (action.action, action.over)
+                    (action.action, action.over, action.taken_up_by)
                     for server, row in world.servers.items()
                     if not row.host
                     for action in world.actions.get(server, ())

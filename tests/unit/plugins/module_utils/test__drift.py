@@ -39,6 +39,12 @@ class Cloud(World):
 
 def swapped_claim(cloud: Cloud, **fields: t.Any) -> str:
     server = cloud.server(cloud.here, cloud.there, **fields)
+    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    return server
+
+
+def swapped_claim_of_a_live_migration(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there)
     cloud.migration(server, cloud.here, cloud.there, "error", cloud.here, type="live-migration")
     return server
 
@@ -93,6 +99,7 @@ def stuck_in_build(cloud: Cloud) -> str:
 
 DRIFTED: dict[Situation, tuple[str, str | None]] = {
     swapped_claim: ("swapped_claim", "rewrite"),
+    swapped_claim_of_a_live_migration: ("swapped_claim", None),
     swapped_claim_of_one_who_holds_nothing: ("swapped_claim", "create"),
     swapped_claim_with_a_shared_disk: ("swapped_claim", "rewrite"),
     moved_server: ("moved_server", "rewrite"),
@@ -312,4 +319,12 @@ def test_a_finding_names_what_was_asked() -> None:
     finding = cloud.finding(missing_allocation(cloud))
 
     assert finding and NOT_ASKED not in finding.evidence
-    assert {answer.request.split()[0] for answer in finding.evidence} == {"GET", "migrations", "server", "shape", "ports", "stock"}
+    assert {answer.request.split()[0] for answer in finding.evidence} == {
+        "GET",
+        "migrations",
+        "server",
+        "actions",
+        "shape",
+        "ports",
+        "stock",
+    }

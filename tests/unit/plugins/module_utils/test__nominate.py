@@ -176,3 +176,16 @@ def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
     assert "ironic" in worth_a_glance(fleet.read())
     assert nominate(fleet.read(), fleet.glances()) == [wrong]
     assert nominate(fleet.read()) == sorted([right, wrong])
+
+
+def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_glance(fleet: Fleet) -> None:
+    """Nor is a resize that waits to be confirmed, which nova-compute counts on both hosts."""
+    here, there, _other = fleet.roots
+    both = fleet.server(there, here, there)
+    parked = fleet.server(there, there, status="VERIFY_RESIZE")
+    fleet.migration(parked, here, there, "finished", here)
+    fleet.migration(both, here, there, "confirmed", here)
+    fleet.figures(there, {"VCPU": 3, "MEMORY_MB": 1536})
+    fleet.figures(here, {"VCPU": 2, "MEMORY_MB": 1024})
+
+    assert worth_a_glance(fleet.read()) == []

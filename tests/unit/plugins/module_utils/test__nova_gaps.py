@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lives in which the judge lets a share go that is needed, each as short as it can be."""
+"""Lives in which a share is needed though all that Nova says speaks against it, each as short as it can be."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._judge import ORPHANS
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, Life, begun_with, do, lives
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Aborted, Nova, RolledBack
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import Watch, half_way
@@ -82,7 +82,7 @@ def _interrupted(
     return True
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+@pytest.mark.parametrize("kind", [kind.name for kind in ORPHANS])
 def test_these_lives_reach_orphans_of_every_kind(watch: Watch, kind: str) -> None:
     """Only of what is reached anything is shown."""
     _all_seen(watch)

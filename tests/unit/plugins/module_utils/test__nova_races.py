@@ -9,6 +9,7 @@ The run is the real one: `Reading` asks in its own order, `judge` finds, and `ca
 
 from __future__ import annotations
 
+import dataclasses as d
 import functools
 import itertools
 import types
@@ -20,15 +21,16 @@ import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils import _reading
 from ansible_collections.osops.placement.plugins.module_utils._apply import carry_out
-from ansible_collections.osops.placement.plugins.module_utils._document import document
+from ansible_collections.osops.placement.plugins.module_utils._change import Change, document
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Change
+from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan import Step
+from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, begin, begun_with, do
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import HARSH, lost, make
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, PLENTY, answer
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life, Operation
@@ -125,6 +127,13 @@ class Cloud:
         nothing = Allocation(consumer, None, None, None, None, {}, None)
         return answer("GET /allocations", 200, self.world.holdings.get(consumer, nothing))
 
+    def details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
+        return {}
+
+    def stock(self, provider: str) -> t.Any:
+        self.happens()
+        return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
+
     def replace(self, consumer: str, before: t.Mapping[str, t.Any], body: t.Mapping[str, t.Any]) -> None:
         """The writer's: read once more, then write under the consumer's generation."""
         now = self.allocation(consumer).value
@@ -150,9 +159,26 @@ class Cloud:
         self.happens()
         return answer("GET /os-services", 200, tuple(self.world.services))
 
-    def hypervisors(self) -> t.Any:
+    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         self.happens()
-        return self.world.snapshot().hypervisors
+        listing = self.world.snapshot().hypervisors
+        servers = [node if with_servers else d.replace(node, servers=None) for node in listing.value or ()]
+        return d.replace(listing, value=tuple(servers))
+
+    def servers_on(self, node: str) -> t.Any:
+        self.happens()
+        return next(known.servers for known in self.world.snapshot().hypervisors.value or () if known.uuid == node)
+
+    def servers_at(self, host: str) -> t.Any:
+        self.happens()
+        return tuple(server for server in self.world.servers.values() if server.host == host)
+
+    def shape(self, uuid: str) -> t.Any:
+        return self.server(uuid)
+
+    def ports_of(self, uuid: str) -> t.Any:
+        self.happens()
+        return answer("GET /v2.0/ports", 200, ())
 
     def migrations(self) -> t.Any:
         self.happens()
@@ -172,7 +198,7 @@ class Cloud:
         found = self.world.servers.get(uuid)
         return answer("GET /servers", 200 if found else 404, found)
 
-    def deleted_listing(self, uuid: str) -> t.Any:
+    def deleted_listing(self, uuid: str, brief: bool = False) -> t.Any:
         self.happens()
         found = self.world.deleted.get(uuid)
         return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
@@ -199,15 +225,21 @@ class Cloud:
 
 def run(cloud: Cloud) -> list[Change]:
     """Detect and remediate everything; returns what was written."""
-    session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None)
+    session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None)
     with (
         mock.patch.object(_reading, "PlacementReader", lambda api: cloud),
         mock.patch.object(_reading, "NovaReader", lambda api: cloud),
+        mock.patch.object(_reading, "NeutronReader", lambda api: cloud),
         mock.patch.object(_reading, "each", lambda function, items: [function(item) for item in items]),
+        mock.patch.object(_reading, "together", lambda first, second: (first(), second())),
     ):
         reading = _reading.Reading(t.cast("t.Any", session))
-        found = judge(reading.whole_cloud(), HARSH)
-        steps = [Step(finding.id, finding.kind, finding.change) for finding in found if finding.change]
+        found = judge(reading.of(Scope()), HARSH)
+        steps = [
+            Step(finding.id, finding.kind, finding.change)
+            for finding in found
+            if finding.verdict == ORPHANED and isinstance(finding.change, Change)
+        ]
         outcomes = carry_out(steps, reading, HARSH, t.cast("t.Any", cloud), t.cast("t.Any", cloud))
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
     return cloud.written

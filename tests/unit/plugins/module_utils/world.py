@@ -143,10 +143,11 @@ class World:
             self.holdings[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
         return consumer
 
-    def did(self, server: str, action: str, *finished: str | None, event: str | None = None) -> None:
-        """Record a newest action of a server, with an event of its host for each end in `finished` (None while it runs)."""
+    def did(self, server: str, action: str, *finished: str | None, event: str | None = None, host: str | None = None) -> None:
+        """Record a newest action of a server, with an event for each end in `finished` (None while it runs), of `host` or the one it claims."""
         event = event or PLACING_ACTIONS.get(action, f"compute_{action}")
-        events = tuple(ActionEvent(event, NOW, end, "Success" if end else None) for end in finished)
+        host = host or next(iter(self._hosts_behind(server)), None)
+        events = tuple(ActionEvent(event, NOW, end, "Success" if end else None, host) for end in finished)
         known = self.actions.get(server, ())
         self.actions[server] = (Action(action, f"req-{len(known)}", "user", NOW, None, events), *known)
 
@@ -221,9 +222,10 @@ class World:
             asked["shape"] = self._answer("shape", uuid, 200, server)
             asked["ports"] = self._answer("ports", uuid, 200, self.ports.get(uuid, ()))
             asked["stock"] = self._answer("stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY)))
+        if server:
+            asked["actions"] = self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
         if server and not server.host:
             did = self.actions.get(uuid, ())
-            asked["actions"] = self._answer("actions", uuid, 200, did)
             placing = [number for number, action in enumerate(did) if action.action in PLACING_ACTIONS]
             newest = did[: placing[0] + 1] if placing else did
             asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in newest)
