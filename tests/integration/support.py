@@ -16,6 +16,17 @@ import typing as t
 import uuid
 from pathlib import Path
 
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Interposer
+
+
+@d.dataclass(frozen=True)
+class Wires:
+    """What stands between the collection and each service."""
+
+    nova: Interposer
+    placement: Interposer
+
 
 class Minicloud:
     """The small OpenStack of `tests/minicloud`, by its command line."""
@@ -39,6 +50,11 @@ class Minicloud:
     @property
     def clouds_yaml(self) -> Path:
         return Path(self.environment["OS_CLIENT_CONFIG_FILE"])
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The port of each service."""
+        return json.loads((self.home / "state.json").read_text())["ports"]
 
     def scenario(self, *names: str) -> None:
         self.run("scenario", *names)
@@ -120,6 +136,20 @@ class Run:
     def records(self, journal: Path) -> list[dict[str, t.Any]]:
         return [json.loads(line) for line in journal.read_text().splitlines()]
 
+    def entry(self, consumer: str) -> dict[str, t.Any]:
+        """Return what detection said of one consumer."""
+        found = self.read("findings.json")
+        return next(entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] == consumer)
+
+    def outcome(self, consumer: str) -> dict[str, t.Any]:
+        """Return what became of the change of one consumer."""
+        return next(outcome for outcome in self.read("remediation.json")["outcomes"] if outcome["consumer"] == consumer)
+
+    @property
+    def told(self) -> str:
+        """What was printed, in one line however it was wrapped."""
+        return " ".join(self.output.split())
+
     @property
     def changed(self) -> int:
         recap = next(line for line in self.output.splitlines() if line.startswith("localhost") and "changed=" in line)
@@ -161,3 +191,9 @@ class Ansible:
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self._bin / program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._folder, env=self.environment)
+
+
+def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
+    """Assert that everybody holds what they held, at the same generation, and that nobody is told of a fault in our own code."""
+    assert "Traceback" not in run.output
+    assert placement.everything() == before

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Stands between the collection and one real service, so that the world can change between two of its requests.
+
+Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs exactly when a request arrives
+or has been answered, while its sender waits. Two faults of a network can be made: no answer at all, and a proxy's 503.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import enum
+import http.client
+import http.server
+import re
+import threading
+import typing as t
+import urllib.parse
+
+_TIMEOUT = 120.0
+_PER_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-length", "server", "date"}
+
+
+class Fault(enum.Enum):
+    """What a hook can return: before its request this does not reach the service, after it the answer is lost."""
+
+    NO_ANSWER = "the connection is closed without an answer"
+    UNAVAILABLE = "503, as of a proxy whose service does not answer"
+
+
+Action = t.Callable[[], Fault | None]
+
+
+@d.dataclass
+class Hook:
+    """Runs `before` and `after` the request that is the `nth` whose method and path with query match; 0 stands for each of them."""
+
+    method: str
+    path: re.Pattern[str]
+    nth: int
+    before: Action | None
+    after: Action | None
+    seen: int = 0
+    ran: int = 0
+
+    def takes(self, method: str, path: str) -> bool:
+        if method != self.method or not self.path.search(path):
+            return False
+        self.seen += 1
+        return self.nth in (0, self.seen)
+
+
+class Interposer:
+    """A forwarder on a port of its own, from `with` to its end."""
+
+    def __init__(self, upstream: str) -> None:
+        self._upstream = urllib.parse.urlsplit(upstream)
+        self._lock = threading.Lock()
+        self._hooks: list[Hook] = []
+        self.requests: list[str] = []
+        self.errors: list[BaseException] = []
+        forward = self._forward
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self) -> None:
+                forward(self)
+
+            do_GET = do_POST = do_PUT = do_DELETE = handle_any
+
+            def log_message(self, format: str, *args: t.Any) -> None:
+                """Nothing."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}{self._upstream.path}"
+
+    def __enter__(self) -> Interposer:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def on(self, method: str, path: str, nth: int = 1, before: Action | None = None, after: Action | None = None) -> Hook:
+        """Let `before` and `after` run around the `nth` request from now on that matches (each, for 0)."""
+        hook = Hook(method, re.compile(path), nth, before, after)
+        self._hooks.append(hook)
+        return hook
+
+    def clear(self) -> None:
+        """Forget all hooks and requests."""
+        self._hooks, self.requests = [], []
+
+    def _forward(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        with self._lock:
+            self.requests.append(f"{handler.command} {handler.path}")
+            hooks = [hook for hook in self._hooks if hook.takes(handler.command, handler.path)]
+            fault = self._run(hook.before for hook in hooks)
+            for hook in hooks:
+                hook.ran += 1
+            if fault is Fault.NO_ANSWER:
+                handler.close_connection = True
+                return
+            status, headers, content = (503, [], b"") if fault is Fault.UNAVAILABLE else self._ask(handler, body)
+            if self._run(hook.after for hook in hooks) is Fault.NO_ANSWER:
+                handler.close_connection = True
+                return
+        handler.send_response_only(status)
+        for name, value in headers:
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    def _run(self, actions: t.Iterable[Action | None]) -> Fault | None:
+        """Run them all; what goes wrong in one is kept for the test to raise, for here nobody would see it."""
+        fault = None
+        for action in filter(None, actions):
+            try:
+                fault = action() or fault
+            except BaseException as error:
+                self.errors.append(error)
+        return fault
+
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        upstream = http.client.HTTPConnection(str(self._upstream.hostname), self._upstream.port, timeout=_TIMEOUT)
+        try:
+            # The Host header stays, so that the links in the service's answers lead here.
+            wanted = {name: value for name, value in handler.headers.items() if name.lower() not in ("connection", "accept-encoding")}
+            upstream.request(handler.command, handler.path, body or None, wanted)
+            answer = upstream.getresponse()
+            content = answer.read()
+            # Date is needed as the service said it: Placement's own clock tells an allocation's age.
+            headers = [pair for pair in answer.getheaders() if pair[0].lower() not in _PER_CONNECTION or pair[0].lower() == "date"]
+            return answer.status, headers, content
+        finally:
+            upstream.close()

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A cell that stops answering in the middle: its servers are not there for Nova, and still everything that they hold is needed.
+
+`test_gates` has the cell that is dead from the start by its mapping. Here its database fails for the running nova-api, between any
+two of our requests, and comes back as suddenly.
+"""
+
+from __future__ import annotations
+
+import typing as t
+import uuid
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.world import CELL2
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Wires
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+HOST = "cell2-compute-1"
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in KINDS]}
+WRONG_HOST = {"orphan_cleanup_remediate_kinds": ["wrong_host"]}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer", "forgotten_migration"]}
+
+# How often a detection asks whether all cells answer: before the listings, after them, and after the look-ups.
+CELLS_ASKED = 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def second_cell(minicloud: Minicloud) -> None:
+    minicloud.scenario("healthy")
+    if not (minicloud.home / "scenarios" / "cell_down.json").exists():
+        minicloud.scenario("cell_down")
+        minicloud.run("scenario", "--undo", "cell_down")
+
+
+@pytest.fixture(scope="module")
+def victim(world: World) -> str:
+    """A live server in the second cell that holds a host of the first as well, so that it is looked at closely."""
+    server = world.boot(HOST)
+    world.claim_also(server, "compute-1")
+    return server
+
+
+@pytest.fixture(autouse=True)
+def cell(world: World) -> Iterator[None]:
+    yield
+    world.open_cell()
+
+
+@pytest.fixture
+def stray(world: World) -> Iterator[list[str]]:
+    """Three consumers on compute-1 that Nova knows nothing of, in the order in which they are dealt with."""
+    consumers = sorted(world.claim("compute-1") for count in range(3))
+    yield consumers
+    for consumer in consumers:
+        world.hold(consumer, {})
+
+
+@pytest.fixture
+def moving(world: World, victim: str) -> Iterator[str]:
+    """A migration of the victim under way to compute-1, with a claim of its own; its uuid."""
+    migration = str(uuid.uuid4())
+    world.sql(
+        CELL2,
+        "INSERT INTO migrations (created_at, uuid, instance_uuid, user_id, project_id, migration_type, status, source_compute, source_node,"
+        " dest_compute, dest_node, deleted, cross_cell_move, hidden)"
+        " SELECT strftime('%Y-%m-%d %H:%M:%S.000000', 'now'), ?, uuid, user_id, project_id, 'live-migration', 'preparing', host, node,"
+        " 'compute-1', 'compute-1', 0, 0, 0 FROM instances WHERE uuid = ?",
+        *(migration, victim),
+    )
+    world.claim(HOST, migration)
+    yield migration
+    world.open_cell()
+    world.hold(migration, {})
+    world.sql(CELL2, "DELETE FROM migrations WHERE uuid = ?", migration)
+
+
+@pytest.mark.usefixtures("victim", "stray")
+@pytest.mark.parametrize(
+    ("service", "path", "said"),
+    [
+        ("placement", r"^/resource_providers$", "A cell is not answering: after the reading"),
+        ("nova", "/os-hypervisors/detail", "Nova answered 500 when asked for its compute nodes: a cell is not answering"),
+        ("nova", "/os-hypervisors/detail.*marker=", "/os-hypervisors/detail broke off after"),
+        ("nova", "/os-migrations", "A cell is not answering: after the reading"),
+        ("nova", "/servers/detail.*all_tenants", "A cell is not answering: after the reading"),
+        ("nova", "/servers/[^/?]*$", "A cell is not answering: after the reading"),
+    ],
+)
+def test_dies_during_the_listings(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str, said: str
+) -> None:
+    before = placement.everything()
+    died = getattr(wires, service).on("GET", path, before=world.close_cell)
+
+    run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
+
+    assert died.ran and run.status != 0
+    assert said in run.told
+    spared(run, before, placement)
+
+
+@pytest.mark.parametrize("queued_for_delete", [0, 1])
+def test_is_dead_for_one_look_up(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, queued_for_delete: int
+) -> None:
+    """Nova calls a server of a dead cell that is queued for deletion 404, but not at the microversion of our look-up."""
+    before = placement.everything()
+    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = ? WHERE instance_uuid = ?", queued_for_delete, victim)
+    look_up = wires.nova.on("GET", f"/servers/{victim}$", nth=0, before=world.close_cell, after=world.open_cell)
+
+    run = ansible.playbook("cleanup_orphans", variables=WRONG_HOST)
+
+    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?", victim)
+    assert look_up.ran and run.status == 0
+    assert f"Nova answered 500 when asked for {victim}" in run.entry(victim)["reason"]
+    spared(run, before, placement)
+
+
+def test_is_dead_and_its_server_queued_for_delete(ansible: Ansible, placement: Placement, world: World, victim: str) -> None:
+    before = placement.everything()
+    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 1 WHERE instance_uuid = ?", victim)
+    world.close_cell()
+
+    run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
+
+    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?", victim)
+    assert run.status != 0
+    assert "A cell is not answering: before the reading Nova could not say anything of cell2-compute-1" in run.told
+    spared(run, before, placement)
+
+
+def test_is_dead_while_the_migrations_are_listed(ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str) -> None:
+    """The listing then lacks a migration without a word, and its consumer looks like nobody's."""
+    before = placement.everything()
+    listing = wires.nova.on("GET", "/os-migrations.limit=1000$", nth=0, before=world.close_cell, after=world.open_cell)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    assert listing.ran
+    assert "Nova lists a migration of this uuid in one answer and leaves it out in another" in run.entry(moving)["reason"]
+    spared(run, before, placement)
+
+
+@pytest.mark.usefixtures("stray", "victim")
+def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
+    before = placement.everything()
+    died = wires.nova.on("GET", "/os-services$", nth=CELLS_ASKED + 1, before=world.close_cell)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    assert died.ran and run.status != 0
+    assert "Nothing may be changed now. A cell is not answering" in run.told
+    spared(run, before, placement)
+
+
+def test_dies_between_two_changes(ansible: Ansible, placement: Placement, wires: Wires, world: World, stray: list[str]) -> None:
+    before = placement.everything()
+    first, second, third = stray
+    # Once it is asked for by detection, then by the renewed proof.
+    died = wires.placement.on("GET", f"/allocations/{second}$", nth=2, before=world.close_cell)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    outcomes = {outcome["consumer"]: outcome for outcome in run.read("remediation.json")["outcomes"]}
+    (journal,) = (run.folder / "orphan-cleanup").glob("journal-*.jsonl")
+    assert died.ran and run.status != 0
+    assert [outcomes[consumer]["outcome"] for consumer in stray] == ["removed", "failed", "failed"]
+    assert {outcomes[consumer]["reason"] for consumer in (second, third)} == {
+        "A cell has stopped answering: nothing more is changed in this run."
+    }
+    assert [(record["event"], record["consumer"]) for record in run.records(journal)] == [("before", first), ("after", first)]
+    del before[first]
+    spared(run, before, placement)

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A network that fails around the one write: what became of it is read back, and told in one sentence."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.support import spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Wires
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+
+
+@pytest.fixture
+def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
+    """A consumer on compute-1 that Nova knows nothing of."""
+    minicloud.scenario("healthy")
+    consumer = world.claim("compute-1")
+    yield consumer
+    world.hold(consumer, {})
+
+
+def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
+    before = placement.everything()
+    write = wires.placement.on("PUT", f"/allocations/{stray}$", after=lambda: Fault.NO_ANSWER)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    assert write.ran == 1 and run.status == 0
+    assert run.outcome(stray)["outcome"] == "removed"
+    del before[stray]
+    spared(run, before, placement)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (Fault.NO_ANSWER, "cannot be reached"),
+        (Fault.UNAVAILABLE, "answered 503 when asked to change the allocation of"),
+    ],
+)
+def test_the_write_does_not_arrive(ansible: Ansible, placement: Placement, wires: Wires, stray: str, fault: Fault, said: str) -> None:
+    before = placement.everything()
+    write = wires.placement.on("PUT", f"/allocations/{stray}$", nth=0, before=lambda: fault)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    assert write.ran == 1 and run.status != 0
+    assert run.outcome(stray)["outcome"] == "failed"
+    assert said in run.outcome(stray)["reason"] and "\n" not in run.outcome(stray)["reason"]
+    spared(run, before, placement)
+
+
+def test_nova_goes_away_during_the_renewed_proof(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
+    before = placement.everything()
+    # Once it is looked up by detection, then by the renewed proof.
+    look_up = wires.nova.on("GET", f"/servers/{stray}$", nth=0, before=lambda: Fault.UNAVAILABLE if look_up.seen > 1 else None)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    assert look_up.ran > 2
+    assert run.outcome(stray)["outcome"] == "skipped"
+    assert "It is no longer proven: Nova answered 503" in run.outcome(stray)["reason"]
+    spared(run, before, placement)
+
+
+def test_one_answer_that_is_lost_is_asked_for_again(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
+    before = placement.everything()
+    wires.nova.on("GET", "/os-hypervisors/detail", before=lambda: Fault.UNAVAILABLE)
+    wires.nova.on("GET", f"/servers/{stray}$", before=lambda: Fault.NO_ANSWER)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    assert run.status == 0
+    assert run.outcome(stray)["outcome"] == "removed"
+    del before[stray]
+    spared(run, before, placement)

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the tests of races do to the minicloud, with the verbs of its scenarios; taken back at the end of each module."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import typing as t
+import uuid
+from pathlib import Path
+
+from minicloud_ctl import databases, holdings, lifecycle, processes, servers, services
+from minicloud_ctl import state as states
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.waiting import wait_for
+
+CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+CELL1, CELL2 = "first_cell1", "first_cell2"
+
+# What Nova reads of a cell. Without these tables each of its queries fails as it does when the database cannot be reached, and a
+# process that runs notices at once: a mapping is read only at its start, and an open SQLite file stays open when it is moved.
+_TABLES = ("instances", "services", "compute_nodes", "migrations", "instance_actions")
+
+
+class World:
+    """The cloud and everything that one module of tests made in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.paths = Paths.choose(str(home))
+        self.cloud = Cloud(states.load(self.paths), project="demo")
+        self._undo = contextlib.ExitStack()
+
+    def close(self) -> None:
+        self._undo.close()
+
+    def provider(self, host: str) -> str:
+        return self.cloud.hypervisors()[host]
+
+    def boot(self, host: str, flavor: str = "m1.tiny") -> str:
+        """A live server on `host`; its uuid."""
+        server = servers.boot(self.cloud, f"race-{uuid.uuid4()}", host, flavor)
+        self._undo.callback(self._delete, server)
+        return server
+
+    def _delete(self, server: str) -> None:
+        if self.cloud.nova_call("GET", f"/servers/{server}").status == 200:
+            servers.delete(self.cloud, server)
+        self.hold(server, {})
+
+    def hold(self, consumer: str, allocations: holdings.Allocations) -> None:
+        """Let a consumer hold exactly this, if it does not already."""
+        now = holdings.of(self.cloud, consumer)
+        if now.allocations != allocations:
+            holdings.put(self.cloud, consumer, allocations, now if now.project else holdings.somebody())
+
+    def claim(self, host: str, consumer: str | None = None) -> str:
+        """A consumer that Nova does not know, with a claim on `host`."""
+        consumer = consumer or str(uuid.uuid4())
+        self.hold(consumer, {self.provider(host): CLAIM})
+        self._undo.callback(self.hold, consumer, {})
+        return consumer
+
+    def claim_also(self, server: str, host: str) -> None:
+        """Let a server hold `host` besides what it holds."""
+        self.hold(server, {**holdings.of(self.cloud, server).allocations, self.provider(host): CLAIM})
+
+    def sql(self, database: str, statement: str, *values: object) -> None:
+        with databases.writing(self.paths, database) as connection:
+            assert connection.execute(statement, values).rowcount, f"no row for {statement} {values}"
+
+    def close_cell(self) -> None:
+        """Let every query of the second cell's database fail."""
+        self._rename(_TABLES, tuple(f"{table}_away" for table in _TABLES))
+
+    def open_cell(self) -> None:
+        self._rename(tuple(f"{table}_away" for table in _TABLES), _TABLES)
+
+    def _rename(self, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        with databases.writing(self.paths, CELL2) as connection:
+            there = {row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            for before, after in zip(old, new, strict=True):
+                if before in there:
+                    connection.execute(f"ALTER TABLE {before} RENAME TO {after}")
+
+    @contextlib.contextmanager
+    def paused(self, service: str) -> t.Iterator[t.Callable[[], None]]:
+        """Stop a process of the cloud in the middle of what it does; yields what lets it go on."""
+        number = processes.pid(self.paths, service)
+        assert number is not None and processes.alive(self.paths, service), service
+        os.kill(number, signal.SIGSTOP)
+        try:
+            yield lambda: os.kill(number, signal.SIGCONT)
+        finally:
+            os.kill(number, signal.SIGCONT)
+
+    def restart_nova_api(self) -> None:
+        lifecycle.restart(self.paths, [services.nova_api(self.paths, states.load(self.paths), "first")])
+
+    def wait(self, what: str, probe: t.Callable[[], t.Any]) -> t.Any:
+        return wait_for(what, probe)
