@@ -10,10 +10,14 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.tests.integration.support import spared
+
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.usefixtures("orphan")
 
@@ -50,6 +54,30 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
 
     assert placement.everything() == before
     assert run.read("findings.json")["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "restore", "said"),
+    [
+        ("uuid = '11111111-2222-4333-8444-555555555555'", "uuid = ?", "0 of 1 hypervisors are providers here: is this the right region"),
+        ("deleted = id", "deleted = 0 WHERE uuid = ?", "0 of 0 hypervisors are providers here: is this the right region"),
+    ],
+    ids=["hosts unknown to Placement", "no hosts"],
+)
+def test_a_nova_that_is_not_the_one_of_this_placement(
+    ansible: Ansible, placement: Placement, minicloud: Minicloud, world: World, change: str, restore: str, said: str
+) -> None:
+    before = placement.everything()
+    node = minicloud.truth("second_nova")["shares"][0]["provider"]
+    variables = {"orphan_cleanup_cloud": "minicloud-second", "orphan_cleanup_remediate_kinds": [kind.name for kind in KINDS]}
+    with world.paused("nova-compute-second-compute-1"):
+        world.sql("second_cell1", f"UPDATE compute_nodes SET {change}")
+        run = ansible.playbook("cleanup_orphans", variables=variables)
+        world.sql("second_cell1", f"UPDATE compute_nodes SET {restore}", node)
+
+    assert run.status != 0
+    assert said in run.told
+    spared(run, before, placement)
 
 
 @pytest.mark.parametrize("cloud", ["minicloud-demo", "minicloud-reader"])

@@ -32,7 +32,8 @@ class World:
 
     def __init__(self, home: Path) -> None:
         self.paths = Paths.choose(str(home))
-        self.cloud = Cloud(states.load(self.paths), project="demo")
+        self.state = states.load(self.paths)
+        self.cloud = Cloud(self.state, project="demo")
         self._undo = contextlib.ExitStack()
 
     def close(self) -> None:
@@ -41,9 +42,9 @@ class World:
     def provider(self, host: str) -> str:
         return self.cloud.hypervisors()[host]
 
-    def boot(self, host: str, flavor: str = "m1.tiny") -> str:
+    def boot(self, host: str, flavor: str = "m1.tiny", project: str = "demo") -> str:
         """A live server on `host`; its uuid."""
-        server = servers.boot(self.cloud, f"race-{uuid.uuid4()}", host, flavor)
+        server = servers.boot(Cloud(self.state, project=project), f"race-{uuid.uuid4()}", host, flavor)
         self._undo.callback(self._delete, server)
         return server
 
@@ -97,6 +98,19 @@ class World:
             yield lambda: os.kill(number, signal.SIGCONT)
         finally:
             os.kill(number, signal.SIGCONT)
+
+    def assign(self, user: str, project: str, *roles: str) -> None:
+        """Give a user, whose password is the name, roles in a project; what is not there yet is made."""
+        member = self._named("user", user, domain_id="default", password=user)
+        place = f"/v3/projects/{self._named('project', project)}/users/{member}/roles"
+        for role in roles:
+            self.cloud.session.must("keystone", "PUT", f"{place}/{self._named('role', role)}")
+
+    def _named(self, kind: str, name: str, **made_with: str) -> str:
+        found = self.cloud.session.must("keystone", "GET", f"/v3/{kind}s?name={name}")[f"{kind}s"]
+        if found:
+            return found[0]["id"]
+        return self.cloud.session.must("keystone", "POST", f"/v3/{kind}s", {kind: {"name": name, **made_with}})[kind]["id"]
 
     def restart_nova_api(self) -> None:
         lifecycle.restart(self.paths, [services.nova_api(self.paths, states.load(self.paths), "first")])

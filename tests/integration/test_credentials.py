@@ -1,0 +1,112 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A role of an operator's own that lists everything and may look at its own project only: everything else looks like an orphan."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.tests.integration.support import spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+EVERY_KIND = [kind.name for kind in KINDS]
+MIGRATIONS = {
+    "os_compute_api:os-migrations:index",
+    "os_compute_api:os-migrations:index:all_projects",
+    "os_compute_api:os-migrations:index:host",
+}
+LISTS = MIGRATIONS | {
+    "os_compute_api:servers:detail:get_all_tenants",
+    "os_compute_api:servers:allow_all_filters",
+    "os_compute_api:os-hypervisors:list-detail",
+    "os_compute_api:os-services:list",
+    "os_compute_api:os-instance-actions:list",
+    "os_compute_api:os-instance-actions:show",
+    "os_compute_api:os-instance-actions:events",
+}
+HOSTS = {"os_compute_api:os-extended-server-attributes"}
+PLACEMENT = {"placement:resource_providers:list", "placement:resource_providers:allocations:list", "placement:allocations:list"}
+
+Grant = t.Callable[[set[str]], None]
+
+
+@pytest.fixture(scope="module")
+def grant(world: World) -> Iterator[Grant]:
+    """Let the role `auditor` do what is named in Nova, and read in Placement; both services read their policy anew when it changes."""
+    files = {name: world.paths.etc / name / "policy.yaml" for name in ("nova-first", "placement")}
+
+    def write(name: str, rules: set[str]) -> None:
+        files[name].write_text(json.dumps(dict.fromkeys(sorted(rules), "role:admin or role:service or role:auditor")))
+
+    def apply(rules: set[str]) -> None:
+        write("nova-first", rules)
+        write("placement", PLACEMENT)
+
+    yield apply
+    # A file that was there and is gone would be an error to them.
+    for name in files:
+        write(name, set())
+
+
+@pytest.fixture
+def auditor(minicloud: Minicloud, world: World) -> Callable[[str], dict[str, t.Any]]:
+    """Log the auditor into a project; the cloud as a whole configuration."""
+
+    def log_in(project: str) -> dict[str, t.Any]:
+        world.assign("auditor", project, "auditor", "reader")
+        domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+        auth = {"auth_url": minicloud.environment["OS_AUTH_URL"], "username": "auditor", "password": "auditor", "project_name": project}
+        return {"auth": {**auth, **domains}, "region_name": "RegionOne"}
+
+    return log_in
+
+
+@pytest.fixture(scope="module", autouse=True)
+def servers(world: World) -> None:
+    """Live servers of two projects, the newest of which is looked at first; one of them also holds a host where it is not."""
+    world.claim_also(world.boot("compute-1"), "compute-2")
+    world.claim("compute-1")
+    world.boot("compute-2", project="admin")
+    world.boot("compute-3")
+
+
+@pytest.mark.parametrize(
+    ("project", "allowed", "said"),
+    [
+        ("audit", LISTS | HOSTS, "These credentials list servers that they may not look at (GET /servers/"),
+        ("demo", LISTS | HOSTS, "These credentials list servers that they may not look at (GET /servers/"),
+        ("audit", LISTS, "These credentials see no server together with its host, though there are servers on hosts"),
+        ("audit", (LISTS | HOSTS) - MIGRATIONS, "refused GET /os-migrations with 403"),
+        ("audit", (LISTS | HOSTS) - {"os_compute_api:servers:detail:get_all_tenants"}, "refused GET /servers/detail"),
+    ],
+    ids=["looks at no server", "looks at its own", "sees no host", "lists no migrations", "lists its own servers"],
+)
+def test_a_role_that_lists_everything(
+    ansible: Ansible,
+    placement: Placement,
+    grant: Grant,
+    auditor: Callable[[str], dict[str, t.Any]],
+    project: str,
+    allowed: set[str],
+    said: str,
+) -> None:
+    grant(allowed)
+    before = placement.everything()
+    variables = {"orphan_cleanup_cloud": auditor(project), "orphan_cleanup_remediate_kinds": EVERY_KIND}
+
+    run = ansible.playbook("cleanup_orphans", variables=variables)
+
+    assert run.status != 0
+    assert said in run.told
+    spared(run, before, placement)
