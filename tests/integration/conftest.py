@@ -17,8 +17,8 @@ import pytest
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
-from ansible_collections.osops.placement.tests.integration.interposer import Interposer
-from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Wires
+from ansible_collections.osops.placement.tests.integration.interposer import Wires, interposed
+from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 from ansible_collections.osops.placement.tests.integration.world import World
 
 if t.TYPE_CHECKING:
@@ -65,18 +65,7 @@ def world(minicloud: Minicloud) -> Iterator[World]:
 
 
 @pytest.fixture
-def wires(minicloud: Minicloud, ansible: Ansible, tmp_path: Path) -> Iterator[Wires]:
-    """Interposers between Ansible and the two services; what goes wrong in a hook fails the test at its end."""
-    ports = minicloud.ports
-    with (
-        Interposer(f"http://127.0.0.1:{ports['nova-api']}/v2.1") as nova,
-        Interposer(f"http://127.0.0.1:{ports['placement']}") as placement,
-    ):
-        region = "region_name: RegionOne"
-        ways = f"{region}\n    compute_endpoint_override: {nova.url}\n    placement_endpoint_override: {placement.url}"
-        config = tmp_path / "interposed.yaml"
-        config.write_text(minicloud.clouds_yaml.read_text().replace(region, ways))
-        ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
-        yield Wires(nova, placement)
-        for error in nova.errors + placement.errors:
-            raise error
+def wires(minicloud: Minicloud, ansible: Ansible) -> Iterator[Wires]:
+    """Interposers between Ansible and the two services."""
+    with interposed(ansible, minicloud) as wires:
+        yield wires

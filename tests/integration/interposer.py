@@ -10,6 +10,7 @@ or has been answered, while its sender waits. Two faults of a network can be mad
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses as d
 import enum
 import http.client
@@ -18,6 +19,9 @@ import re
 import threading
 import typing as t
 import urllib.parse
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
 _TIMEOUT = 120.0
 _PER_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-length", "server", "date"}
@@ -141,3 +145,31 @@ class Interposer:
             return answer.status, headers, content
         finally:
             upstream.close()
+
+
+@d.dataclass(frozen=True)
+class Wires:
+    """What stands between the collection and each service."""
+
+    nova: Interposer
+    placement: Interposer
+
+
+@contextlib.contextmanager
+def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
+    """Let Ansible reach the cloud through interposers; what went wrong in a hook is raised at the end."""
+    ports = minicloud.ports
+    with (
+        Interposer(f"http://127.0.0.1:{ports['nova-api']}/v2.1") as nova,
+        Interposer(f"http://127.0.0.1:{ports['placement']}") as placement,
+    ):
+        region = "region_name: RegionOne"
+        ways = f"{region}\n    compute_endpoint_override: {nova.url}\n    placement_endpoint_override: {placement.url}"
+        config = ansible.folder / "interposed.yaml"
+        config.write_text(minicloud.clouds_yaml.read_text().replace(region, ways))
+        ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
+        try:
+            yield Wires(nova, placement)
+        finally:
+            for error in nova.errors + placement.errors:
+                raise error

@@ -16,17 +16,6 @@ import typing as t
 import uuid
 from pathlib import Path
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Interposer
-
-
-@d.dataclass(frozen=True)
-class Wires:
-    """What stands between the collection and each service."""
-
-    nova: Interposer
-    placement: Interposer
-
 
 class Minicloud:
     """The small OpenStack of `tests/minicloud`, by its command line."""
@@ -161,7 +150,7 @@ class Ansible:
 
     def __init__(self, root: Path, folder: Path, environment: dict[str, str]) -> None:
         self._bin = Path(sys.executable).parent
-        self._folder = folder
+        self.folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "ANSIBLE_"))}
         self.environment = {
             **inherited,
@@ -176,7 +165,7 @@ class Ansible:
         """Run `osops.placement.NAME` with a minimum age of nothing: what the tests make is young."""
         young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0, **(variables or {})}
         done = self._run("ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments)
-        return Run(done.returncode, done.stdout + done.stderr, self._folder)
+        return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def module(self, name: str, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module on localhost and return its result, with the diff that was printed under `printed_diff`."""
@@ -190,7 +179,7 @@ class Ansible:
 
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self._bin / program), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._folder, env=self.environment)
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=self.environment)
 
 
 def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:

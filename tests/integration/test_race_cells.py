@@ -17,21 +17,19 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
 from ansible_collections.osops.placement.tests.integration.support import spared
-from ansible_collections.osops.placement.tests.integration.world import CELL2
+from ansible_collections.osops.placement.tests.integration.world import CELL2, CELLS_ASKED
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Wires
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "cell2-compute-1"
 EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in KINDS]}
 WRONG_HOST = {"orphan_cleanup_remediate_kinds": ["wrong_host"]}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer", "forgotten_migration"]}
-
-# How often a detection asks whether all cells answer: before the listings, after them, and after the look-ups.
-CELLS_ASKED = 3
 
 
 @pytest.fixture(scope="module", autouse=True)

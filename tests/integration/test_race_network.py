@@ -16,7 +16,8 @@ from ansible_collections.osops.placement.tests.integration.support import spared
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Wires
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}

@@ -22,6 +22,9 @@ from minicloud_ctl.waiting import wait_for
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 CELL1, CELL2 = "first_cell1", "first_cell2"
 
+# How often a detection asks whether all cells answer: before the listings, after them, and after the look-ups.
+CELLS_ASKED = 3
+
 # What Nova reads of a cell. Without these tables each of its queries fails as it does when the database cannot be reached, and a
 # process that runs notices at once: a mapping is read only at its start, and an open SQLite file stays open when it is moved.
 _TABLES = ("instances", "services", "compute_nodes", "migrations", "instance_actions")
@@ -90,14 +93,14 @@ class World:
 
     @contextlib.contextmanager
     def paused(self, service: str) -> t.Iterator[t.Callable[[], None]]:
-        """Stop a process of the cloud in the middle of what it does; yields what lets it go on."""
+        """Stop a service of the cloud, its workers included, in the middle of what it does; yields what lets it go on."""
         number = processes.pid(self.paths, service)
         assert number is not None and processes.alive(self.paths, service), service
-        os.kill(number, signal.SIGSTOP)
+        os.killpg(number, signal.SIGSTOP)
         try:
-            yield lambda: os.kill(number, signal.SIGCONT)
+            yield lambda: os.killpg(number, signal.SIGCONT)
         finally:
-            os.kill(number, signal.SIGCONT)
+            os.killpg(number, signal.SIGCONT)
 
     def assign(self, user: str, project: str, *roles: str) -> None:
         """Give a user, whose password is the name, roles in a project; what is not there yet is made."""

@@ -1,0 +1,197 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that begin a move while they are read, judged or written: what they hold afterwards is what Nova gave them.
+
+One run in which something happens to one server after the other, each at a moment of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+import typing as t
+
+import pytest
+from minicloud_ctl import holdings, servers
+
+from ansible_collections.osops.placement.tests.integration.interposer import interposed
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.world import CELLS_ASKED, CLAIM
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN, OTHER, THIRD = "compute-1", "compute-2", "compute-3"
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "evacuated_source", "ended_migration", "unhosted_server"]}
+
+Happening = t.Callable[["World", str], t.Any]
+
+
+def moves_to(host: str) -> Happening:
+    def move(world: World, server: str) -> None:
+        servers.act(world.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
+        servers.await_migration(world.cloud, server, "completed")
+        servers.settle(world.cloud, server, host)
+        holdings.await_providers(world.cloud, server, world.provider(host))
+
+    return move
+
+
+def parks(world: World, server: str) -> None:
+    servers.migrate(world.cloud, server, THIRD)
+
+
+def is_unshelved(world: World, server: str) -> None:
+    servers.act(world.cloud, server, "unshelve")
+    servers.settle(world.cloud, server, None)
+
+
+def is_deleted(world: World, server: str) -> None:
+    servers.delete(world.cloud, server)
+    holdings.await_providers(world.cloud, server)
+
+
+@d.dataclass(frozen=True)
+class Race:
+    """What happens to a server when a request arrives for the nth time; `said` is why its change was not made, if one was planned."""
+
+    service: str
+    request: tuple[str, str, int]
+    happens: Happening
+    host: str | None
+    said: str | None = None
+    shelved: bool = False
+
+
+# Each consumer is asked for by detection, by the renewed proof and before its write.
+RACES = {
+    "as Placement is about to be listed": Race("placement", ("GET", r"^/resource_providers\?", 1), moves_to(THIRD), THIRD),
+    "between two providers": Race("placement", ("GET", "^/resource_providers/[^/]*/allocations", 2), moves_to(THIRD), THIRD),
+    "between Placement and Nova": Race("nova", ("GET", "/os-hypervisors/detail", 1), moves_to(THIRD), THIRD),
+    "as it is looked up, to a third host": Race("nova", ("GET", "/servers/{}$", 1), moves_to(THIRD), THIRD),
+    "as it is looked up, to the host that it seemed to hold in vain": Race(
+        "nova", ("GET", "/servers/{}$", 1), moves_to(OTHER), OTHER, "It changed since detection: generation"
+    ),
+    "as it is looked up, and is deleted": Race("nova", ("GET", "/servers/{}$", 1), is_deleted, None),
+    "before the remediation": Race(
+        "nova", ("GET", "/os-services$", CELLS_ASKED + 1), parks, THIRD, "It changed since detection: generation"
+    ),
+    "before the renewed proof": Race(
+        "placement", ("GET", "/allocations/{}$", 2), moves_to(THIRD), THIRD, "It changed since detection: generation"
+    ),
+    "as it is looked up anew": Race("nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "What would be written is no longer"),
+    "after the renewed proof": Race("placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "changed just now"),
+    "as it is written": Race("placement", ("PUT", "/allocations/{}$", 1), moves_to(OTHER), OTHER, "Placement refused to change"),
+    "shelved, before the renewed proof": Race(
+        "placement", ("GET", "/allocations/{}$", 2), is_unshelved, "any", "It changed since detection: generation", shelved=True
+    ),
+    "shelved, as it is written": Race(
+        "placement", ("PUT", "/allocations/{}$", 1), is_unshelved, "any", "Placement refused to change", shelved=True
+    ),
+}
+
+
+@d.dataclass(frozen=True)
+class Story:
+    """The run, the server of each race, one that was booted while Nova was listed, and what each held in the end."""
+
+    run: Run
+    servers: dict[str, str]
+    born: str
+    after: dict[str, t.Any]
+
+
+@pytest.fixture(scope="module")
+def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    minicloud.scenario("healthy")
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("moves"), minicloud.environment)
+    racers = {name: shelved(world) if race.shelved else doubled(world) for name, race in RACES.items()}
+    born: list[str] = []
+    with interposed(ansible, minicloud) as wires:
+        for name, race in RACES.items():
+            method, path, nth = race.request
+            happens = functools.partial(race.happens, world, racers[name])
+            getattr(wires, race.service).on(method, path.format(racers[name]), nth, before=happens)
+        wires.nova.on("GET", "/os-hypervisors/detail", before=lambda: born.append(world.boot(THIRD)))
+        run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
+    return Story(run, racers, born[0], placement.everything())
+
+
+def doubled(world: World) -> str:
+    """A live server on OWN that also holds OTHER, which is an orphaned share as long as the server stays."""
+    server = world.boot(OWN)
+    world.claim_also(server, OTHER)
+    return server
+
+
+def shelved(world: World) -> str:
+    """A server without a host that still holds OWN, which is an orphaned share as long as it stays shelved."""
+    server = world.boot(OWN)
+    held = holdings.of(world.cloud, server)
+    servers.act(world.cloud, server, "shelve")
+    servers.settle(world.cloud, server, None, "SHELVED_OFFLOADED")
+    holdings.await_providers(world.cloud, server)
+    holdings.write_back(world.cloud, server, held)
+    return server
+
+
+def test_nothing_was_changed_and_nothing_failed(story: Story) -> None:
+    assert story.run.status == 0 and story.run.changed == 0
+    assert "Traceback" not in story.run.output
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_holds_what_nova_gave_it(story: Story, world: World, name: str) -> None:
+    server, race = story.servers[name], RACES[name]
+    held = {provider: share["resources"] for provider, share in story.after.get(server, {}).items()}
+
+    if race.shelved:
+        assert held[world.provider(servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"])] == CLAIM
+    else:
+        assert held == ({world.provider(race.host): CLAIM} if race.host else {})
+
+
+@pytest.mark.parametrize("name", [name for name, race in RACES.items() if race.said])
+def test_says_why_it_was_spared(story: Story, name: str) -> None:
+    outcome = story.run.outcome(story.servers[name])
+
+    assert outcome["outcome"] == "skipped"
+    assert str(RACES[name].said) in outcome["reason"]
+
+
+@pytest.mark.parametrize("name", [name for name, race in RACES.items() if not race.said])
+def test_was_never_planned(story: Story, name: str) -> None:
+    assert story.servers[name] not in {step["consumer"] for step in story.run.read("plan.json")["changes"]}
+
+
+def test_a_parked_move_keeps_its_source(story: Story, world: World) -> None:
+    (migration,) = servers.migrations(world.cloud, story.servers["before the remediation"])
+
+    assert set(story.after[migration["uuid"]]) == {world.provider(OWN), world.provider(OTHER)}
+
+
+def test_a_server_that_is_born_meanwhile(story: Story, world: World) -> None:
+    assert list(story.after[story.born]) == [world.provider(THIRD)]
+
+
+def test_a_move_that_is_only_asked_for_before_the_write(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
+    """Nova has claimed nothing yet, so Placement takes the write; the claim for the move comes after it and stays."""
+    server = doubled(world)
+    with world.paused("nova-conductor-cell1") as go_on:
+        arguments = {"host": OTHER, "block_migration": "auto"}
+        asked = wires.placement.on(
+            "PUT", f"/allocations/{server}$", before=lambda: servers.act(world.cloud, server, "os-migrateLive", arguments)
+        )
+
+        run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
+        assert servers.get(world.cloud, server)["OS-EXT-STS:task_state"] == "migrating"
+        assert placement.held(server) == {world.provider(OWN): CLAIM}
+        go_on()
+
+        servers.await_migration(world.cloud, server, "completed")
+    assert asked.ran and run.outcome(server)["outcome"] == "reduced"
+    holdings.await_providers(world.cloud, server, world.provider(OTHER))
