@@ -110,6 +110,7 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     minicloud.scenario("healthy")
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("moves"), minicloud.environment)
     racers = {name: shelved(world) if race.shelved else doubled(world) for name, race in RACES.items()}
+    world.boot_samples()
     born: list[str] = []
     with interposed(ansible, minicloud) as wires:
         for name, race in RACES.items():

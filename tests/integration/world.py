@@ -45,11 +45,30 @@ class World:
     def provider(self, host: str) -> str:
         return self.cloud.hypervisors()[host]
 
+    def own_host(self, name: str) -> None:
+        """A new host, to be killed at will; its service goes at the end."""
+        lifecycle.start_computes(self.paths, [name])
+        self._undo.callback(self._remove_host, name)
+
+    def kill(self, host: str) -> None:
+        """Let a host die, and let Nova know of it at once."""
+        lifecycle.kill_compute(self.paths, host)
+        servers.force_down(self.cloud, host)
+
+    def _remove_host(self, host: str) -> None:
+        self.kill(host)
+        self.cloud.nova("DELETE", f"/os-services/{self.cloud.compute_services()[host]['id']}")
+
     def boot(self, host: str, flavor: str = "m1.tiny", project: str = "demo") -> str:
         """A live server on `host`; its uuid."""
         server = servers.boot(Cloud(self.state, project=project), f"race-{uuid.uuid4()}", host, flavor)
         self._undo.callback(self._delete, server)
         return server
+
+    def boot_samples(self) -> None:
+        """Boot what a reading looks at to test its credentials, the newest live servers: no other is looked up before its turn."""
+        for _count in range(3):
+            self.boot("compute-4")
 
     def _delete(self, server: str) -> None:
         if self.cloud.nova_call("GET", f"/servers/{server}").status == 200:
