@@ -32,13 +32,7 @@ Happening = t.Callable[["World", str], t.Any]
 
 
 def moves_to(host: str) -> Happening:
-    def move(world: World, server: str) -> None:
-        servers.act(world.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
-        servers.await_migration(world.cloud, server, "completed")
-        servers.settle(world.cloud, server, host)
-        holdings.await_providers(world.cloud, server, world.provider(host))
-
-    return move
+    return lambda world, server: world.live_migrate(server, host)
 
 
 def parks(world: World, server: str) -> None:

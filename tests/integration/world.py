@@ -37,13 +37,16 @@ class World:
         self.paths = Paths.choose(str(home))
         self.state = states.load(self.paths)
         self.cloud = Cloud(self.state, project="demo")
+        self._providers: dict[str, str] = {}
         self._undo = contextlib.ExitStack()
 
     def close(self) -> None:
         self._undo.close()
 
     def provider(self, host: str) -> str:
-        return self.cloud.hypervisors()[host]
+        if host not in self._providers:
+            self._providers = self.cloud.hypervisors()
+        return self._providers[host]
 
     def own_host(self, name: str) -> None:
         """A new host, to be killed at will; its service goes at the end."""
@@ -74,6 +77,12 @@ class World:
         if self.cloud.nova_call("GET", f"/servers/{server}").status == 200:
             servers.delete(self.cloud, server)
         self.hold(server, {})
+
+    def live_migrate(self, server: str, host: str) -> None:
+        servers.act(self.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
+        servers.await_migration(self.cloud, server, "completed")
+        servers.settle(self.cloud, server, host)
+        holdings.await_providers(self.cloud, server, self.provider(host))
 
     def hold(self, consumer: str, allocations: holdings.Allocations) -> None:
         """Let a consumer hold exactly this, if it does not already."""
@@ -134,7 +143,20 @@ class World:
             return found[0]["id"]
         return self.cloud.session.must("keystone", "POST", f"/v3/{kind}s", {kind: {"name": name, **made_with}})[kind]["id"]
 
-    def restart_nova_api(self) -> None:
+    @contextlib.contextmanager
+    def nova_setting(self, lines: str) -> t.Iterator[None]:
+        """Add lines to the configuration that all of Nova reads last; nova-api starts anew with it, and so does what is made meanwhile."""
+        local = self.paths.etc / "nova-first" / "local.conf"
+        before = local.read_text()
+        try:
+            local.write_text(f"{before}\n{lines}")
+            self._restart_nova_api()
+            yield
+        finally:
+            local.write_text(before)
+            self._restart_nova_api()
+
+    def _restart_nova_api(self) -> None:
         lifecycle.restart(self.paths, [services.nova_api(self.paths, states.load(self.paths), "first")])
 
     def wait(self, what: str, probe: t.Callable[[], t.Any]) -> t.Any:

@@ -1,0 +1,155 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Listings of two rows a page that change while they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import typing as t
+
+import pytest
+from minicloud_ctl import servers
+
+from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.world import CELL1
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+HOSTS = ("compute-1", "compute-2", "compute-3", "compute-4")
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "ended_migration", "forgotten_migration", "forgotten_consumer"]}
+
+
+@d.dataclass(frozen=True)
+class Residents:
+    """A live server on each host (by the host's uuid); one to be moved; one with more migrations than a page; an older one, parked."""
+
+    homes: dict[str, str]
+    mover: str
+    traveller: str
+    parked: str
+
+
+@pytest.fixture(scope="module", autouse=True)
+def residents(minicloud: Minicloud, world: World) -> Iterator[Residents]:
+    minicloud.scenario("healthy")
+    parked = servers.migrate(world.cloud, world.boot("compute-1"), "compute-2")
+    traveller = world.boot("compute-1")
+    for host in ("compute-2", "compute-3", "compute-1"):
+        world.live_migrate(traveller, host)
+    world.claim_also(traveller, "compute-4")
+    homes = {world.provider(host): world.boot(host) for host in HOSTS}
+    mover = world.boot("compute-3")
+    with world.nova_setting("[api]\nmax_limit = 2\n"):
+        yield Residents(homes, mover, traveller, parked)
+
+
+@pytest.fixture
+def nodes(world: World) -> list[str]:
+    """The compute nodes in the order of their listing."""
+    pages = [world.cloud.nova("GET", "/os-hypervisors", version="2.87")["hypervisors"]]
+    while pages[-1] and len(pages) < 50:
+        pages.append(world.cloud.nova("GET", f"/os-hypervisors?marker={pages[-1][-1]['id']}", version="2.87")["hypervisors"])
+    return [row["id"] for page in pages for row in page]
+
+
+def hide(world: World, table: str, row: str) -> None:
+    world.sql(CELL1, f"UPDATE {table} SET deleted = id WHERE uuid = ?", row)
+
+
+def show(world: World, table: str, row: str) -> None:
+    world.sql(CELL1, f"UPDATE {table} SET deleted = 0 WHERE uuid = ?", row)
+
+
+@pytest.fixture
+def still(world: World) -> Iterator[None]:
+    """Hosts that do not report: one that misses its row makes it anew."""
+    with contextlib.ExitStack() as stack:
+        for host in HOSTS:
+            stack.enter_context(world.paused(f"nova-compute-{host}"))
+        yield
+
+
+def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
+
+    coverage = run.read("findings.json")["summary"]["coverage"]
+    assert run.status == 0 and coverage["complete"]
+    assert coverage["hypervisors"] == len(nodes) >= len(HOSTS)
+    assert sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
+    assert run.entry(residents.parked)["kind"] == "parked_resize"
+    # It has more migrations than a page, and whether one that is not on the first is under way is not known.
+    assert "which is no state of rest" in run.entry(residents.traveller)["reason"]
+    spared(run, before, placement)
+
+
+@pytest.mark.usefixtures("still")
+@pytest.mark.parametrize("how", ["vanishes", "appears"])
+def test_a_host_that_is_missed(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents, nodes: list[str], how: str
+) -> None:
+    """It goes before its page is read, or comes when that was read already; its servers are live all the time."""
+    before = placement.everything()
+    homes = [node for node in nodes if node in residents.homes]
+    if how == "vanishes":
+        missed, marker = homes[-1], nodes[1]
+        turn = wires.nova.on("GET", f"/os-hypervisors/detail.*marker={marker}", before=lambda: hide(world, "compute_nodes", missed))
+    else:
+        missed = homes[0]
+        hide(world, "compute_nodes", missed)
+        marker = nodes[nodes.index(missed) + 2]
+        turn = wires.nova.on("GET", "/os-hypervisors/detail.*marker=", nth=2, before=lambda: show(world, "compute_nodes", missed))
+
+    run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
+    show(world, "compute_nodes", missed)
+
+    assert turn.ran and run.status == 0
+    assert run.read("findings.json")["summary"]["coverage"]["hypervisors"] == len(nodes) - 1
+    assert "which is not exactly one compute node that Nova lists" in run.entry(residents.homes[missed])["reason"]
+    spared(run, before, placement)
+
+
+@pytest.mark.usefixtures("still")
+def test_the_last_host_of_a_page_vanishes(ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]) -> None:
+    """The next page cannot be asked for."""
+    before = placement.everything()
+    wires.nova.on("GET", f"/os-hypervisors/detail.*marker={nodes[1]}", before=lambda: hide(world, "compute_nodes", nodes[1]))
+
+    run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
+    show(world, "compute_nodes", nodes[1])
+
+    assert run.status != 0
+    assert "Nova's listing /os-hypervisors/detail broke off after 2 rows (400): it changed while being read. Run again." in run.told
+    spared(run, before, placement)
+
+
+def test_migrations_come_and_go(ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents) -> None:
+    """One begins when its page was read already, and one is missed for a moment, as when its cell is too slow."""
+    mover = residents.mover
+    before = placement.everything()
+
+    def change() -> None:
+        servers.migrate(world.cloud, mover, "compute-4")
+        hide(world, "migrations", residents.parked)
+
+    wires.nova.on("GET", "/os-migrations.limit=1000&marker=", before=change)
+    back = wires.nova.on("GET", f"/servers/{residents.parked}$", before=lambda: show(world, "migrations", residents.parked))
+
+    run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
+
+    (begun,) = servers.migrations(world.cloud, mover)
+    after = placement.everything()
+    assert back.ran and run.status == 0 and "Traceback" not in run.output
+    assert run.entry(residents.parked)["verdict"] == "undecided"
+    assert after.pop(begun["uuid"]).keys() == before.pop(mover).keys() == {world.provider("compute-3")}
+    assert after.pop(mover).keys() == {world.provider("compute-4")}
+    assert {consumer: set(held) for consumer, held in after.items()} == {consumer: set(held) for consumer, held in before.items()}
