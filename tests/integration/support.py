@@ -184,5 +184,9 @@ class Ansible:
 
 def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
     """Assert that everybody holds what they held, at the same generation, and that nobody is told of a fault in our own code."""
-    assert "Traceback" not in run.output
-    assert placement.everything() == before
+    assert "Traceback" not in run.output, run.output
+    now = placement.everything()
+    changed = {
+        consumer: (before.get(consumer), now.get(consumer)) for consumer in before | now if before.get(consumer) != now.get(consumer)
+    }
+    assert not changed, f"what was held before and after: {changed}"

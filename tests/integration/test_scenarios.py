@@ -27,6 +27,7 @@ if t.TYPE_CHECKING:
 EXPECTED: dict[str, set[str]] = {
     "healthy": set(),
     "shared_disk": set(),
+    "former_shared_disk": set(),
     "hostile_names": {"deleted_server", "foreign_provider"},
     "deleted_server": {"deleted_server"},
     "deleted_by_sql": {"deleted_server"},
@@ -34,6 +35,7 @@ EXPECTED: dict[str, set[str]] = {
     "purged_server_mapped": {"forgotten_consumer"},
     "nested_child": {"deleted_server"},
     "ended_migration": {"ended_migration"},
+    "ended_migration_pool": {"ended_migration"},
     "ended_migration_deleted": {"ended_migration", "deleted_server"},
     "forgotten_migration": {"forgotten_migration"},
     "evacuated_source": {"evacuated_source"},
@@ -48,6 +50,7 @@ EXPECTED: dict[str, set[str]] = {
     "shelved_offloaded": {"unhosted_server"},
     "swapped_claim": {"swapped_claim", "ended_migration"},
     "lost_instance_mapping": set(),
+    "lost_mapping_wrong_host": {"unproven"},
     "missing_allocation": {"missing_allocation"},
     "foreign_consumer": {"foreign_type"},
     "foreign_provider": {"foreign_provider"},
@@ -58,11 +61,16 @@ EXPECTED: dict[str, set[str]] = {
     "wrong_amount": {"wrong_amount"},
     "wrong_owner": set(),
     "leaked_child": {"leaked_child"},
+    "ironic_nodes": {"deleted_server", "wrong_host"},
     "error_without_host": {"unhosted_server"},
     "hostless_server": {"hostless_server"},
     "name_conflict": {"deleted_server"},
 }
-EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS], "orphan_cleanup_max_changes": 1000}
+EVERY_KIND = {
+    "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS],
+    "orphan_cleanup_max_changes": 1000,
+    "orphan_cleanup_max_share": 1,
+}
 
 Holdings = dict[str, t.Any]
 

@@ -48,9 +48,9 @@ class World:
             self._providers = self.cloud.hypervisors()
         return self._providers[host]
 
-    def own_host(self, name: str) -> None:
+    def own_host(self, name: str, driver: str = "") -> None:
         """A new host, to be killed at will; its service goes at the end."""
-        lifecycle.start_computes(self.paths, [name])
+        lifecycle.start_computes(self.paths, [name], driver=driver)
         self._undo.callback(self._remove_host, name)
 
     def kill(self, host: str) -> None:
@@ -74,15 +74,37 @@ class World:
             self.boot("compute-4")
 
     def _delete(self, server: str) -> None:
+        moves = [migration["uuid"] for migration in servers.migrations(self.cloud, server)]
         if self.cloud.nova_call("GET", f"/servers/{server}").status == 200:
             servers.delete(self.cloud, server)
-        self.hold(server, {})
+        for consumer in (server, *moves):
+            self.hold(consumer, {})
 
     def live_migrate(self, server: str, host: str) -> None:
         servers.act(self.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
         servers.await_migration(self.cloud, server, "completed")
         servers.settle(self.cloud, server, host)
         holdings.await_providers(self.cloud, server, self.provider(host))
+
+    def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
+        """Resize on the very host where the server is, to so many vcpus, ram and disk, and leave it to be confirmed."""
+        trait, provider = f"CUSTOM_{host.upper().replace('-', '_')}", self.provider(host)
+        self.cloud.placement("PUT", f"/traits/{trait}")
+        traits = self.cloud.placement("GET", f"/resource_providers/{provider}/traits")
+        self.cloud.placement("PUT", f"/resource_providers/{provider}/traits", {**traits, "traits": [*traits["traits"], trait]})
+        reference = self.cloud.nova("POST", "/flavors", {"flavor": {"name": f"race-{uuid.uuid4()}", **flavor}})["flavor"]["id"]
+        self._undo.callback(self.cloud.nova, "DELETE", f"/flavors/{reference}")
+        self.cloud.nova("POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": {f"trait:{trait}": "required"}})
+        servers.act(self.cloud, server, "resize", {"flavorRef": reference})
+        servers.settle(self.cloud, server, host, "VERIFY_RESIZE")
+        servers.await_migration(self.cloud, server, "finished")
+
+    def ended_events(self, server: str, action: str) -> set[str]:
+        """The events that are over of the newest action of this name."""
+        path = f"/servers/{server}/os-instance-actions"
+        newest = next(known for known in self.cloud.nova("GET", path)["instanceActions"] if known["action"] == action)
+        events = self.cloud.nova("GET", f"{path}/{newest['request_id']}")["instanceAction"]["events"]
+        return {event["event"] for event in events if event["finish_time"]}
 
     def hold(self, consumer: str, allocations: holdings.Allocations) -> None:
         """Let a consumer hold exactly this, if it does not already."""
@@ -142,6 +164,16 @@ class World:
         if found:
             return found[0]["id"]
         return self.cloud.session.must("keystone", "POST", f"/v3/{kind}s", {kind: {"name": name, **made_with}})[kind]["id"]
+
+    @contextlib.contextmanager
+    def without_placement(self) -> t.Iterator[None]:
+        service = services.placement(self.paths, self.state)
+        processes.stop(self.paths, [service.name])
+        try:
+            yield
+        finally:
+            lifecycle.start(self.paths, [service])
+            lifecycle.await_http(self.paths, [service])
 
     @contextlib.contextmanager
     def nova_setting(self, lines: str) -> t.Iterator[None]:

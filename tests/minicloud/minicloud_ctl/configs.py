@@ -49,7 +49,7 @@ def write_all(paths: Paths, state: State) -> None:
     for nova, cells in state.novas.items():
         write_nova(paths, state, nova, cells)
     for host, compute in state.computes.items():
-        write_compute(paths, host, compute["nova"])
+        write_compute(paths, host, compute["nova"], compute.get("driver", ""))
     _clouds_yaml(paths, state)
 
 
@@ -198,12 +198,12 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
         ini(folder / "local.conf", {"DEFAULT": {"allow_resize_to_same_host": "false"}})
 
 
-def write_compute(paths: Paths, host: str, nova: str) -> None:
+def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
     paths.compute(host).mkdir(parents=True, exist_ok=True)
     ini(
         nova_folder(paths, nova) / "hosts" / f"{host}.conf",
         {
-            "DEFAULT": {"host": host, "state_path": paths.compute(host)},
+            "DEFAULT": {"host": host, "state_path": paths.compute(host), **({"compute_driver": driver} if driver else {})},
             "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
         },
     )

@@ -205,15 +205,16 @@ def kill_compute(paths: Paths, host: str) -> None:
     processes.stop(paths, [f"nova-compute-{host}"], now=True)
 
 
-def start_computes(paths: Paths, hosts: list[str], nova: str = "first", cell: str = "cell1") -> None:
-    """Start the hosts, new ones included, and wait until the scheduler can use them."""
+def start_computes(paths: Paths, hosts: list[str], nova: str = "first", cell: str = "cell1", driver: str = "") -> None:
+    """Start the hosts, and wait until the scheduler can use them; new ones get ``driver``, one of ``minicloud_venv.virt``."""
     with states.changing(paths) as state:
         for host in hosts:
             if not HOST_NAME.fullmatch(host):
                 raise MinicloudError(f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens only.")
-            state.computes.setdefault(host, {"nova": nova, "cell": cell})["running"] = True
+            kind = {"driver": driver} if driver else {}
+            state.computes.setdefault(host, {"nova": nova, "cell": cell, **kind})["running"] = True
     for host in hosts:
-        configs.write_compute(paths, host, state.computes[host]["nova"])
+        configs.write_compute(paths, host, state.computes[host]["nova"], state.computes[host].get("driver", ""))
     began = time.time()
     fresh = start(paths, [services.compute(paths, host, **state.computes[host]) for host in hosts])
     by_nova: dict[str, list[str]] = {}

@@ -14,21 +14,21 @@ from minicloud_ctl.waiting import wait_for
 ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
 
-def request_boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny") -> str:
-    """Ask for a server on exactly this host, past the scheduler's filters; returns its uuid at once."""
+def request_boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = "") -> str:
+    """Ask for a server on exactly this host (and node), past the scheduler's filters; returns its uuid at once."""
     document = {
         "name": name,
         "imageRef": cloud.image(),
         "flavorRef": cloud.flavor(flavor),
         "networks": "none",
-        "availability_zone": f"nova:{host}",
+        "availability_zone": f"nova:{host}:{node}".rstrip(":"),
     }
     return cloud.nova("POST", "/servers", {"server": document})["server"]["id"]
 
 
-def boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny") -> str:
-    """A server that is ACTIVE on this host."""
-    server = request_boot(cloud, name, host, flavor)
+def boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = "") -> str:
+    """A server that is ACTIVE on this host (and node)."""
+    server = request_boot(cloud, name, host, flavor, node)
     settle(cloud, server, host)
     return server
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from minicloud_ctl import configs
 from minicloud_ctl.paths import Paths
@@ -114,8 +114,8 @@ def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> li
     return [nova_api(paths, state, nova), *conductors, _nova(paths, nova, f"{prefix(nova)}nova-scheduler", "nova-scheduler", [])]
 
 
-def compute(paths: Paths, host: str, nova: str, cell: str, running: bool) -> Service:
-    return _nova(
+def compute(paths: Paths, host: str, nova: str, cell: str, running: bool, driver: str = "") -> Service:
+    service = _nova(
         paths,
         nova,
         f"nova-compute-{host}",
@@ -124,6 +124,9 @@ def compute(paths: Paths, host: str, nova: str, cell: str, running: bool) -> Ser
         host=host,
         wanted=running,
     )
+    if not driver:
+        return service
+    return replace(service, argv=[paths.program("python"), "-m", "minicloud_venv.compute", *service.argv[1:]])
 
 
 def nova_config_arguments(paths: Paths, nova: str, more: list[str]) -> list[str]:

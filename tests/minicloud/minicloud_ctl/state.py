@@ -7,7 +7,7 @@
 ``state.json``:
   {"ports": {service: number},
    "secrets": {user: password},
-   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool}},
+   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool, "driver": name (rarely)}},
    "novas": {name: [cells that have a conductor]},
    "closed_cells": [cells that scenario cell_down has put out of reach],
    "done": [steps of ``up`` that need no repetition]}

@@ -37,23 +37,39 @@ def healthy(context: Context) -> None:
 
 @scenario("a live server whose disk lies on a provider that shares it (MISC_SHARES_VIA_AGGREGATE)")
 def shared_disk(context: Context) -> None:
-    server, provider = live_server(context, "shared_disk")
-    pool = holdings.create_provider(
-        context.cloud,
-        f"shared-storage-{server[:8]}",
-        {"DISK_GB": 10000},
-        traits=("MISC_SHARES_VIA_AGGREGATE",),
-    )
-    context.cloud.placement(
-        "PUT",
-        f"/resource_providers/{pool}/aggregates",
-        {"aggregates": [str(uuid.uuid4())], "resource_provider_generation": 2},
-    )
+    _server_with_pool(context, "shared_disk")
+
+
+@scenario("the same, and the provider that shared its disk has lost the trait that says so")
+def former_shared_disk(context: Context) -> None:
+    pool = _server_with_pool(context, "former_shared_disk")
+    traits = f"/resource_providers/{pool}/traits"
+    context.cloud.placement("PUT", traits, {**context.cloud.placement("GET", traits), "traits": []})
+
+
+def _server_with_pool(context: Context, name: str) -> str:
+    """A live server whose disk is moved to a sharing provider, recorded as needed; the provider."""
+    server, _provider = live_server(context, name)
+    pool = create_pool(context, server)
     held = holdings.of(context.cloud, server)
-    resources = dict(held.allocations[provider])
-    disk = resources.pop("DISK_GB")
-    holdings.put(context.cloud, server, {provider: resources, pool: {"DISK_GB": disk}}, held)
+    holdings.put(context.cloud, server, with_disk_on(pool, held.allocations), held)
     context.record.needed(server, pool, "disk of a live server on shared storage")
+    return pool
+
+
+def create_pool(context: Context, server: str) -> str:
+    """A provider that shares its disks; its uuid."""
+    name, traits = f"shared-storage-{server[:8]}", ("MISC_SHARES_VIA_AGGREGATE",)
+    pool = holdings.create_provider(context.cloud, name, {"DISK_GB": 10000}, traits=traits)
+    document = {"aggregates": [str(uuid.uuid4())], "resource_provider_generation": 2}
+    context.cloud.placement("PUT", f"/resource_providers/{pool}/aggregates", document)
+    return pool
+
+
+def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Allocations:
+    """What a claim on one host looks like where its disk comes from a pool."""
+    ((host, resources),) = allocations.items()
+    return {host: {name: amount for name, amount in resources.items() if name != "DISK_GB"}, pool: {"DISK_GB": resources["DISK_GB"]}}
 
 
 @scenario("live servers, an orphan and a foreign provider whose names are hostile to templates, terminals and tables")
@@ -87,5 +103,18 @@ def soft_deleted(context: Context) -> None:
 @scenario("a live server without an instance mapping: its GET is 404, the hypervisor listing still shows it")
 def lost_instance_mapping(context: Context) -> None:
     server, _provider = live_server(context, "lost_instance_mapping", "live, Nova has merely lost its instance mapping")
+    with databases.writing(context.paths, "first_nova_api") as connection:
+        connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
+
+
+@scenario("the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows nothing")
+def lost_mapping_wrong_host(context: Context) -> None:
+    server, provider = live_server(context, "lost_mapping_wrong_host", "live, Nova has merely lost its instance mapping")
+    other_host = context.steady_hosts(2)[1]
+    other = context.provider(other_host)
+    held = holdings.of(context.cloud, server)
+    holdings.put(context.cloud, server, {**held.allocations, other: held.allocations[provider]}, held)
+    context.record.hosts["other"] = other_host
+    context.record.needed(server, other, "nothing can be proven of a server that Nova does not find")
     with databases.writing(context.paths, "first_nova_api") as connection:
         connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from minicloud_ctl import databases, holdings, servers
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.scenarios import deleted
-from minicloud_ctl.scenarios.live import LIVE
+from minicloud_ctl.scenarios.live import LIVE, create_pool, with_disk_on
 from minicloud_ctl.scenarios.registry import Context, scenario
 from minicloud_ctl.waiting import wait_for
 
@@ -61,6 +61,23 @@ def ended_migration_deleted(context: Context) -> None:
     context.kill(destination)
     deleted.soft_delete(context, server)
     context.record.orphaned(server, context.provider(destination), "deleted_server")
+
+
+@scenario("a confirmed migration that still holds the source, and a second time the share of a pool that its server's disk is on")
+def ended_migration_pool(context: Context) -> None:
+    server, migration, source, destination = _park(context, *context.steady_hosts(2))
+    pool = create_pool(context, server)
+    for consumer in (server, migration):
+        claim = holdings.of(context.cloud, consumer)
+        holdings.put(context.cloud, consumer, with_disk_on(pool, claim.allocations), claim)
+    held = holdings.of(context.cloud, migration)
+    servers.confirm(context.cloud, server)
+    holdings.await_providers(context.cloud, migration)
+    holdings.write_back(context.cloud, migration, held)
+    context.record.needed(server, destination, LIVE)
+    context.record.needed(server, pool, "disk of a live server on shared storage")
+    context.record.orphaned(migration, source, "ended_migration")
+    context.record.orphaned(migration, pool, "ended_migration")
 
 
 def _leave_confirmed_migration(context: Context, source: str, destination: str) -> str:

@@ -70,7 +70,7 @@ class Context:
         first = list(REGISTRY).index(self.name) % len(found)
         return (found[first:] + found[:first])[:number]
 
-    def own_host(self, purpose: str = "dead") -> str:
+    def own_host(self, purpose: str = "dead", driver: str = "") -> str:
         """A new host for this scenario alone, alive, to be killed at will."""
         base = f"{purpose}-{self.name.replace('_', '-')}"
         with states.changing(self.paths) as state:
@@ -79,7 +79,7 @@ class Context:
             while host in state.computes:
                 host = f"{base}-{number}"
                 number += 1
-            state.computes[host] = {"nova": "first", "cell": "cell1", "running": True}
+            state.computes[host] = {"nova": "first", "cell": "cell1", "running": True, **({"driver": driver} if driver else {})}
         self._own_hosts.append(host)
         lifecycle.start_computes(self.paths, [host])
         return host

@@ -1,0 +1,190 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Operations of Nova that are half-way, or were cut there: first all of them under way, then what a restart or an outage left of them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+from minicloud_ctl import holdings, lifecycle, servers
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+HELD = "race-held"
+# The servers of this module are to stay whatever is chosen, and the orphans of other modules as well.
+CHOSEN = {"orphan_cleanup_remediate_kinds": [kind.name for kind in KINDS if kind.name != "deleted_server"]}
+SETTINGS = "[DEFAULT]\nallow_resize_to_same_host = true\nshelved_offload_time = -1\n"
+
+
+@d.dataclass(frozen=True)
+class Stage:
+    """One run, and what everybody held before and after it."""
+
+    run: Run
+    before: dict[str, t.Any]
+    after: dict[str, t.Any]
+
+
+@d.dataclass
+class Cast:
+    """The servers by what is done to them, and the migrations of those that move."""
+
+    servers: dict[str, str] = d.field(default_factory=dict)
+    migrations: dict[str, str] = d.field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
+    minicloud.scenario("healthy")
+    with world.nova_setting(SETTINGS):
+        world.own_host(HELD, driver="minicloud.HeldLiveMigration")
+        yield Cast()
+
+
+def reverts(cast: Cast, world: World) -> None:
+    """Moves that wait to be confirmed, and will be reverted: to another host, and to a smaller flavor on the same host."""
+    server = world.boot("compute-1")
+    cast.servers["reverts"], cast.migrations["reverts"] = server, servers.migrate(world.cloud, server, "compute-2")
+    server = world.boot(HELD, flavor="m1.small")
+    world.resize_in_place(server, HELD, vcpus=1, ram=512, disk=10)
+    cast.servers["reverts in place"], cast.migrations["reverts in place"] = server, servers.migrations(world.cloud, server)[0]["uuid"]
+
+
+def revert_without_placement(cast: Cast, world: World) -> None:
+    """Placement goes away when the destination has done its part of the revert, and the source begins with its own."""
+    moved, in_place = cast.servers["reverts"], cast.servers["reverts in place"]
+    with world.paused("nova-compute-compute-1") as go_on:
+        servers.act(world.cloud, moved, "revertResize")
+        world.wait("the destination's part", lambda: world.ended_events(moved, "revertResize") >= {"compute_revert_resize"})
+        with world.without_placement():
+            go_on()
+            servers.act(world.cloud, in_place, "revertResize")
+            # Nova only logs that it did not find what to give back; on one host the destination's part fails already.
+            servers.await_migration(world.cloud, moved, "reverted")
+            servers.await_migration(world.cloud, in_place, "error")
+            servers.settle(world.cloud, moved, "compute-1")
+            servers.settle(world.cloud, in_place, None, "ERROR", "ACTIVE")
+    servers.act(world.cloud, in_place, "os-resetState", {"state": "active"})
+    servers.settle(world.cloud, in_place, HELD)
+
+
+def live_migrates(cast: Cast, world: World) -> None:
+    """The guest is on its way: its server holds the destination, the migration the source."""
+    server = world.boot(HELD)
+    servers.act(world.cloud, server, "os-migrateLive", {"host": "compute-2", "block_migration": "auto"})
+    cast.servers["live-migrates"], cast.migrations["live-migrates"] = server, servers.await_migration(world.cloud, server, "running")
+    holdings.await_providers(world.cloud, server, world.provider("compute-2"))
+
+
+def doubled(world: World, host: str) -> str:
+    """A live server that holds another host as well, so that it is looked at closely."""
+    server = world.boot(host)
+    world.claim_also(server, "compute-1")
+    return server
+
+
+def shelved_away(world: World) -> str:
+    server = world.boot("compute-3")
+    servers.act(world.cloud, server, "shelve")
+    servers.settle(world.cloud, server, None, "SHELVED", "SHELVED_OFFLOADED")
+    if servers.get(world.cloud, server)["status"] == "SHELVED":
+        servers.act(world.cloud, server, "shelveOffload")
+    servers.settle(world.cloud, server, None, "SHELVED_OFFLOADED")
+    holdings.await_providers(world.cloud, server)
+    return server
+
+
+@pytest.fixture(scope="module")
+def stages(
+    cast: Cast, minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Stage, Stage]:
+    def play(name: str) -> Stage:
+        ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
+        before = placement.everything()
+        return Stage(ansible.playbook("cleanup_orphans", variables=CHOSEN), before, placement.everything())
+
+    reverts(cast, world)
+    hold = world.paths.compute(HELD) / "hold-live-migrations"
+    hold.touch()
+    live_migrates(cast, world)
+    unshelves, shelves, offloads = shelved_away(world), doubled(world, "compute-4"), doubled(world, HELD)
+    cast.servers |= {"unshelves": unshelves, "shelves": shelves, "offloads": offloads}
+    servers.act(world.cloud, offloads, "shelve")
+    servers.settle(world.cloud, offloads, HELD, "SHELVED")
+    with world.paused("nova-compute-compute-3"):
+        servers.act(world.cloud, unshelves, "unshelve", {"host": "compute-3"}, version="2.91")
+        holdings.await_providers(world.cloud, unshelves, world.provider("compute-3"))
+        with world.paused("nova-compute-compute-4"), world.paused(f"nova-compute-{HELD}"):
+            servers.act(world.cloud, shelves, "shelve")
+            servers.act(world.cloud, offloads, "shelveOffload")
+            under_way = play("under-way")
+
+        servers.act(world.cloud, unshelves, "os-resetState", {"state": "error"})
+        lifecycle.kill_compute(world.paths, HELD)
+        hold.unlink()
+        lifecycle.start_computes(world.paths, [HELD])
+        servers.settle(world.cloud, cast.servers["live-migrates"], HELD)
+        revert_without_placement(cast, world)
+        cut = play("cut")
+    return under_way, cut
+
+
+UNDER_WAY = {
+    "live-migrates": "moving",
+    "unshelves": "task",
+    "shelves": "task",
+    "offloads": "task",
+}
+WAITS = {"live-migrates": "moving", "reverts": "parked_resize", "reverts in place": "parked_resize"}
+
+
+@pytest.mark.parametrize("name", UNDER_WAY)
+def test_a_server_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
+    assert stages[0].run.entry(cast.servers[name])["kind"] == UNDER_WAY[name]
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
+    """A resize on the same host among them, where the server and its migration hold the very same tree."""
+    assert stages[0].run.entry(cast.migrations[name])["kind"] == WAITS[name]
+
+
+@pytest.mark.parametrize("name", ["live-migrates", "reverts"])
+def test_an_interrupted_move(stages: tuple[Stage, Stage], cast: Cast, world: World, name: str) -> None:
+    """The guest is at the source, which only the ended migration holds; the server holds the host that it never came to."""
+    server, migration = cast.servers[name], cast.migrations[name]
+    source = servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"]
+
+    assert set(stages[1].after[migration]) == {world.provider(source)}
+    assert world.provider(source) not in stages[1].after[server]
+    assert "holds nothing of it, but compute-2" in stages[1].run.entry(server)["reason"]
+    assert f"does not itself hold its own host {source}" in stages[1].run.entry(migration)["reason"]
+
+
+def test_a_revert_to_more_on_the_same_host(stages: tuple[Stage, Stage], cast: Cast, world: World) -> None:
+    """The server holds the smaller flavor, and the ended migration the greater one that it may have again."""
+    migration = cast.migrations["reverts in place"]
+
+    assert set(stages[1].after[migration]) == set(stages[1].after[cast.servers["reverts in place"]]) == {world.provider(HELD)}
+    assert "does not itself hold as much MEMORY_MB, VCPU of race-held" in stages[1].run.entry(migration)["reason"]
+
+
+def test_an_unshelve_that_was_reset_and_may_still_come(stages: tuple[Stage, Stage], cast: Cast) -> None:
+    assert "its last actions may still run" in stages[1].run.entry(cast.servers["unshelves"])["reason"]
+
+
+def test_nothing_was_changed(stages: tuple[Stage, Stage]) -> None:
+    for stage in stages:
+        assert stage.run.status == 0 and stage.run.changed == 0 and "Traceback" not in stage.run.output
+        assert stage.after == stage.before

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Drivers for hosts of their own kind, on top of Nova's fake ones; ``minicloud_venv.compute`` lets Nova find them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import nova.conf
+from nova.virt import fake
+
+# Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic" is in the name.
+NAMES = ("minicloud", "minicloud_ironic")
+
+HOLD = "hold-live-migrations"
+
+
+class TwoNodes(fake.FakeDriver):
+    """One service with two nodes, as with ironic: the first has the host's name, the second ``HOST-2``."""
+
+    def init_host(self, host: str) -> None:
+        super().init_host(host)
+        self._set_nodes([host, f"{host}-2"])
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        return {**super().get_available_resource(nodename), "uuid": _identity(nodename)}
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        return {_identity(name): name for name in self.get_available_nodes()}
+
+
+def _identity(nodename: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, nodename))
+
+
+class HeldLiveMigration(fake.FakeDriverWithoutFakeNodes):
+    """Live migrations from here go on for as long as there is a file ``hold-live-migrations`` in the host's state folder."""
+
+    def live_migration(self, *args: Any, **kwargs: Any) -> None:
+        while (Path(nova.conf.CONF.state_path) / HOLD).exists():
+            time.sleep(0.1)
+        super().live_migration(*args, **kwargs)
