@@ -77,8 +77,9 @@ class World:
         moves = [migration["uuid"] for migration in servers.migrations(self.cloud, server)]
         if self.cloud.nova_call("GET", f"/servers/{server}").status == 200:
             servers.delete(self.cloud, server)
-        for consumer in (server, *moves):
-            self.hold(consumer, {})
+        holdings.await_providers(self.cloud, server)
+        for migration in moves:
+            self.hold(migration, {})
 
     def live_migrate(self, server: str, host: str) -> None:
         servers.act(self.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
@@ -158,6 +159,18 @@ class World:
         place = f"/v3/projects/{self._named('project', project)}/users/{member}/roles"
         for role in roles:
             self.cloud.session.must("keystone", "PUT", f"{place}/{self._named('role', role)}")
+
+    @contextlib.contextmanager
+    def service(self, kind: str, url: str) -> t.Iterator[None]:
+        """A service of this type in the catalogue."""
+        must = self.cloud.session.must
+        service = must("keystone", "POST", "/v3/services", {"service": {"type": kind, "name": kind}})["service"]["id"]
+        endpoint = {"service_id": service, "region_id": "RegionOne", "interface": "public", "url": url}
+        must("keystone", "POST", "/v3/endpoints", {"endpoint": endpoint})
+        try:
+            yield
+        finally:
+            must("keystone", "DELETE", f"/v3/services/{service}")
 
     def _named(self, kind: str, name: str, **made_with: str) -> str:
         found = self.cloud.session.must("keystone", "GET", f"/v3/{kind}s?name={name}")[f"{kind}s"]
