@@ -149,6 +149,35 @@ def test_is_dead_while_the_migrations_are_listed(ansible: Ansible, placement: Pl
     spared(run, before, placement)
 
 
+def test_is_dead_from_the_migrations_to_the_last_look_up(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
+) -> None:
+    """Both questions about all cells, before and after, find it alive; only the one at the end of the listings does not."""
+    before = placement.everything()
+    wires.nova.on("GET", "/os-migrations.limit=1000$", before=world.close_cell)
+    back = wires.nova.on("GET", "/os-services$", nth=CELLS_ASKED, before=world.open_cell)
+
+    run = ansible.playbook("detect_orphans", variables=EVERY_KIND)
+
+    assert back.ran
+    assert moving not in {entry["consumer"] for entry in run.read("findings.json")["findings"]}
+    spared(run, before, placement)
+
+
+def test_is_dead_while_one_server_is_asked_for_its_migrations(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, moving: str
+) -> None:
+    """200 and empty: the move under way is not there, though the listing of all migrations had it."""
+    before = placement.everything()
+    asked = wires.nova.on("GET", f"/os-migrations.instance_uuid={victim}", nth=0, before=world.close_cell, after=world.open_cell)
+
+    run = ansible.playbook("cleanup_orphans", variables=WRONG_HOST)
+
+    assert asked.ran
+    assert victim not in {entry["consumer"] for entry in run.read("findings.json")["findings"]}
+    spared(run, before, placement)
+
+
 @pytest.mark.usefixtures("stray", "victim")
 def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
     before = placement.everything()
