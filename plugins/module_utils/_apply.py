@@ -19,7 +19,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import document
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates, silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
@@ -114,7 +114,7 @@ def carry_out(steps: Sequence[Step], reading: Reading, policy: Policy, writer: A
     for position, step in enumerate(steps):
         try:
             now = reading.again(listings, step.change.consumer)
-            if now.services_after.value is None or silent_hosts(now.services_after):
+            if not all_answer(now.services_after):
                 raise GateClosed("A cell has stopped answering: nothing more is changed in this run.")
             outcomes.append(_carry_out_one(step, now, policy, writer, journal))
         except CloudError as error:

@@ -25,7 +25,7 @@ def freed_by(finding: Finding) -> Amounts:
 
 
 def stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
-    """Return what the findings hold in vain, and which share that is of all that is claimed."""
+    """Return what the findings hold in vain, and which share that is of all that is claimed, if all of that was read."""
     of_provider: dict[str, list[Mapping[str, int]]] = {}
     of_project: dict[str, list[Mapping[str, int]]] = {}
     for finding in findings:
@@ -33,7 +33,7 @@ def stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
             of_provider.setdefault(land.name(provider), []).append(amounts)
             of_project.setdefault((finding.allocation and finding.allocation.project) or "", []).append(amounts)
     sums = totals(amounts for shares in of_provider.values() for amounts in shares)
-    claimed = totals(land.used.values())
+    claimed = {} if land.snapshot.scope.narrow else totals(land.used.values())
     return {
         "resource_classes": sums,
         "share_of_claimed": {cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)},
@@ -46,6 +46,8 @@ def capacity(land: Landscape) -> dict[str, t.Any]:
     """Return by resource class what all providers have whose inventory was read, and how much of it is claimed."""
     sums: dict[str, collections.Counter[str]] = {}
     for uuid, details in land.snapshot.details.items():
+        if not land.covers(land.root(uuid) or uuid):
+            continue
         for cls, stock in details.inventories.items():
             used = land.used.get(uuid, {}).get(cls, 0)
             sums.setdefault(cls, collections.Counter()).update(
@@ -68,6 +70,7 @@ def _provider(uuid: str, in_vain: Mapping[str, int], land: Landscape) -> dict[st
     details, node = land.snapshot.details.get(uuid), land.nodes.get(uuid)
     inventories = details.inventories if details else {}
     used = land.used.get(uuid, {})
+    known = land.covers(land.root(uuid) or uuid)
     classes = sorted({*inventories, *used, *in_vain})
     return {
         "uuid": uuid,
@@ -78,7 +81,7 @@ def _provider(uuid: str, in_vain: Mapping[str, int], land: Landscape) -> dict[st
                 "reserved": inventories[cls].reserved if cls in inventories else None,
                 "allocation_ratio": inventories[cls].allocation_ratio if cls in inventories else None,
                 "capacity": inventories[cls].capacity if cls in inventories else None,
-                "used": used.get(cls, 0),
+                "used": used.get(cls, 0) if known else None,
                 "stranded": in_vain.get(cls, 0),
                 "hypervisor_total": node.has.get(cls) if node else None,
                 "hypervisor_used": node.used.get(cls) if node else None,

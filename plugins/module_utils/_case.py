@@ -17,12 +17,19 @@ import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
-from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, FAILED_MIGRATION, SETTLED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    ARRIVED_MIGRATION,
+    DELETING_ACTIONS,
+    FAILED_MIGRATION,
+    SETTLED_STATUS,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._model import (
+        Action,
         Allocation,
         Answer,
         Dossier,
@@ -54,6 +61,14 @@ class Landscape:
         """The root providers in the order of their names, sharing ones left out."""
         found = (provider for provider in self.providers.values() if provider.root == provider.uuid and not provider.sharing)
         return sorted(found, key=lambda provider: provider.name)
+
+    def covers(self, root: str) -> bool:
+        """Tell whether everything that is claimed of the tree `root` was read."""
+        return not self.snapshot.scope.narrow or root in self._named
+
+    @functools.cached_property
+    def _named(self) -> frozenset[str]:
+        return roots_of(self.snapshot.scope.hosts, self.nodes.values(), self.providers)
 
     def listed_migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return what the listing of all migrations says of one server, as if it had been asked for that."""
@@ -152,8 +167,13 @@ class Case:
 
     @functools.cached_property
     def server_migrations(self) -> tuple[Migration, ...]:
-        """The migrations of the server, newest first."""
-        return tuple(sorted(self.subject.migrations.value or (), key=lambda migration: migration.created_at or "", reverse=True))
+        """The migrations of the server, newest first, from every answer that has any.
+
+        A cell that is too slow for one of the questions is left out of its answer without a word.
+        """
+        answers = (self.land.listed_migrations_of(self.subject.uuid), *self.subject.host_migrations, self.subject.migrations)
+        known = {row.uuid: row for answer in answers for row in answer.value or () if row.server == self.subject.uuid}
+        return tuple(sorted(known.values(), key=lambda migration: migration.created_at or "", reverse=True))
 
     @functools.cached_property
     def moving(self) -> Migration | None:
@@ -271,6 +291,14 @@ class Case:
         return None
 
 
+def deletion_in(actions: Answer[tuple[Action, ...]]) -> Action | None:
+    """Return the action that deleted a server.
+
+    Asked about a server that a direct look-up does not find, Nova answers with actions only if it finds it among the deleted.
+    """
+    return next((action for action in actions.value or () if action.action in DELETING_ACTIONS), None)
+
+
 def trees(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]:
     """Return the providers of `holding` by their root (None where the provider was not listed), sharing ones left out."""
     by_root: dict[str | None, set[str]] = {}
@@ -278,3 +306,21 @@ def trees(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]
         if not land.shared(provider):
             by_root.setdefault(land.root(provider), set()).add(provider)
     return {root: frozenset(held) for root, held in by_root.items()}
+
+
+def roots_of(hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> frozenset[str]:
+    """Return the root providers of the named hosts: compute nodes by name, host or uuid, and providers that are none by name or uuid.
+
+    Raises InvalidInput for a host that neither Nova nor Placement knows.
+    """
+    known: dict[str, set[str]] = {}
+    for provider in providers.values():
+        if provider.root == provider.uuid and not provider.sharing:
+            for name in (provider.uuid, provider.name):
+                known.setdefault(name, set()).add(provider.uuid)
+    for node in nodes:
+        for name in (node.uuid, node.name, node.host):
+            known.setdefault(name, set()).add(node.uuid)
+    if unknown := sorted(set(hosts) - set(known)):
+        raise InvalidInput(f"hosts names {', '.join(unknown)}, which neither Nova nor Placement knows: give hypervisor names or UUIDs.")
+    return frozenset().union(*(known[name] for name in hosts))

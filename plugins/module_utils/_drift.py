@@ -26,8 +26,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Policy, Resources
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
 
-_PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
-
 
 def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
     own = case.own_tree
@@ -81,7 +79,7 @@ def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
 
 def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
     own, held = case.own_tree, case.allocation.resources
-    if not _rests_at_home(case) or own is None or set(held) != {own} or not set(held[own]) <= _PLAIN_CLASSES:
+    if not _rests_at_home(case) or own is None or set(held) != {own}:
         return None
     claim, _why = plain_claim(case)
     if claim is None or claim == held[own]:
@@ -157,7 +155,7 @@ def _rewriting(reason: str, case: Case, claim: Resources | None, why: str) -> Ru
 
 
 def _seen_closely(case: Case) -> tuple[Answer[t.Any], ...]:
-    return (*case.questions, case.subject.shape, case.subject.ports, case.subject.stock)
+    return (*case.questions, case.subject.shape, case.subject.interfaces, case.subject.ports, case.subject.stock)
 
 
 def _held(case: Case) -> str:

@@ -35,6 +35,11 @@ def _cells(snapshot: Snapshot) -> str | None:
     return None
 
 
+def all_answer(services: Answer[tuple[Service, ...]]) -> bool:
+    """Tell whether every cell answered when Nova was asked for its services."""
+    return services.value is not None and not silent_hosts(services)
+
+
 def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
     """Return the hosts of unreachable cells (status `UNKNOWN`, compute microversion 2.69 and later)."""
     return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
@@ -60,7 +65,7 @@ def _region(snapshot: Snapshot) -> str | None:
 def _credentials(snapshot: Snapshot) -> str | None:
     foreign = [sample for sample in snapshot.samples if sample.value is None or sample.value.project != snapshot.cloud.project]
     judged = foreign or snapshot.samples
-    if not judged and any(node.servers for node in snapshot.hypervisors.value or ()):
+    if not judged and any(node.servers or node.servers is None for node in snapshot.hypervisors.value or ()):
         return "These credentials see no server together with its host, though there are servers on hosts: use a role that may (admin by default)."
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._case import deletion_in
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._model import (
-    DELETING_ACTIONS,
     FAILED_MIGRATION,
     PLACING_ACTIONS,
     REVERT_ACTION,
@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._ruling import orp
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
-    from ansible_collections.osops.placement.plugins.module_utils._model import Action, Answer, Dossier, Holding, Migration, Policy, Server
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Dossier, Holding, Migration, Policy, Server
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
 
 
@@ -45,7 +45,7 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     if case.migration is None:
         return None
     evidence = (case.land.snapshot.migrations, *case.questions)
-    current = next((known for known in case.server_migrations if known.uuid == case.consumer), None)
+    current = next((known for known in case.subject.migrations.value or () if known.uuid == case.consumer), None)
     if current is None:
         return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
     deleted = _deletion(case.subject)
@@ -161,14 +161,6 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
         f"a container service that shares Nova's hosts ({known}), or an operator who blocks capacity by hand, looks the same.",
         *evidence,
     )
-
-
-def deletion_in(actions: Answer[tuple[Action, ...]]) -> Action | None:
-    """Return the action that deleted a server for good.
-
-    Asked about a server that a direct look-up does not find, Nova answers with actions only if it finds it among the deleted.
-    """
-    return next((action for action in actions.value or () if action.action in DELETING_ACTIONS), None)
 
 
 def _may_be_reverted(case: Case, migration: Migration) -> str | None:

@@ -51,7 +51,7 @@ REVERT_ACTION = "revertResize"
 # Instance actions that only a server takes that was on a host.
 SHELVING_ACTIONS = frozenset({"shelve", "shelveOffload"})
 
-# Instance actions after which a server cannot be restored.
+# Instance actions that the API records for a delete, that of a soft delete included.
 DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
 
 # Instance actions that the API completes at once, so that they have no events and mean nothing for others that still run.
@@ -230,15 +230,16 @@ class Flavor:
 
 @d.dataclass(frozen=True)
 class Port:
-    """A Neutron port of a server, and whether it asks Placement for resources or for a device of the host."""
+    """A Neutron port of a server; `asks_placement` is None where these credentials may not see whether it asks for resources."""
 
     uuid: str
     vnic_type: str | None
-    asks_placement: bool
+    asks_placement: bool | None
 
     @property
     def plain(self) -> bool:
-        return not self.asks_placement and self.vnic_type in (None, "normal")
+        """Whether it is known to ask neither Placement for resources nor its host for a device."""
+        return self.asks_placement is False and self.vnic_type in (None, "normal")
 
 
 @d.dataclass(frozen=True)
@@ -325,8 +326,8 @@ class Dossier:
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
     last_actions: of a server without a host, its actions down to the newest that could give it one, each by itself.
     host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out.
-    shape, ports, stock: of a server whose claim may have to be written anew, what it was given besides its flavor, and what
-        the root provider of its host has.
+    shape, interfaces, ports, stock: of a server whose claim may have to be written anew, the properties of its image, its ports
+        as Nova and as Neutron know them, and what the root provider of its host has.
     """
 
     uuid: str
@@ -339,6 +340,7 @@ class Dossier:
     last_actions: tuple[Answer[Action], ...] = ()
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
     shape: Answer[Server] = NOT_ASKED
+    interfaces: Answer[tuple[str, ...]] = NOT_ASKED
     ports: Answer[tuple[Port, ...]] = NOT_ASKED
     stock: Answer[dict[str, Inventory]] = NOT_ASKED
 
@@ -375,8 +377,13 @@ class Scope:
 
     @property
     def narrow(self) -> bool:
-        """Whether it names what to look at, so that all of that is looked at closely."""
+        """Whether it names hosts or consumers, so that nothing is read of others but what these need."""
         return bool(self.hosts or self.consumers)
+
+    @property
+    def closely(self) -> bool:
+        """Whether everybody in it is looked at closely, whatever the listings say."""
+        return self.narrow or "wrong_owner" in self.kinds
 
     def wants(self, *kinds: str) -> bool:
         return not self.kinds or bool(set(kinds) & set(self.kinds))

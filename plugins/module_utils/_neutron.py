@@ -18,6 +18,8 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Clo
 from ansible_collections.osops.placement.plugins.module_utils._model import NOT_ASKED, Port
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer
     from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
@@ -39,12 +41,11 @@ class NeutronReader:
 
 
 def _ports(reply: Reply) -> tuple[Port, ...]:
-    return tuple(
-        Port(
-            uuid=row["id"],
-            vnic_type=row.get("binding:vnic_type"),
-            # Neutron itself keeps what Placement gave to a port in its binding profile.
-            asks_placement=bool(row.get("resource_request") or (row.get("binding:profile") or {}).get("allocation")),
-        )
-        for row in reply.body["ports"]
-    )
+    return tuple(Port(uuid=row["id"], vnic_type=row.get("binding:vnic_type"), asks_placement=_asks(row)) for row in reply.body["ports"])
+
+
+def _asks(row: Mapping[str, t.Any]) -> bool | None:
+    # Both are for administrators; what Placement gave to a port Neutron itself keeps in its binding profile.
+    if "binding:profile" not in row:
+        return None
+    return bool(row.get("resource_request") or (row["binding:profile"] or {}).get("allocation"))

@@ -25,19 +25,19 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _COUNTED = {"VCPU": ("VCPU", "PCPU"), "MEMORY_MB": ("MEMORY_MB",)}
 
 
-def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, known: Collection[str] = ()) -> list[str]:
+def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, living: Collection[str] = ()) -> list[str]:
     """Return the consumers that the listings do not show to be servers that hold the tree of their host and nothing else.
 
     glances: servers by uuid whose flavor was read because their host was `worth_a_glance`.
-    known: the servers that Nova lists, where it could not list its compute nodes; those are not nominated then.
+    living: the servers that Nova lists, where it could not list its compute nodes; those are not nominated then.
     """
     land = Landscape(snapshot)
     if not land.nodes:
         silent = set(silent_hosts(snapshot.services))
-        unknown = [consumer for consumer in snapshot.holdings if consumer not in known]
+        unknown = [consumer for consumer in snapshot.holdings if consumer not in living]
         return sorted(unknown, key=lambda consumer: (bool(silent & set(land.hosts_of(snapshot.holdings[consumer]))), consumer))
     scope = snapshot.scope
-    if scope.narrow or "wrong_owner" in scope.kinds:
+    if scope.closely:
         return sorted({*snapshot.holdings, *scope.consumers, *_without_claim(land)})
     home, seen = _Homes(land), glances or {}
     nominated = _without_claim(land)
@@ -55,7 +55,7 @@ def worth_a_glance(snapshot: Snapshot) -> list[str]:
     And those with several compute nodes, of which the hypervisor listing does not say which server is on which.
     """
     land, scope = Landscape(snapshot), snapshot.scope
-    if scope.narrow or scope.mode == "triage" or "wrong_owner" in scope.kinds:
+    if scope.closely or scope.mode == "triage":
         return []
     home = _Homes(land)
     hosts = set(home.shared_hosts)
@@ -67,6 +67,30 @@ def worth_a_glance(snapshot: Snapshot) -> list[str]:
         roots = (root for holding in at_home for root, held in trees(holding, land).items() if held != {root})
         hosts |= {land.nodes[root].host for root in roots if root}
     return sorted(hosts)
+
+
+def hosts_of_interest(snapshot: Snapshot) -> Collection[str]:
+    """Return the compute nodes that are to be asked for their servers one by one, where not all were listed with them."""
+    land = Landscape(snapshot)
+    if snapshot.scope.narrow:
+        held = {land.root(provider) for holding in snapshot.holdings.values() for provider in holding}
+        return {root for root in land.nodes if root in held or land.covers(root)}
+    return odd_nodes(land, snapshot.holdings.items()) if snapshot.scope.mode == "triage" else ()
+
+
+def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
+    """Return the compute nodes that must be asked for their servers before anybody is said to be on none of them.
+
+    That Nova has no memory of a consumer at all counts only when no host shows it. Triage does without that kind, and a proof
+    made anew (`fresh`) has asked every host already if it is of that kind.
+    """
+    land, scope = Landscape(snapshot), snapshot.scope
+    nowhere = [dossier for dossier in snapshot.dossiers.values() if dossier.server.status == 404 or _has_no_host(dossier.server.value)]
+    forgotten = any(dossier.marker.status == 400 for dossier in nowhere)
+    if forgotten and not fresh and scope.mode == "full" and scope.wants("forgotten_consumer"):
+        return land.nodes
+    held = (dossier.allocation.value.resources for dossier in nowhere if dossier.allocation.value)
+    return {root for holding in held for provider in holding if (root := land.root(provider))}
 
 
 def odd_nodes(land: Landscape, holdings: Iterable[tuple[str, Holding]]) -> list[str]:
@@ -125,7 +149,13 @@ class _Homes:
 
 
 def _without_claim(land: Landscape) -> set[str]:
-    return {server for node in land.nodes.values() for server in node.servers or () if server not in land.snapshot.holdings}
+    """The servers on the hosts in scope that hold nothing."""
+    in_scope = (node for node in land.nodes.values() if land.covers(node.uuid))
+    return {server for node in in_scope for server in node.servers or () if server not in land.snapshot.holdings}
+
+
+def _has_no_host(server: Server | None) -> bool:
+    return server is not None and not server.host
 
 
 def _shown_at_home(server: Server | None, holding: Holding, land: Landscape) -> bool:

@@ -12,7 +12,6 @@ API reference: https://docs.openstack.org/api-ref/compute/
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
@@ -122,6 +121,11 @@ class NovaReader:
         """Look for a server once more, for the properties of its image; it answers only what was already found."""
         return self._api.ask(f"/servers/{uuid}", self._shape, lambda reply: _server(reply.body["server"]))
 
+    def interfaces(self, uuid: str) -> Answer[tuple[str, ...]]:
+        """Return the uuids of the ports that are attached to a server, as Nova knows them."""
+        path = f"/servers/{uuid}/os-interface"
+        return self._api.ask(path, self._direct, lambda reply: tuple(row["port_id"] for row in reply.body["interfaceAttachments"]))
+
     def deleted_listing(self, uuid: str, brief: bool = False) -> Answer[tuple[Server, ...]]:
         """Ask for a server among the deleted ones that Nova has not yet archived: one, or none.
 
@@ -170,8 +174,12 @@ class NovaReader:
         """
         query = {"limit": str(size), **filters}
         strands = each(lambda start: self._strand(path, microversion, key, identity, query, start, starts), [None, *starts])
-        reply = next((reply for _rows, reply in strands if reply.status != 200), strands[0][1])
+        reply = next((reply for _rows, reply in strands if reply.status not in (200, 400)), strands[0][1])
         rows = {row[identity]: row for some, _reply in strands for row in some}
+        # Where no strand can start is no row of this listing, and then nobody stopped there.
+        unknown = {start for start, (_rows, reply) in zip(starts, strands[1:], strict=True) if reply.status == 400}
+        if unknown & set(rows):
+            raise self._changed(path, len(rows))
         value = self._api.parse(lambda reply: tuple(map(read, rows.values())), reply, path) if reply.status == 200 else None
         return self._readable(self._api.answer(path, microversion, filters, reply, value))
 
@@ -180,23 +188,25 @@ class NovaReader:
     ) -> tuple[list[t.Any], Reply]:
         """Read a listing from `start` (its beginning without one) until one of `ends` or nothing comes; return its rows and last reply.
 
-        Nova links to a next page only after a full one, and drops some rows after counting: so read on until nothing comes.
+        Nova counts the rows of a page before it drops some, such as hosts that are not discovered yet, and links to a next page
+        only after a full one: so read on until nothing comes, not even in the longest page.
         """
         rows: list[t.Any] = []
-        last = start
+        last, size = start, int(query["limit"])
         while True:
-            reply = self._api.get(path, microversion, **query, **({"marker": last} if last else {}))
-            if reply.status == 400 and last is not None and last == start:
-                # What is no row of this listing nobody stops at, so another strand reads past it.
-                return [], d.replace(reply, status=200)
-            if reply.status == 400 and last is not None:
-                raise CloudError(f"Nova's listing {path} changed while being read, after {len(rows)} rows of it: run again.")
-            page = self._api.parse(lambda reply: reply.body[key], reply, path) if reply.status == 200 else []
-            known = [row[identity] for row in page]
-            rows += page
-            if not page or not set(ends).isdisjoint(known) or known[-1] == last:
+            reply = self._api.get(path, microversion, **{**query, "limit": str(size)}, **({"marker": last} if last else {}))
+            if reply.status == 400 and last is not None and last != start:
+                raise self._changed(path, len(rows))
+            if reply.status != 200:
                 return rows, reply
-            last = known[-1]
+            page, found = self._api.parse(lambda reply: (reply.body[key], [row[identity] for row in reply.body[key]]), reply, path)
+            rows += page
+            if not set(ends).isdisjoint(found) or (found and found[-1] == last) or (not found and size == _PAGE):
+                return rows, reply
+            last, size = (found[-1], int(query["limit"])) if found else (last, _PAGE)
+
+    def _changed(self, path: str, rows: int) -> CloudError:
+        return CloudError(f"Nova's listing {path} changed while being read, after {rows} rows of it: run again.")
 
     def _readable(self, answer: Answer[T]) -> Answer[T]:
         if answer.status in (401, 403):

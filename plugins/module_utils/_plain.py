@@ -19,7 +19,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
-    from ansible_collections.osops.placement.plugins.module_utils._model import Flavor, Resources, Server
+    from ansible_collections.osops.placement.plugins.module_utils._model import Dossier, Flavor, Resources, Server
+
+_PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
 # Extra specs and image properties (`hw:` there is `hw_` here) that ask for other resource classes or for other amounts.
 _ASKING = re.compile(
@@ -61,17 +63,20 @@ def plain_claim(case: Case) -> tuple[Resources | None, str]:
         return None, "its flavor is not shown in full"
     if special := asking(server.flavor.extra_specs):
         return None, f"its flavor asks for more ({', '.join(special)})"
-    if shape is None or (shape.image and shape.image_properties is None):
-        return None, "the properties of its image are not shown (compute microversion 2.98)"
-    if special := asking(shape.image_properties or {}):
+    if shape is None or not shape.image or shape.image_properties is None:
+        # Booted from a volume, a server has the properties of that volume's image, which only Cinder shows.
+        return None, "the properties of its image are not shown (it is booted from a volume, or this is before compute microversion 2.98)"
+    if special := asking(shape.image_properties):
         return None, f"its image asks for more ({', '.join(special)})"
-    if shape.image and shape.volumes:
+    if shape.volumes:
         return None, "it has an image and volumes, so where its root disk is cannot be told"
-    if ports is None:
-        return None, "its ports could not be read from Neutron"
+    if ports is None or not _all_ports(subject):
+        return None, "not all of its ports could be read from Neutron"
     if special := [port.uuid for port in ports if not port.plain]:
         return None, f"port {special[0]} asks for resources of its own"
-    claim = claim_of(server.flavor, volume_backed=not shape.image)
+    claim = claim_of(server.flavor, volume_backed=False)
+    if foreign := sorted({cls for share in case.allocation.resources.values() for cls in share} - _PLAIN_CLASSES):
+        return None, f"it holds {', '.join(foreign)}, which no plain server has"
     if stock is None or set(claim) - set(stock):
         return None, f"its host does not itself have all of {', '.join(claim)}"
     return claim, ""
@@ -82,5 +87,12 @@ def explains_children(server: Server, case: Case) -> bool:
     shape, ports = case.subject.shape.value, case.subject.ports.value
     if server.flavor is None or server.flavor.extra_specs is None or shape is None or ports is None:
         return True
-    unread = bool(shape.image) and shape.image_properties is None
-    return unread or bool(asking({**server.flavor.extra_specs, **(shape.image_properties or {})})) or not all(port.plain for port in ports)
+    if shape.image_properties is None or not _all_ports(case.subject):
+        return True
+    return bool(asking({**server.flavor.extra_specs, **shape.image_properties})) or not all(port.plain for port in ports)
+
+
+def _all_ports(subject: Dossier) -> bool:
+    """Tell whether Neutron shows just the ports that Nova knows: to some roles it shows nothing of other projects, and says so to nobody."""
+    attached, shown = subject.interfaces.value, subject.ports.value
+    return attached is not None and shown is not None and set(attached) == {port.uuid for port in shown}

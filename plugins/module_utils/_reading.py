@@ -17,11 +17,11 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape
+from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape, deletion_in, roots_of
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each, together
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
-from ansible_collections.osops.placement.plugins.module_utils._kinds import deletion_in
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     NOT_ASKED,
     PLACING_ACTIONS,
@@ -32,14 +32,18 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
     Snapshot,
 )
 from ansible_collections.osops.placement.plugins.module_utils._neutron import NeutronReader
-from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate, odd_nodes, worth_a_glance
+from ansible_collections.osops.placement.plugins.module_utils._nominate import (
+    hosts_of_interest,
+    nominate,
+    where_to_be_sighted,
+    worth_a_glance,
+)
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
-from ansible_collections.osops.placement.plugins.module_utils._scope import roots_of
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Action, Allocation, Answer, Holding, Hypervisor, Provider
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
@@ -63,11 +67,11 @@ class Reading:
 
     def of(self, scope: Scope) -> Snapshot:
         """Read what `scope` names, and look closely at each consumer that the listings nominate."""
-        listed = self._listed(scope)
-        listed = self._with_servers(listed, self._hosts_of_interest(listed))
+        listed = self._listed(scope, with_servers=scope.mode == "full" and not scope.narrow)
+        listed = self._with_servers(listed, hosts_of_interest(listed))
         glances = {server.uuid: server for servers in each(self._nova.servers_at, worth_a_glance(listed)) for server in servers}
-        known = self._nova.server_uuids() if listed.hypervisors.value is None else ()
-        nominated = nominate(listed, glances, known)
+        living = self._nova.server_uuids() if listed.hypervisors.value is None else ()
+        nominated = nominate(listed, glances, living)
         if closed_gates(listed):
             looked_at = nominated[:_LOOKED_AT_WHEN_CLOSED]
             listed = d.replace(listed, left_out=len(nominated) - len(looked_at))
@@ -76,27 +80,32 @@ class Reading:
 
     def listings(self, with_servers: bool) -> Snapshot:
         """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of every host."""
-        return self._listed(Scope(), nobody=True, with_servers=with_servers)
+        return self._listed(Scope(), with_servers, nobody=True)
 
     def again(self, listings: Snapshot, consumer: str) -> Snapshot:
         """Ask every direct question about one consumer anew, and whether all cells still answer; keep the listings."""
         return self._looked_at(d.replace(listings, started_at=now()), [consumer], fresh=True)
 
-    def _listed(self, scope: Scope, nobody: bool = False, with_servers: bool = True) -> Snapshot:
+    def _listed(self, scope: Scope, with_servers: bool, nobody: bool = False) -> Snapshot:
         started = now()
         services = self._nova.services()
         providers = self._placement.providers()
         roots = [uuid for uuid, provider in providers.items() if provider.root == uuid and not provider.sharing]
         if nobody or scope.narrow:
-            hypervisors = self._nova.hypervisors(nobody and with_servers, roots)
-            holdings: Mapping[str, Holding] = {} if nobody else self._named(scope, hypervisors.value or (), providers)
+            hypervisors = self._nova.hypervisors(with_servers, roots)
+            holdings: Mapping[str, Holding] = {} if nobody else self._named(scope, hypervisors, providers)
         else:
             holdings, hypervisors = together(
-                lambda: self._placement.holdings(providers), lambda: self._nova.hypervisors(scope.mode == "full", roots)
+                lambda: self._placement.holdings(providers), lambda: self._nova.hypervisors(with_servers, roots)
             )
         migrations = self._nova.migrations()
+        # A dead cell is left out of that listing without a word.
+        services_after = self._nova.services()
         samples = self._samples()
         live = next((sample.value for sample in samples if sample.value), None)
+        if live is None and hypervisors.value and not with_servers:
+            # Whether there is no live server, or these credentials see none, the hosts must say.
+            hypervisors = self._nova.hypervisors(True, roots)
         return Snapshot(
             cloud=self._session.cloud,
             scope=scope,
@@ -111,25 +120,20 @@ class Reading:
             control=self._nova.deleted_listing(live.uuid) if live else None,
             nominated=(),
             dossiers={},
-            services_after=services,
+            services_after=services_after,
         )
 
-    def _named(self, scope: Scope, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> dict[str, Holding]:
+    def _named(self, scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]) -> dict[str, Holding]:
         """Return what the consumers in a narrow scope hold, as far as the hosts and consumers that it names show it."""
-        roots = roots_of(scope.hosts, nodes, providers)
+        if scope.hosts and nodes.value is None:
+            raise CloudError(
+                f"Nova answered {nodes.status} when asked for its compute nodes, so hosts cannot be found: a cell is not answering."
+            )
+        roots = roots_of(scope.hosts, nodes.value or (), providers)
         held = self._placement.holdings(uuid for uuid, provider in providers.items() if provider.root in roots)
         moves = each(self._nova.migrations_of, scope.consumers)
         consumers = {*scope.consumers, *(move.uuid for answer in moves for move in answer.value or ())}
         return {**held, **{allocation.consumer: allocation.resources for allocation in self._placement.allocations(consumers)}}
-
-    @staticmethod
-    def _hosts_of_interest(listed: Snapshot) -> Collection[str]:
-        """Return the compute nodes that are to be asked for their servers one by one, where not all were listed with them."""
-        land = Landscape(listed)
-        if listed.scope.narrow:
-            named = roots_of(listed.scope.hosts, land.nodes.values(), listed.providers)
-            return {*named, *filter(None, (land.root(provider) for holding in listed.holdings.values() for provider in holding))}
-        return odd_nodes(land, listed.holdings.items()) if listed.scope.mode == "triage" else ()
 
     def _with_servers(self, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
         """Ask for the servers of those compute nodes that were not yet asked for them."""
@@ -142,35 +146,40 @@ class Reading:
     def _looked_at(self, snapshot: Snapshot, consumers: Sequence[str], fresh: bool = False) -> Snapshot:
         """Add the dossiers of `consumers`, and whether all cells still answer after that."""
         land = Landscape(snapshot)
-        asked = each(lambda consumer: self._dossiers(consumer, land, fresh), consumers)
-        dossiers = {dossier.uuid: dossier for some in asked for dossier in some}
-        looked_at = d.replace(snapshot, nominated=tuple(uuid for uuid in consumers if uuid in dossiers), dossiers=dossiers)
-        looked_at = self._with_servers(looked_at, _where_to_be_sighted(looked_at))
-        return d.replace(looked_at, services_after=self._nova.services(), finished_at=now())
+        asked = [some for some in each(lambda consumer: self._dossiers(consumer, land, fresh), consumers) if some]
+        # What was asked about a consumer for its own sake is more than what was asked for another's.
+        dossiers = {dossier.uuid: dossier for _own, *others in asked for dossier in others}
+        dossiers |= {own.uuid: own for own, *_others in asked}
+        looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
+        looked_at = self._with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
+        after = self._nova.services() if all_answer(snapshot.services_after) else snapshot.services_after
+        return d.replace(looked_at, services_after=after, finished_at=now())
 
     def _with_details(self, snapshot: Snapshot) -> Snapshot:
         """Add what those providers have that are no compute node, that a nominated consumer holds, or whose capacity was asked for."""
         if snapshot.hypervisors.value is None:
             return snapshot
         land, scope = Landscape(snapshot), snapshot.scope
-        roots = {root.uuid for root in land.roots}
-        named = roots_of(scope.hosts, land.nodes.values(), snapshot.providers) if scope.narrow else roots
+        named = {root.uuid for root in land.roots if land.covers(root.uuid)}
         strangers = named - set(land.nodes) if scope.wants("ghost_provider") else set()
         asked_for = named & set(land.nodes) if scope.narrow or "capacity_drift" in scope.kinds else set()
         held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
         details = self._placement.details(sorted((asked_for | held) & set(snapshot.providers)), ("inventories",))
-        return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers & roots), ("inventories", "traits"))})
+        return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
 
     def _dossiers(self, consumer: str, land: Landscape, fresh: bool) -> list[Dossier]:
-        """Ask about one consumer, and about the server whose migration it is, if it is one; nothing when it is out of scope.
+        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope.
 
         fresh: whether nothing that a listing said may stand for a direct answer.
         """
         allocation = self._placement.allocation(consumer)
+        holds = allocation.value is not None and bool(allocation.value.resources)
         projects = land.snapshot.scope.projects
-        if projects and allocation.value and allocation.value.resources and allocation.value.project not in projects:
+        if projects and holds and allocation.value and allocation.value.project not in projects:
             return []
         if consumer in land.migrations:
+            if not holds:
+                return []
             move = land.migrations[consumer]
             subject = self._asked_as_server(move.server, self._placement.allocation(move.server), land, fresh)
             case = _case(subject, land)
@@ -178,7 +187,7 @@ class Reading:
                 subject = d.replace(subject, actions=self._nova.actions(move.server))
             return [Dossier(consumer, allocation), subject]
         dossier = self._asked_as_server(consumer, allocation, land, fresh)
-        if projects and dossier.server.value and dossier.server.value.project not in projects:
+        if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
             return []
         return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, land, fresh)]
 
@@ -214,6 +223,7 @@ class Reading:
         return d.replace(
             dossier,
             shape=self._nova.shape(dossier.uuid),
+            interfaces=self._nova.interfaces(dossier.uuid),
             ports=self._neutron.ports_of(dossier.uuid),
             stock=self._placement.stock(case.own_tree),
         )
@@ -247,27 +257,6 @@ class Reading:
 
 
 def _case(dossier: Dossier, land: Landscape) -> Case | None:
+    """Return the case of a live server, None without one."""
     allocation = dossier.allocation.value
-    """The case of a live server."""
     return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None
-
-
-def _where_to_be_sighted(snapshot: Snapshot) -> Collection[str]:
-    """Return the compute nodes that must be asked for their servers before anybody is said to be on none of them.
-
-    That Nova has no memory of a consumer at all counts only when no host shows it; triage does without that kind.
-    """
-    land = Landscape(snapshot)
-    nowhere = [dossier for dossier in snapshot.dossiers.values() if dossier.server.status == 404 or _has_no_host(dossier.server.value)]
-    if (
-        snapshot.scope.mode == "full"
-        and snapshot.scope.wants("forgotten_consumer")
-        and any(dossier.marker.status == 400 for dossier in nowhere)
-    ):
-        return land.nodes
-    held = (dossier.allocation.value.resources for dossier in nowhere if dossier.allocation.value)
-    return {root for holding in held for provider in holding if (root := land.root(provider))}
-
-
-def _has_no_host(server: Server | None) -> bool:
-    return server is not None and not server.host

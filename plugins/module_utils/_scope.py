@@ -17,9 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import Scop
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical, required
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Provider
+    from collections.abc import Mapping
 
 
 def scope_options() -> dict[str, dict[str, t.Any]]:
@@ -45,21 +43,3 @@ def scope(options: Mapping[str, t.Any]) -> Scope:
     if chosen.narrow and chosen.mode == "triage":
         raise InvalidInput("mode=triage is for whole clouds: what hosts or consumers name is always looked at in full.")
     return chosen
-
-
-def roots_of(hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> frozenset[str]:
-    """Return the root providers of the named hosts: compute nodes by name, host or uuid, and providers that are none by name or uuid.
-
-    Raises InvalidInput for a host that neither Nova nor Placement knows.
-    """
-    known: dict[str, set[str]] = {}
-    for provider in providers.values():
-        if provider.root == provider.uuid:
-            for name in (provider.uuid, provider.name):
-                known.setdefault(name, set()).add(provider.uuid)
-    for node in nodes:
-        for name in (node.uuid, node.name, node.host):
-            known.setdefault(name, set()).add(node.uuid)
-    if unknown := sorted(set(hosts) - set(known)):
-        raise InvalidInput(f"hosts names {', '.join(unknown)}, which neither Nova nor Placement knows: give hypervisor names or UUIDs.")
-    return frozenset().union(*(known[name] for name in hosts))

@@ -212,12 +212,12 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         catalogue = connection.session.auth.get_access(connection.session).service_catalog.catalog  # type: ignore[union-attr]
     return Session(
         placement=_api("Placement", connection, "placement", PLACEMENT_NEEDED),
-        compute=_api("Nova", connection, "compute", COMPUTE_NEEDED),
+        compute=(compute := _api("Nova", connection, "compute", COMPUTE_NEEDED)),
         network=_network(connection),
-        region=(region := connection.config.get_region_name()),
+        region=connection.config.get_region_name(),
         project=project,
         allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
-        other_novas=_other_novas(catalogue, region),
+        other_novas=_other_novas(catalogue, compute.endpoint),
     )
 
 
@@ -240,14 +240,19 @@ def _network(connection: t.Any) -> Api | None:
         return Api("Neutron", adapter, None)
 
 
-def _other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], region: str | None) -> tuple[str, ...]:
-    """Return the other regions of the catalogue that have a Nova and the Placement of `region`."""
+def _other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str) -> tuple[str, ...]:
+    """Return the regions of the catalogue that have another Nova than that at `compute` and the same Placement as that one's region."""
     urls: dict[str, dict[str, set[str]]] = {"compute": {}, "placement": {}}
     for service in catalogue:
         for endpoint in service["endpoints"] if service["type"] in urls else ():
             urls[service["type"]].setdefault(endpoint["region"], set()).add(endpoint["url"].rstrip("/"))
-    ours = urls["placement"].get(region or "", set())
-    return tuple(sorted(other for other in urls["compute"] if other != region and urls["placement"].get(other, set()) & ours))
+    here = {
+        region
+        for region, endpoints in urls["compute"].items()
+        if any(compute.startswith(url) or url.startswith(compute) for url in endpoints)
+    }
+    ours = {url for region in here for url in urls["placement"].get(region, ())}
+    return tuple(sorted(other for other in set(urls["compute"]) - here if urls["placement"].get(other, set()) & ours))
 
 
 def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

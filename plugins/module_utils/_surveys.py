@@ -23,28 +23,20 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Inventory, Policy, Provider, Service
+    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Inventory, Migration, Policy, Provider, Service
 
 _COMPUTE = "nova-compute"
-# What a nova-compute's own provider has, and the trait that Nova puts on it since 2026.
+# What a nova-compute's own provider has, and the traits that only Nova puts on it (nova/compute/resource_tracker.py).
 _HOST_CLASSES = frozenset({"MEMORY_MB"})
-_OWNER = "OWNER_NOVA"
+_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
 
 
 def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
-    if closed_gates(land.snapshot):
-        return
     conflicting = {provider.uuid for provider, node in _conflicts(land)}
-    for root in land.roots:
-        if root.uuid in land.nodes or root.uuid in conflicting or not _nova_shaped(land, root):
-            continue
-        doubt = _may_still_be_needed(land)
-        if doubt:
-            reason = f"No compute node stands behind provider {root.name}, but {doubt}."
-            yield _about_tree("ghost_provider", UNDECIDED, land, root, reason, land.snapshot.services)
-        else:
+    for root in _strangers(land):
+        if root.uuid not in conflicting and _nova_shaped(land, root):
             reason = f"No compute node of this Nova stands behind provider {root.name}, which is made like one's."
-            yield _about_tree("ghost_provider", DRIFTED, land, root, reason, land.snapshot.services)
+            yield _about_tree("ghost_provider", land, root, reason)
 
 
 def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
@@ -53,7 +45,7 @@ def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
             f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
             "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833)."
         )
-        yield _about_tree("name_conflict", DRIFTED, land, root, reason)
+        yield _about_tree("name_conflict", land, root, reason)
 
 
 def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
@@ -75,15 +67,15 @@ def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
     listing = land.snapshot.migrations
-    for migration in land.migrations.values():
+    for migration in _migrations(land):
         age = between(migration.updated_at or migration.created_at, listing.at)
         if migration.status == "finished" and age is not None and age >= policy.parked_min_age:
             yield Finding(
                 "parked_resize",
                 DRIFTED,
                 migration.uuid,
-                f"Server {migration.server} has waited for {spoken(age)} for its resize from {migration.source_compute} to "
-                f"{migration.dest_compute} to be confirmed or reverted; until then it claims both hosts.",
+                f"Nova has had the resize of server {migration.server} from {migration.source_compute} to {migration.dest_compute} as finished "
+                f"for {spoken(age)}, neither confirmed nor reverted: do one of both, and until then both hosts stay claimed.",
                 migration=migration,
                 evidence=(listing,),
             )
@@ -91,7 +83,7 @@ def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
     listing = land.snapshot.migrations
-    for migration in land.migrations.values():
+    for migration in _migrations(land):
         age = between(migration.updated_at or migration.created_at, listing.at)
         if not migration.ended and migration.status != "finished" and age is not None and age >= policy.stuck_min_age:
             yield Finding(
@@ -111,7 +103,10 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
     if land.snapshot.hypervisors.value is None:
         return
     hosts = {node.host for node in land.nodes.values()}
+    named = _hosts_in_scope(land)
     for service in listing.value or ():
+        if named is not None and service.host not in named:
+            continue
         age = between(service.updated_at, listing.at)
         if service.binary != _COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
             continue
@@ -127,10 +122,34 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
             )
 
 
+def _strangers(land: Landscape) -> list[Provider]:
+    """Return the roots in scope that are no compute node's; none when the reading is not sound, for then all of them may seem so."""
+    if closed_gates(land.snapshot):
+        return []
+    return [root for root in land.roots if root.uuid not in land.nodes and land.covers(root.uuid)]
+
+
 def _conflicts(land: Landscape) -> list[tuple[Provider, Hypervisor]]:
-    """Return the root providers that have the name of a compute node with another uuid."""
+    """Return the strangers that have the name of a compute node which has no provider of its own."""
     named = {node.name: node for node in land.nodes.values() if node.uuid not in land.providers}
-    return [(root, named[root.name]) for root in land.roots if root.name in named]
+    return [(root, named[root.name]) for root in _strangers(land) if root.name in named]
+
+
+def _hosts_in_scope(land: Landscape) -> set[str] | None:
+    """Return the hosts that are named, by the names of services, compute nodes and providers; None when all are wanted."""
+    if not land.snapshot.scope.narrow:
+        return None
+    roots = [root for root in land.roots if land.covers(root.uuid)]
+    return {root.name for root in roots} | {land.nodes[root.uuid].host for root in roots if root.uuid in land.nodes}
+
+
+def _migrations(land: Landscape) -> list[Migration]:
+    """Return the migrations in scope: those of named servers, and those from or to named hosts."""
+    scope, hosts = land.snapshot.scope, _hosts_in_scope(land)
+    rows = list(land.migrations.values())
+    if hosts is None:
+        return rows
+    return [row for row in rows if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts]
 
 
 def _nova_shaped(land: Landscape, root: Provider) -> bool:
@@ -138,15 +157,20 @@ def _nova_shaped(land: Landscape, root: Provider) -> bool:
     if details is None:
         return False
     classes = set(details.inventories)
-    return _OWNER in details.traits or (classes >= _HOST_CLASSES and bool(classes & {"VCPU", "PCPU"}))
+    return bool(_TRAITS & details.traits) or (classes >= _HOST_CLASSES and bool(classes & {"VCPU", "PCPU"}))
 
 
-def _may_still_be_needed(land: Landscape) -> str:
+def _may_still_be_needed(land: Landscape, root: Provider) -> str:
     """Say who else may stand behind a provider without a compute node; nothing if nobody."""
+    details = land.snapshot.details.get(root.uuid)
+    if (others := land.snapshot.cloud.allocators) and not (details and _TRAITS & details.traits):
+        return f"this cloud has {', '.join(others)} in its catalogue, and nothing says that it is Nova's"
     if regions := land.snapshot.cloud.other_novas:
         return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
     hosts = {node.host for node in land.nodes.values()}
-    unlisted = sorted(service.host for service in land.snapshot.services.value or () if _alive_without_node(service, hosts))
+    answers = (land.snapshot.services, land.snapshot.services_after)
+    services = (service for answer in answers for service in answer.value or ())
+    unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
     if unlisted:
         return f"the {_COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
     return ""
@@ -156,19 +180,22 @@ def _alive_without_node(service: Service, hosts: set[str]) -> bool:
     return service.binary == _COMPUTE and service.state == "up" and service.host not in hosts
 
 
-def _about_tree(kind: str, verdict: str, land: Landscape, root: Provider, reason: str, *evidence: Answer[t.Any]) -> Finding:
+def _about_tree(kind: str, land: Landscape, root: Provider, reason: str) -> Finding:
     tree = child_first(root.uuid, land.providers.values())
     holders = land.holders.get(root.uuid, frozenset())
+    doubt = _may_still_be_needed(land, root)
+    if doubt:
+        reason += f" But {doubt}."
     if holders:
         reason += f" {len(holders)} consumers hold a share of its tree, and before they are gone it cannot be deleted."
     return Finding(
         kind,
-        verdict,
+        UNDECIDED if doubt else DRIFTED,
         root.uuid,
         reason,
         providers=tuple(provider.uuid for provider in tree),
-        evidence=(land.snapshot.hypervisors, *evidence),
-        change=ProviderRemoval(tree) if verdict == DRIFTED and not holders else None,
+        evidence=(land.snapshot.hypervisors, land.snapshot.services),
+        change=None if doubt or holders else ProviderRemoval(tree),
     )
 
 

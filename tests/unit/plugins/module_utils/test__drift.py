@@ -240,6 +240,7 @@ def test_what_is_not_plain_is_left_to_others(fields: dict[str, t.Any]) -> None:
         ((Port("port", "normal", False),), True),
         ((Port("port", None, False),), True),
         ((Port("port", "direct", False),), False),
+        ((Port("port", "normal", None),), False),
         ((Port("port", "normal", False), Port("port", "normal", True)), False),
     ],
     ids=str,
@@ -256,7 +257,42 @@ def test_a_port_may_ask_for_more(ports: tuple[Port, ...], plain: bool) -> None:
     assert bool(cloud.finding(leaker)) is plain
 
 
-@pytest.mark.parametrize("question", ["shape", "ports", "stock"])
+def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
+    """To a role that is no administrator of Neutron it shows nothing of other projects, and answers 200."""
+    cloud = Cloud()
+    server = missing_allocation(cloud)
+    leaker = leaked_child(cloud)
+    snapshot = cloud.snapshot()
+    attached = {
+        uuid: d.replace(dossier, interfaces=d.replace(dossier.interfaces, value=("port",)))
+        for uuid, dossier in snapshot.dossiers.items()
+        if uuid in (server, leaker)
+    }
+    found = {finding.consumer: finding for finding in judge(d.replace(snapshot, dossiers={**snapshot.dossiers, **attached}), HARSH)}
+
+    assert found[server].change is None and "Neutron" in found[server].reason
+    assert leaker not in found
+
+
+def booted_from_a_pinned_volume(cloud: Cloud) -> str:
+    """The properties of the volume's image are Cinder's; Nova claims by them and does not show them."""
+    server = cloud.server(cloud.here, image=None, image_properties=None, volumes=("volume",))
+    return cloud.hold(server, cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
+
+
+def with_a_class_that_no_plain_server_has(cloud: Cloud) -> str:
+    return cloud.hold(cloud.server(cloud.here), cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
+
+
+@pytest.mark.parametrize("situation", [booted_from_a_pinned_volume, with_a_class_that_no_plain_server_has])
+def test_a_claim_that_is_more_than_its_flavor_shows_is_not_rewritten(situation: Situation) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding and (finding.kind, finding.change) == ("moved_server", None)
+
+
+@pytest.mark.parametrize("question", ["shape", "interfaces", "ports", "stock"])
 def test_without_an_answer_nothing_is_plain(question: str) -> None:
     cloud = Cloud()
     server = missing_allocation(cloud)
@@ -319,12 +355,5 @@ def test_a_finding_names_what_was_asked() -> None:
     finding = cloud.finding(missing_allocation(cloud))
 
     assert finding and NOT_ASKED not in finding.evidence
-    assert {answer.request.split()[0] for answer in finding.evidence} == {
-        "GET",
-        "migrations",
-        "server",
-        "actions",
-        "shape",
-        "ports",
-        "stock",
-    }
+    asked = {answer.request.split()[0] for answer in finding.evidence}
+    assert asked == {"GET", "migrations", "server", "actions", "shape", "interfaces", "ports", "stock"}

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope, Service
-from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate, odd_nodes, worth_a_glance
+from ansible_collections.osops.placement.plugins.module_utils._nominate import hosts_of_interest, nominate, odd_nodes, worth_a_glance
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, World, answer
 
 if t.TYPE_CHECKING:
@@ -73,6 +73,16 @@ def test_a_share_of_a_pool_makes_nobody_suspect(fleet: Fleet) -> None:
     assert nominate(fleet.read()) == []
 
 
+def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> None:
+    """Its host was asked for its servers, and what they hold was not read."""
+    named = fleet.guests[0]
+    fleet.server(fleet.roots[0], fleet.roots[0])
+    snapshot = d.replace(fleet.read(consumers=(named,)), holdings={named: fleet.holdings[named].resources})
+
+    assert fleet.roots[0] in hosts_of_interest(snapshot)
+    assert nominate(snapshot) == [named]
+
+
 @pytest.mark.parametrize("scope", [{"hosts": ("compute-0",)}, {"consumers": ("anybody",)}, {"kinds": ("wrong_owner",)}])
 def test_whatever_was_named_is_nominated(fleet: Fleet, scope: dict[str, t.Any]) -> None:
     assert nominate(fleet.read(**scope)) == sorted({*fleet.guests, *scope.get("consumers", ())})
@@ -91,7 +101,7 @@ def test_without_compute_nodes_those_are_nominated_whom_nova_does_not_list(fleet
     stranger = fleet.stranger(fleet.roots[0])
     snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500))
 
-    assert nominate(snapshot, known=fleet.guests) == [stranger]
+    assert nominate(snapshot, living=fleet.guests) == [stranger]
 
 
 def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> None:
@@ -99,7 +109,7 @@ def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> 
     silent = answer("GET", 200, (Service("nova-compute", "compute-0", "UNKNOWN", None),))
     snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500), services=silent)
 
-    assert nominate(snapshot, known=fleet.guests) == [elsewhere, in_dead_cell]
+    assert nominate(snapshot, living=fleet.guests) == [elsewhere, in_dead_cell]
 
 
 def test_figures_that_most_hosts_have_are_usual(fleet: Fleet) -> None:

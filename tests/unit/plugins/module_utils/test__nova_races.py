@@ -176,6 +176,10 @@ class Cloud:
     def shape(self, uuid: str) -> t.Any:
         return self.server(uuid)
 
+    def interfaces(self, uuid: str) -> t.Any:
+        self.happens()
+        return answer("GET /os-interface", 200, ())
+
     def ports_of(self, uuid: str) -> t.Any:
         self.happens()
         return answer("GET /v2.0/ports", 200, ())

@@ -10,9 +10,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._case import roots_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
-from ansible_collections.osops.placement.plugins.module_utils._scope import roots_of, scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -87,6 +88,13 @@ def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(s
 
     assert {site.providers[root].name for root in roots} == found
     assert roots_of(roots, site.nodes.values(), site.providers) == roots
+
+
+def test_a_provider_that_shares_is_no_host(site: World) -> None:
+    site.provider("pool", sharing=True)
+
+    with pytest.raises(InvalidInput, match="hosts names pool"):
+        roots_of(["pool"], site.nodes.values(), site.providers)
 
 
 def test_a_child_is_no_host(site: World) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Cloud, Details, Inventory, Policy, Service
+from ansible_collections.osops.placement.plugins.module_utils._model import Cloud, Details, Inventory, Policy, Scope, Service
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World, answer
 
 if t.TYPE_CHECKING:
@@ -130,6 +130,60 @@ def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Sit
     assert (finding.subject, finding.verdict) == (old, "drifted")
     assert isinstance(finding.change, ProviderRemoval)
     assert site.findings("ghost_provider") == []
+
+
+def test_a_listed_node_is_no_conflict_whoever_else_has_its_name(site: Site) -> None:
+    """Two compute services with one hypervisor name: both are alive."""
+    twin = site.uuid()
+    site.nodes[twin] = d.replace(site.nodes[site.here], uuid=twin, host="another")
+
+    assert site.findings("name_conflict") == []
+
+
+@pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [({"other_novas": ("RegionTwo",)}, "RegionTwo"), ({"allocators": ("container",)}, "container")],
+)
+def test_what_may_be_somebody_elses_is_not_to_be_deleted(site: Site, kind: str, others: dict[str, t.Any], told: str) -> None:
+    if kind == "name_conflict":
+        del site.providers[site.here]
+    site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
+    cloud = d.replace(Cloud("http://placement", "http://nova", "RegionOne", "ours", ()), **others)
+    (finding,) = site.findings(kind, cloud=cloud)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert told in finding.reason
+
+
+def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
+    root = site.ghost()
+    site.details[root] = Details(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
+    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
+    (finding,) = site.findings("ghost_provider", cloud=cloud)
+
+    assert finding.verdict == "drifted"
+
+
+def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
+    site.ghost()
+    after = answer("GET /os-services", 200, (*site.services, Service("nova-compute", "compute-3", "enabled", "up")))
+    (finding,) = site.findings("ghost_provider", services_after=after)
+
+    assert finding.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("scope", "told"), [({"hosts": ("compute-1",)}, False), ({"hosts": ("compute-3",)}, True), ({"consumers": ("u",)}, False)]
+)
+def test_of_a_narrow_scope_only_what_it_names_is_told(site: Site, scope: dict[str, t.Any], told: bool) -> None:
+    root = site.ghost()
+    site.services.append(Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO))
+    move = site.migration(site.guest, root, root, "migrating")
+    site.migrations[move] = d.replace(site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO)
+    found = {kind: site.findings(kind, scope=Scope(**scope)) for kind in ("ghost_provider", "stale_service", "stuck_migration")}
+
+    assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
 
 
 def test_a_node_that_has_its_provider_has_no_conflict(site: Site) -> None:

@@ -220,7 +220,9 @@ class World:
         if server:
             root = next((node.uuid for node in self.nodes.values() if (node.host, node.name) == (server.host, server.node)), None)
             asked["shape"] = self._answer("shape", uuid, 200, server)
-            asked["ports"] = self._answer("ports", uuid, 200, self.ports.get(uuid, ()))
+            ports = self.ports.get(uuid, ())
+            asked["interfaces"] = self._answer("interfaces", uuid, 200, tuple(port.uuid for port in ports))
+            asked["ports"] = self._answer("ports", uuid, 200, ports)
             asked["stock"] = self._answer("stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY)))
         if server:
             asked["actions"] = self._answer("actions", uuid, 200, self.actions.get(uuid, ()))

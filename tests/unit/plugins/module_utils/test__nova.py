@@ -1,0 +1,140 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How Nova's listings are read: whole, from several places at once, whatever Nova drops from a page."""
+
+from __future__ import annotations
+
+import threading
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._session import Api
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor
+
+    Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Listing:
+    """Nova's compute nodes: a page is counted first, and then those are dropped from it that are not discovered yet."""
+
+    def __init__(self, numbers: Iterable[int], undiscovered: Iterable[int] = ()) -> None:
+        self.known = [uuid(number) for number in numbers]
+        self.dropped = {uuid(number) for number in undiscovered}
+        self.pages = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, query: dict[str, str]) -> tuple[int, t.Any]:
+        with self._lock:
+            self.pages += 1
+            if (marker := query.get("marker")) and marker not in self.known:
+                return 400, {"badRequest": {"message": f"Marker {marker} not found."}}
+            start = self.known.index(marker) + 1 if marker else 0
+            page = [row for row in self.known[start : start + int(query["limit"])] if row not in self.dropped]
+        return 200, {"hypervisors": [_row(row) for row in page]}
+
+
+def _row(identity: str) -> dict[str, t.Any]:
+    return {"id": identity, "hypervisor_hostname": identity, "service": {"host": identity}, "state": "up", "status": "enabled"}
+
+
+def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:
+    def request(url: str, method: str, params: dict[str, str] | None = None, **options: t.Any) -> t.Any:
+        status, body = handler(params or {})
+        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+
+    newest = types.SimpleNamespace(max_microversion=(2, 96))
+    adapter = types.SimpleNamespace(get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request)
+    return NovaReader(Api("Nova", adapter, (2, 69))).hypervisors(True, [uuid(root) for root in roots])
+
+
+def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:
+    assert (answer.status, answer.value is None) == (200, False)
+    return sorted(int(node.uuid[:8], 16) for node in answer.value or ())
+
+
+@pytest.mark.parametrize("count", [0, 1, 49, 50, 51, 200, 201, 1000])
+@pytest.mark.parametrize(
+    "order", [lambda known: known, lambda known: known[::-1], lambda known: known[1::2] + known[::2], lambda known: []]
+)
+def test_each_compute_node_is_read_once_in_whatever_order_placement_has_them(count: int, order: Callable[[list[int]], list[int]]) -> None:
+    numbers = list(range(count))
+
+    assert _numbers(_read(Listing(numbers), order(numbers))) == numbers
+
+
+def test_in_novas_own_order_nothing_is_read_twice() -> None:
+    listing = Listing(range(1000))
+    _read(listing, range(1000))
+
+    # Two pages of 125 in each of four strands, and one that looks for more than there is.
+    assert listing.pages == 8 + 2
+
+
+def test_providers_that_are_no_compute_nodes_are_no_places_to_start_from() -> None:
+    assert _numbers(_read(Listing(range(400)), range(200, 600))) == list(range(400))
+
+
+@pytest.mark.parametrize(
+    ("cells", "undiscovered"),
+    [
+        ([range(200)], range(50, 100)),
+        ([range(400)], range(110, 215)),
+        ([range(120), range(1000, 1120)], range(60, 120)),
+        ([range(120), range(1000, 1120)], range(1000, 1120)),
+        ([range(900)], range(899)),
+    ],
+)
+def test_a_rack_that_is_not_discovered_hides_nobody(cells: list[range], undiscovered: range) -> None:
+    known = [number for cell in cells for number in cell]
+    # Placement has them in the order of their creation, which is not Nova's when there are several cells.
+    created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
+    expected = sorted(set(known) - set(undiscovered))
+
+    assert _numbers(_read(Listing(known, undiscovered), created)) == expected
+    assert _numbers(_read(Listing(known, undiscovered))) == expected
+
+
+def test_a_place_to_start_from_that_vanishes_is_no_silent_loss() -> None:
+    listing, first_page = Listing(range(200)), threading.Event()
+
+    def vanishing(query: dict[str, str]) -> tuple[int, t.Any]:
+        if "marker" not in query:
+            answered = listing(query)
+            listing.known.remove(uuid(49))
+            first_page.set()
+            return answered
+        first_page.wait(10)
+        return listing(query)
+
+    with pytest.raises(CloudError, match="changed while being read"):
+        _read(vanishing, range(200))
+
+
+@pytest.mark.parametrize("rows", [["x"], [{}], [None], {"a": 1}])
+def test_rows_of_another_shape_are_told_as_such(rows: t.Any) -> None:
+    with pytest.raises(CloudError, match="something unexpected"):
+        _read(lambda query: (200, {"hypervisors": rows}))
+
+
+def test_a_page_that_is_refused_leaves_no_value() -> None:
+    listing = Listing(range(1000))
+
+    def dying(query: dict[str, str]) -> tuple[int, t.Any]:
+        return (500, {}) if query.get("marker") == uuid(499) else listing(query)
+
+    answer = _read(dying, range(1000))
+
+    assert (answer.status, answer.value) == (500, None)
