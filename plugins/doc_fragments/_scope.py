@@ -64,8 +64,9 @@ options:
   mode:
     description:
       - With V(full), Nova is asked for all servers of all hosts, and every consumer is compared with that.
-      - With V(triage), hosts are asked for their servers only if their figures of used processors and memory are not what is claimed of them in
-        Placement, or if they are not up. It takes a fraction of the time. It cannot see claims that leave both sums as they are
+      - With V(triage), consumers and servers are read only of hosts whose figures of used processors and memory are not what is claimed of
+        them in Placement, of hosts that are not up, and of providers that no hypervisor stands behind. It takes a fraction of the time. It
+        cannot see claims that leave both sums as they are
         (an orphan beside a missing claim of the same size, claims of disk, child or custom classes alone, a wrong project or user),
         and it never decides on V(forgotten_consumer).
       - Named O(hosts) and O(consumers) are always looked at in full.

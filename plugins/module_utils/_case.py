@@ -63,12 +63,13 @@ class Landscape:
         return sorted(found, key=lambda provider: provider.name)
 
     def covers(self, root: str) -> bool:
-        """Tell whether everything that is claimed of the tree `root` was read."""
-        return not self.snapshot.scope.narrow or root in self._named
+        """Tell whether everybody who holds a share of the tree `root` was read."""
+        return self.snapshot.trees is None or root in self.snapshot.trees
 
-    @functools.cached_property
-    def _named(self) -> frozenset[str]:
-        return roots_of(self.snapshot.scope.hosts, self.nodes.values(), self.providers)
+    @property
+    def everywhere(self) -> bool:
+        """Whether every host was asked for its servers."""
+        return all(node.servers is not None for node in self.nodes.values())
 
     def listed_migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return what the listing of all migrations says of one server, as if it had been asked for that."""
@@ -102,6 +103,8 @@ class Landscape:
     @functools.cached_property
     def used(self) -> Mapping[str, Resources]:
         """The amounts that are claimed of each provider."""
+        if self.snapshot.usages:
+            return self.snapshot.usages
         sums: dict[str, dict[str, int]] = {}
         for holding in self.snapshot.holdings.values():
             for provider, share in holding.items():

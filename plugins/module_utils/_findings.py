@@ -73,6 +73,7 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
             "closed_gates": list(closed),
             "providers": len(snapshot.providers),
             "consumers": len(snapshot.holdings),
+            "servers": sum(node.running_vms for node in snapshot.hypervisors.value or ()),
             "hypervisors": len(snapshot.hypervisors.value or ()),
             "looked_at_closely": len(snapshot.nominated),
             "left_out": snapshot.left_out,

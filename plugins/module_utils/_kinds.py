@@ -148,7 +148,7 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
             f"Nova has no memory of it, but it was written {written} and must be {spoken(policy.forgotten_min_age)} old for that.",
             *evidence,
         )
-    if any(node.servers is None for node in land.nodes.values()):
+    if not land.everywhere:
         return undecided(
             "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.", *evidence
         )

@@ -180,7 +180,8 @@ class Hypervisor:
     """A compute node (`GET /os-hypervisors/detail`); `uuid` is also the uuid of its root provider.
 
     `servers` are those of the whole service, which for ironic means those of all its nodes; None where they were not asked for.
-    `has` and `used` are amounts by resource class as nova-compute last wrote them, `used` including what the host reserves.
+    `has` and `used` are amounts by resource class and `running_vms` a number of servers, all as nova-compute last wrote them;
+    `used` includes what the host reserves.
     """
 
     uuid: str
@@ -191,6 +192,7 @@ class Hypervisor:
     servers: tuple[str, ...] | None
     has: Resources = d.field(default_factory=dict)
     used: Resources = d.field(default_factory=dict)
+    running_vms: int = 0
 
 
 @d.dataclass(frozen=True)
@@ -366,7 +368,7 @@ class Scope:
     """What is looked at; nothing named stands for everything.
 
     hosts: hypervisors by name or uuid. consumers: uuids; a server's stands for its migrations' too. projects: uuids.
-    mode: `full`, or `triage`, which asks for the servers only of hosts whose figures look wrong.
+    mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
     """
 
     hosts: tuple[str, ...] = ()
@@ -394,6 +396,8 @@ class Snapshot:
     """One reading of Placement and then of Nova; all that the judge may look at.
 
     holdings: what each consumer holds, from the one listing that each provider has.
+    trees: the roots of the trees whose holdings were read; None when all were.
+    usages: what is in use of each provider, where that was asked for instead of all holdings.
     services, services_after: the compute services before and after everything else was read.
     samples: direct look-ups of live servers, preferably of other projects, to see whether these credentials may look.
     control: the deleted listing asked for the first of them, which must not be in it; None without a live server.
@@ -418,6 +422,8 @@ class Snapshot:
     services_after: Answer[tuple[Service, ...]]
     details: t.Mapping[str, Details] = d.field(default_factory=dict)
     scope: Scope = Scope()
+    trees: tuple[str, ...] | None = None
+    usages: t.Mapping[str, Resources] = d.field(default_factory=dict)
     left_out: int = 0
 
 

@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plain import aski
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Hypervisor, Server, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Hypervisor, Provider, Resources, Server, Snapshot
 
 # Of these nova-compute keeps figures of its own. It counts pinned and shared processors together.
 _COUNTED = {"VCPU": ("VCPU", "PCPU"), "MEMORY_MB": ("MEMORY_MB",)}
@@ -60,8 +60,9 @@ def worth_a_glance(snapshot: Snapshot) -> list[str]:
     home = _Homes(land)
     hosts = set(home.shared_hosts)
     if scope.wants("wrong_amount"):
-        counted = ((consumer, home.counted(consumer, holding)) for consumer, holding in snapshot.holdings.items())
-        hosts |= {land.nodes[root].host for root in odd_nodes(land, counted) if land.nodes[root].state == "up"}
+        counted = (share for consumer, holding in snapshot.holdings.items() for share in home.counted(consumer, holding).items())
+        odd = odd_nodes(land.nodes, by_tree(counted, snapshot.providers))
+        hosts |= {land.nodes[root].host for root in odd if land.nodes[root].state == "up"}
     if scope.wants("leaked_child"):
         at_home = (holding for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding))
         roots = (root for holding in at_home for root, held in trees(holding, land).items() if held != {root})
@@ -75,7 +76,7 @@ def hosts_of_interest(snapshot: Snapshot) -> Collection[str]:
     if snapshot.scope.narrow:
         held = {land.root(provider) for holding in snapshot.holdings.values() for provider in holding}
         return {root for root in land.nodes if root in held or land.covers(root)}
-    return odd_nodes(land, snapshot.holdings.items()) if snapshot.scope.mode == "triage" else ()
+    return [root for root in land.nodes if land.covers(root)] if snapshot.scope.mode == "triage" else ()
 
 
 def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
@@ -93,23 +94,26 @@ def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
     return {root for holding in held for provider in holding if (root := land.root(provider))}
 
 
-def odd_nodes(land: Landscape, holdings: Iterable[tuple[str, Holding]]) -> list[str]:
-    """Return the compute nodes where `holdings` are not what nova-compute says is used, or that are not up to say so.
+def by_tree(shares: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]) -> dict[str, Resources]:
+    """Add up shares of providers by the roots of their trees."""
+    sums: dict[str, collections.Counter[str]] = {}
+    for uuid, share in shares:
+        if uuid in providers:
+            sums.setdefault(providers[uuid].root, collections.Counter()).update(share)
+    return t.cast("dict[str, Resources]", sums)
+
+
+def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources]) -> list[str]:
+    """Return the compute nodes whose trees are not `claimed` as nova-compute says they are used, or that are not up to say so.
 
     What a host reserves counts as used. How much that is differs from cloud to cloud and hardly from host to host, so the
     difference that most hosts have is taken for it; where there is no such difference every host is odd.
     """
-    claimed: dict[str, collections.Counter[str]] = {root: collections.Counter() for root in land.nodes}
-    for _consumer, holding in holdings:
-        for provider, share in holding.items():
-            root = land.root(provider)
-            if root in claimed:
-                claimed[root].update(share)
-    odd = {uuid for uuid, node in land.nodes.items() if node.state != "up" or not node.used}
+    odd = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
     for cls, members in _COUNTED.items():
         gaps = {
-            uuid: node.used.get(cls, 0) - sum(claimed[uuid][member] for member in members)
-            for uuid, node in land.nodes.items()
+            uuid: node.used.get(cls, 0) - sum(claimed.get(uuid, {}).get(member, 0) for member in members)
+            for uuid, node in nodes.items()
             if uuid not in odd
         }
         (usual, times), *_others = collections.Counter(gaps.values()).most_common(1) or [(0, 0)]

@@ -241,6 +241,7 @@ def _hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
         servers=tuple(server["uuid"] for server in row.get("servers", ())) if with_servers else None,
         has=_figures(row, has),
         used=_figures(row, used),
+        running_vms=row.get("running_vms") or 0,
     )
 
 

@@ -33,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._uuid import canon
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ansible_collections.osops.placement.plugins.module_utils._model import Resources
     from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18 (required traits).
@@ -113,6 +114,17 @@ class PlacementReader:
         path = "/allocation_candidates"
         reply = self._api.expect(self._api.get(path, self._api.at_least(*_CANDIDATES), **query), "for allocation candidates")
         return self._api.parse(lambda reply: _candidates(reply.body), reply, path)
+
+    def usages_of_all(self, providers: Mapping[str, Provider]) -> dict[str, Resources]:
+        """Return what is in use of each of `providers`, most of it from one request.
+
+        Placement tells it of all trees that could take a server, beside what they could take; the others are asked one by one.
+        """
+        old = self._api.newest < _CANDIDATES
+        summaries = {} if old else self.candidates({"resources": "VCPU:1"}).summaries
+        left = [uuid for uuid, provider in providers.items() if provider.root not in summaries]
+        asked = self.details(left, ("usages",))
+        return {**{uuid: known.used for uuid, known in summaries.items()}, **{uuid: known.usages for uuid, known in asked.items()}}
 
     def holdings(self, providers: Iterable[str]) -> dict[str, Holding]:
         """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.

@@ -70,7 +70,9 @@ def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) ->
             raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
         steps = tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"])
         narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
-        return steps, None if narrow else int(findings["summary"]["coverage"]["consumers"])
+        # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
+        counted = "servers" if findings["scope"]["mode"] == "triage" else "consumers"
+        return steps, None if narrow else int(findings["summary"]["coverage"][counted])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"The findings are not as orphan_detect writes them ({type(error).__name__}: {error}): detect again.") from error
 

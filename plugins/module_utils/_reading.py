@@ -33,8 +33,10 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
 )
 from ansible_collections.osops.placement.plugins.module_utils._neutron import NeutronReader
 from ansible_collections.osops.placement.plugins.module_utils._nominate import (
+    by_tree,
     hosts_of_interest,
     nominate,
+    odd_nodes,
     where_to_be_sighted,
     worth_a_glance,
 )
@@ -45,7 +47,15 @@ from ansible_collections.osops.placement.plugins.module_utils._plain import wort
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Action, Allocation, Answer, Holding, Hypervisor, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._model import (
+        Action,
+        Allocation,
+        Answer,
+        Holding,
+        Hypervisor,
+        Provider,
+        Resources,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
 _SAMPLES = 3
@@ -54,6 +64,10 @@ _SAMPLED_FROM = 20
 _ACTIONS = 10
 # With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough to show what it looks like.
 _LOOKED_AT_WHEN_CLOSED = 100
+
+
+# Of how many providers the inventory is read only to be shown.
+_DETAILED = 100
 
 
 class Reading:
@@ -91,9 +105,22 @@ class Reading:
         services = self._nova.services()
         providers = self._placement.providers()
         roots = [uuid for uuid, provider in providers.items() if provider.root == uuid and not provider.sharing]
-        if nobody or scope.narrow:
+        trees: Collection[str] | None = None
+        holdings: Mapping[str, Holding] = {}
+        usages: Mapping[str, Resources] = {}
+        if nobody:
             hypervisors = self._nova.hypervisors(with_servers, roots)
-            holdings: Mapping[str, Holding] = {} if nobody else self._named(scope, hypervisors, providers)
+        elif scope.narrow:
+            hypervisors = self._nova.hypervisors(with_servers, roots)
+            trees = self._named_hosts(scope, hypervisors, providers)
+            holdings = {**self._held_in(trees, providers), **self._named_consumers(scope)}
+        elif scope.mode == "triage":
+            usages, hypervisors = together(
+                lambda: self._placement.usages_of_all(providers), lambda: self._nova.hypervisors(with_servers, roots)
+            )
+            nodes = {node.uuid: node for node in hypervisors.value or ()}
+            trees = {*odd_nodes(nodes, by_tree(usages.items(), providers)), *(set(roots) - set(nodes))}
+            holdings = self._held_in(trees, providers)
         else:
             holdings, hypervisors = together(
                 lambda: self._placement.holdings(providers), lambda: self._nova.hypervisors(with_servers, roots)
@@ -113,6 +140,8 @@ class Reading:
             finished_at=now(),
             providers=providers,
             holdings=holdings,
+            trees=None if trees is None else tuple(sorted(trees)),
+            usages=usages,
             services=services,
             hypervisors=hypervisors,
             migrations=migrations,
@@ -123,17 +152,22 @@ class Reading:
             services_after=services_after,
         )
 
-    def _named(self, scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]) -> dict[str, Holding]:
-        """Return what the consumers in a narrow scope hold, as far as the hosts and consumers that it names show it."""
+    @staticmethod
+    def _named_hosts(scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]) -> frozenset[str]:
         if scope.hosts and nodes.value is None:
             raise CloudError(
                 f"Nova answered {nodes.status} when asked for its compute nodes, so hosts cannot be found: a cell is not answering."
             )
-        roots = roots_of(scope.hosts, nodes.value or (), providers)
-        held = self._placement.holdings(uuid for uuid, provider in providers.items() if provider.root in roots)
+        return roots_of(scope.hosts, nodes.value or (), providers)
+
+    def _held_in(self, trees: Collection[str], providers: Mapping[str, Provider]) -> dict[str, Holding]:
+        return self._placement.holdings(uuid for uuid, provider in providers.items() if provider.root in trees)
+
+    def _named_consumers(self, scope: Scope) -> dict[str, Holding]:
+        """Return what the named consumers hold, and the migrations of those that are servers."""
         moves = each(self._nova.migrations_of, scope.consumers)
         consumers = {*scope.consumers, *(move.uuid for answer in moves for move in answer.value or ())}
-        return {**held, **{allocation.consumer: allocation.resources for allocation in self._placement.allocations(consumers)}}
+        return {allocation.consumer: allocation.resources for allocation in self._placement.allocations(consumers)}
 
     def _with_servers(self, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
         """Ask for the servers of those compute nodes that were not yet asked for them."""
@@ -156,7 +190,10 @@ class Reading:
         return d.replace(looked_at, services_after=after, finished_at=now())
 
     def _with_details(self, snapshot: Snapshot) -> Snapshot:
-        """Add what those providers have that are no compute node, that a nominated consumer holds, or whose capacity was asked for."""
+        """Add what those providers have that are no compute node, whose capacity was asked for, or that a nominated consumer holds.
+
+        Of the last only if they are few: what they have explains nothing, and costs a request each.
+        """
         if snapshot.hypervisors.value is None:
             return snapshot
         land, scope = Landscape(snapshot), snapshot.scope
@@ -164,7 +201,8 @@ class Reading:
         strangers = named - set(land.nodes) if scope.wants("ghost_provider") else set()
         asked_for = named & set(land.nodes) if scope.narrow or "capacity_drift" in scope.kinds else set()
         held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
-        details = self._placement.details(sorted((asked_for | held) & set(snapshot.providers)), ("inventories",))
+        wanted = (asked_for | (held if len(held) <= _DETAILED else set())) & set(snapshot.providers)
+        details = self._placement.details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
 
     def _dossiers(self, consumer: str, land: Landscape, fresh: bool) -> list[Dossier]:
@@ -195,7 +233,8 @@ class Reading:
         # Placement, then migrations, then the server: an evacuation finishes in this order, and read the other way round
         # it shows the old host together with a finished evacuation. Whoever is on no host is most likely gone, and of a
         # server that is gone the listing of migrations, which also came after Placement, says enough to find it by.
-        migrations = self._nova.migrations_of(uuid) if fresh or land.seen_on(uuid) else NOT_ASKED
+        likely_alive = fresh or land.seen_on(uuid) or not land.everywhere
+        migrations = self._nova.migrations_of(uuid) if likely_alive else NOT_ASKED
         server = self._nova.server(uuid)
         if server.status != 404:
             if migrations == NOT_ASKED:

@@ -135,8 +135,8 @@ summary:
               VCPU: 3
     capacity:
       description:
-        - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose inventory was read, which are those in
-          C(capacity) of the file, and all with V(capacity_drift) in O(kinds).
+        - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose inventory was read. These are the named
+          O(hosts), all with V(capacity_drift) in O(kinds), and up to 100 that consumers hold who were looked at closely.
       returned: success
       type: dict
       sample:
@@ -168,10 +168,15 @@ summary:
           type: int
           sample: 40
         consumers:
-          description: Number of consumers that hold anything.
+          description: Number of consumers that were read.
           returned: success
           type: int
           sample: 812
+        servers:
+          description: Number of servers that the hosts report of themselves.
+          returned: success
+          type: int
+          sample: 798
         hypervisors:
           description: Number of compute nodes that Nova lists.
           returned: success

@@ -100,6 +100,7 @@ def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "closed_gates": [],
         "providers": 3,
         "consumers": 5,
+        "servers": 0,
         "hypervisors": 2,
         "looked_at_closely": 5,
         "left_out": 0,

@@ -11,9 +11,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope, Service
-from ansible_collections.osops.placement.plugins.module_utils._nominate import hosts_of_interest, nominate, odd_nodes, worth_a_glance
+from ansible_collections.osops.placement.plugins.module_utils._nominate import (
+    by_tree,
+    hosts_of_interest,
+    nominate,
+    odd_nodes,
+    worth_a_glance,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, World, answer
 
 if t.TYPE_CHECKING:
@@ -45,8 +50,8 @@ class Fleet(World):
         return dict(self.servers)
 
     def odd(self) -> list[str]:
-        snapshot = self.read()
-        return odd_nodes(Landscape(snapshot), snapshot.holdings.items())
+        claimed = by_tree((share for held in self.holdings.values() for share in held.resources.items()), self.providers)
+        return odd_nodes(self.nodes, claimed)
 
 
 @pytest.fixture(name="fleet")
@@ -77,7 +82,7 @@ def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> N
     """Its host was asked for its servers, and what they hold was not read."""
     named = fleet.guests[0]
     fleet.server(fleet.roots[0], fleet.roots[0])
-    snapshot = d.replace(fleet.read(consumers=(named,)), holdings={named: fleet.holdings[named].resources})
+    snapshot = d.replace(fleet.read(consumers=(named,)), trees=(), holdings={named: fleet.holdings[named].resources})
 
     assert fleet.roots[0] in hosts_of_interest(snapshot)
     assert nominate(snapshot) == [named]

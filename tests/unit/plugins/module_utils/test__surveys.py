@@ -181,7 +181,10 @@ def test_of_a_narrow_scope_only_what_it_names_is_told(site: Site, scope: dict[st
     site.services.append(Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO))
     move = site.migration(site.guest, root, root, "migrating")
     site.migrations[move] = d.replace(site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO)
-    found = {kind: site.findings(kind, scope=Scope(**scope)) for kind in ("ghost_provider", "stale_service", "stuck_migration")}
+    trees = tuple(uuid for uuid, provider in site.providers.items() if provider.name in scope.get("hosts", ()))
+    found = {
+        kind: site.findings(kind, scope=Scope(**scope), trees=trees) for kind in ("ghost_provider", "stale_service", "stuck_migration")
+    }
 
     assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
 
