@@ -45,7 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._placement import 
 from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import (
         Action,
@@ -53,6 +53,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Answer,
         Holding,
         Hypervisor,
+        Migration,
         Provider,
         Resources,
     )
@@ -66,8 +67,20 @@ _ACTIONS = 10
 _LOOKED_AT_WHEN_CLOSED = 100
 
 
+# How many rows of the listing of all migrations cost Nova what one request for those of one server does (docs/benchmark.md).
+_ROWS_A_REQUEST = 40
 # Of how many providers the inventory is read only to be shown.
 _DETAILED = 100
+
+
+@d.dataclass(frozen=True)
+class _Look:
+    """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
+
+    land: Landscape
+    allocations: Mapping[str, Answer[Allocation]]
+    migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
+    fresh: bool
 
 
 class Reading:
@@ -178,9 +191,22 @@ class Reading:
         return d.replace(snapshot, hypervisors=d.replace(snapshot.hypervisors, value=asked)) if wanted else snapshot
 
     def _looked_at(self, snapshot: Snapshot, consumers: Sequence[str], fresh: bool = False) -> Snapshot:
-        """Add the dossiers of `consumers`, and whether all cells still answer after that."""
+        """Add the dossiers of `consumers`, and whether all cells still answer after that.
+
+        Placement, then the migrations, then the server: an evacuation finishes in this order, and read the other way round it shows
+        the old host together with a finished evacuation.
+
+        fresh: whether nothing that a listing said may stand for a direct answer.
+        """
         land = Landscape(snapshot)
-        asked = [some for some in each(lambda consumer: self._dossiers(consumer, land, fresh), consumers) if some]
+        subjects = {land.migrations[uuid].server for uuid in consumers if uuid in land.migrations}
+        everybody = [*consumers, *sorted(subjects - set(consumers))]
+        allocations = dict(zip(everybody, each(self._placement.allocation, everybody), strict=True))
+        migrations_of = self._nova.migrations_of
+        if not fresh and len(land.migrations) <= _ROWS_A_REQUEST * len(everybody):
+            migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
+        look = _Look(land, allocations, migrations_of, fresh)
+        asked = [some for some in each(lambda consumer: self._dossiers(consumer, look), consumers) if some]
         # What was asked about a consumer for its own sake is more than what was asked for another's.
         dossiers = {dossier.uuid: dossier for _own, *others in asked for dossier in others}
         dossiers |= {own.uuid: own for own, *_others in asked}
@@ -205,12 +231,9 @@ class Reading:
         details = self._placement.details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
 
-    def _dossiers(self, consumer: str, land: Landscape, fresh: bool) -> list[Dossier]:
-        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope.
-
-        fresh: whether nothing that a listing said may stand for a direct answer.
-        """
-        allocation = self._placement.allocation(consumer)
+    def _dossiers(self, consumer: str, look: _Look) -> list[Dossier]:
+        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
+        land, allocation = look.land, look.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
         projects = land.snapshot.scope.projects
         if projects and holds and allocation.value and allocation.value.project not in projects:
@@ -219,37 +242,30 @@ class Reading:
             if not holds:
                 return []
             move = land.migrations[consumer]
-            subject = self._asked_as_server(move.server, self._placement.allocation(move.server), land, fresh)
+            subject = self._asked_as_server(move.server, look)
             case = _case(subject, land)
             if case is not None and case.at_failed_destination(move):
                 subject = d.replace(subject, actions=self._nova.actions(move.server))
             return [Dossier(consumer, allocation), subject]
-        dossier = self._asked_as_server(consumer, allocation, land, fresh)
+        dossier = self._asked_as_server(consumer, look)
         if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
             return []
-        return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, land, fresh)]
+        return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, look)]
 
-    def _asked_as_server(self, uuid: str, allocation: Answer[Allocation], land: Landscape, fresh: bool) -> Dossier:
-        # Placement, then migrations, then the server: an evacuation finishes in this order, and read the other way round
-        # it shows the old host together with a finished evacuation. Whoever is on no host is most likely gone, and of a
-        # server that is gone the listing of migrations, which also came after Placement, says enough to find it by.
-        likely_alive = fresh or land.seen_on(uuid) or not land.everywhere
-        migrations = self._nova.migrations_of(uuid) if likely_alive else NOT_ASKED
+    def _asked_as_server(self, uuid: str, look: _Look) -> Dossier:
+        allocation = look.allocations[uuid]
+        migrations = look.migrations_of(uuid)
         server = self._nova.server(uuid)
         if server.status != 404:
-            if migrations == NOT_ASKED:
-                migrations, server = self._nova.migrations_of(uuid), self._nova.server(uuid)
             actions, last_actions = self._last_actions(server.value)
             return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
-        if migrations == NOT_ASKED:
-            migrations = land.listed_migrations_of(uuid)
         actions = self._nova.actions(uuid)
         deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
         if deleted.value:
             return Dossier(uuid, allocation, migrations, server, deleted, actions)
         # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
         # no listing is therefore asked again with a filter that has an index.
-        hosts = land.hosts_of(allocation.value.resources if allocation.value else ())
+        hosts = look.land.hosts_of(allocation.value.resources if allocation.value else ())
         at_hosts = tuple(map(self._nova.migrations_at, hosts))
         marker = self._nova.marker(uuid)
         return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, host_migrations=at_hosts)
@@ -267,13 +283,14 @@ class Reading:
             stock=self._placement.stock(case.own_tree),
         )
 
-    def _claims_of_migrations(self, dossier: Dossier, land: Landscape, fresh: bool) -> list[Dossier]:
+    def _claims_of_migrations(self, dossier: Dossier, look: _Look) -> list[Dossier]:
         """Ask what the ended migrations of a server hold that has nothing of its own host."""
-        case = _case(dossier, land)
+        case = _case(dossier, look.land)
         if case is None or not case.settled or case.own_tree in case.trees:
             return []
-        partly = fresh or land.snapshot.scope.narrow
-        ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in land.snapshot.holdings)]
+        snapshot = look.land.snapshot
+        partly = look.fresh or snapshot.trees is not None
+        ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
         return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
 
     def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
