@@ -36,7 +36,13 @@ LISTS = MIGRATIONS | {
     "os_compute_api:os-instance-actions:events",
 }
 HOSTS = {"os_compute_api:os-extended-server-attributes"}
-PLACEMENT = {"placement:resource_providers:list", "placement:resource_providers:allocations:list", "placement:allocations:list"}
+PLACEMENT = {
+    "placement:resource_providers:list",
+    "placement:resource_providers:allocations:list",
+    "placement:resource_providers:inventories:list",
+    "placement:resource_providers:traits:list",
+    "placement:allocations:list",
+}
 
 Grant = t.Callable[[set[str]], None]
 

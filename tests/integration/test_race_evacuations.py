@@ -27,11 +27,12 @@ if t.TYPE_CHECKING:
 SOURCE, DESTINATION, SLOW = "race-source", "compute-2", "compute-3"
 CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "evacuated_source"]}
 
-# The requests about one server, in their order, and the moment after them.
+# The requests of a detection that tell of one server, in their order, and the moment after them. The migrations of all are listed
+# first among the listings, and then for whom is looked at closely.
 MOMENTS = {
-    "its migrations": ("before", "/os-migrations.instance_uuid={}"),
-    "its look-up": ("before", "/servers/{}$"),
-    "the end": ("after", "/servers/{}$"),
+    "its migrations": ("before", "/os-migrations.limit=1000$", 2),
+    "its look-up": ("before", "/servers/{}$", 1),
+    "the end": ("after", "/servers/{}$", 1),
 }
 # When the new host is saved, when the migration's end is, and what detection then finds.
 ENDS = {
@@ -117,8 +118,8 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
         wires.nova.on("GET", MOMENTS["its look-up"][1].format(real), before=real_one_ends)
         for (saved, over), evacuated in ended.items():
             for moment, step in ((saved, evacuated.arrives), (over, evacuated.is_over)):
-                when, path = MOMENTS[moment]
-                wires.nova.on("GET", path.format(evacuated.server), **{when: step})
+                when, path, nth = MOMENTS[moment]
+                wires.nova.on("GET", path.format(evacuated.server), nth=nth, **{when: step})
         held = placement.everything()
         run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
         now = placement.everything()

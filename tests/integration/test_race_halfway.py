@@ -146,7 +146,7 @@ UNDER_WAY = {
     "shelves": "task",
     "offloads": "task",
 }
-WAITS = {"live-migrates": "moving", "reverts": "parked_resize", "reverts in place": "parked_resize"}
+WAITS = {"live-migrates": "moving", "reverts": "verify_resize", "reverts in place": "verify_resize"}
 
 
 @pytest.mark.parametrize("name", UNDER_WAY)

@@ -86,7 +86,7 @@ def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wir
     assert run.status == 0 and coverage["complete"]
     assert coverage["hypervisors"] == len(nodes) >= len(HOSTS)
     assert sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
-    assert run.entry(residents.parked)["kind"] == "parked_resize"
+    assert run.entry(residents.parked)["kind"] == "verify_resize"
     # It has more migrations than a page, and whether one that is not on the first is under way is not known.
     assert "which is no state of rest" in run.entry(residents.traveller)["reason"]
     spared(run, before, placement)
