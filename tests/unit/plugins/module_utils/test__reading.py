@@ -1,0 +1,120 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who is asked what: each consumer in scope for its own sake, and no host more than a proof needs."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import types
+import typing as t
+from unittest import mock
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils import _reading
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Scope
+from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PROJECT, World, answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._model import Snapshot
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+
+class Site(World):
+    """Some hosts, and readers that answer about them what the world is; the requests for the servers of a host are counted."""
+
+    def __init__(self, hosts: int = 2) -> None:
+        super().__init__()
+        self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
+        self.asked_for_servers: list[str] = []
+
+    def reading(self) -> Reading:
+        known = self.snapshot().dossiers
+        placement = types.SimpleNamespace(
+            allocation=lambda uuid: known[uuid].allocation,
+            stock=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
+        )
+        nova = types.SimpleNamespace(
+            services=lambda: self.snapshot().services,
+            migrations=lambda: self.snapshot().migrations,
+            migrations_of=lambda uuid: known[uuid].migrations,
+            migrations_at=lambda host: answer(f"GET /os-migrations?host={host}", 200, ()),
+            server=lambda uuid: known[uuid].server,
+            servers_on=self._servers_on,
+            deleted_listing=lambda uuid, brief=False: known[uuid].deleted_listing,
+            actions=lambda uuid: known[uuid].actions,
+            marker=lambda uuid: known[uuid].marker,
+            shape=lambda uuid: known[uuid].shape,
+            interfaces=lambda uuid: known[uuid].interfaces,
+        )
+        neutron = types.SimpleNamespace(ports_of=lambda uuid: known[uuid].ports)
+        session = types.SimpleNamespace(placement=None, compute=None, network=None)
+        with (
+            mock.patch.object(_reading, "PlacementReader", lambda api: placement),
+            mock.patch.object(_reading, "NovaReader", lambda api: nova),
+            mock.patch.object(_reading, "NeutronReader", lambda api: neutron),
+        ):
+            return Reading(t.cast("t.Any", session))
+
+    def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
+        listed = self.snapshot(dossiers={}, nominated=(), scope=Scope(**scope))
+        return self.reading()._looked_at(listed, consumers)
+
+    def _servers_on(self, node: str) -> tuple[str, ...]:
+        self.asked_for_servers.append(node)
+        return ()
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site(3)
+
+
+def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> None:
+    """Its migration is looked at as well, and asks less about it."""
+    here, there, other = site.roots
+    server = site.server(here, there)
+    migration = site.migration(server, other, here, "confirmed", other)
+    found = {finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)}
+
+    assert found[server].kind == "moved_server" and found[server].change
+    assert found == {finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)}
+
+
+def test_a_project_is_that_of_the_claim(site: Site) -> None:
+    here, *_others = site.roots
+    foreign_claim = site.server(here, here)
+    site.holdings[foreign_claim] = d.replace(site.holdings[foreign_claim], project="theirs")
+    foreign_server = site.server(here, here, project="theirs")
+    snapshot = site.looked_at(foreign_claim, foreign_server, projects=(PROJECT,))
+
+    assert snapshot.nominated == (foreign_server,)
+    assert [finding.kind for finding in judge(snapshot, HARSH)] == ["wrong_owner"]
+
+
+def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
+    here, there, _other = site.roots
+    server = site.server(here, here, there)
+    site.holdings[server] = d.replace(site.holdings[server], project="theirs")
+    emptied = site.migration(server, there, here, "confirmed")
+    held = site.migration(server, there, here, "confirmed", there)
+
+    assert site.looked_at(server, emptied, held, projects=(PROJECT,)).nominated == (held,)
+
+
+@pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
+def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywhere: bool, asked: int) -> None:
+    """Also for a server whose row was archived since detection, of which Nova then has no memory."""
+    site = Site(30)
+    server = site.server(site.roots[0], site.roots[0])
+    site.delete(server, remembered=False)
+    listed = site.snapshot(dossiers={}, nominated=())
+    nodes = tuple(node if everywhere else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    site.reading().again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), server)
+
+    assert len(site.asked_for_servers) == asked
