@@ -110,6 +110,13 @@ def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.T
     )
 
 
+@pytest.fixture(scope="module")
+def long_ago(story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> dict[str, t.Any]:
+    """A detection to which everything has lasted for long enough."""
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("long_ago"), minicloud.environment)
+    return ansible.module("orphan_detect", min_age="0", parked_min_age="0", stuck_min_age="0", stale_min_age="0")
+
+
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
@@ -188,8 +195,38 @@ def test_a_second_run_changes_nothing(story: Story) -> None:
 def test_the_table_tells_everything(story: Story) -> None:
     output = " ".join(story.checked.output.split())
     for entry in story.checked.read("findings.json")["findings"]:
-        assert f"{entry['kind']} {entry['consumer']}" in output
-        assert f"PUT /allocations/{entry['consumer']} at generation {entry['generation']}" in output
+        assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
+        written = f"PUT /allocations/{entry['consumer']} at generation {entry['generation']}" in output
+        assert written is (entry["verdict"] == "orphaned")
+
+
+@pytest.mark.parametrize(
+    ("kind", "scenario", "role"),
+    [("name_conflict", "name_conflict", None), ("ghost_provider", "ghost_provider", None), ("stale_service", "stale_service", "host")],
+)
+def test_hosts_and_services_are_told_of(
+    long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str, role: str | None
+) -> None:
+    hosts = set(minicloud.truth(scenario)["hosts"].values())
+    found = [entry for key in ("findings", "undecided") for entry in long_ago[key] if entry["kind"] == kind]
+    named = {entry["service"]["host"] if role else entry["providers"][0]["name"] for entry in found}
+
+    assert named & hosts
+    assert all(entry["consumer"] is None and entry["evidence"] for entry in found)
+
+
+def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.Any]) -> None:
+    ghosts = [entry for key in ("findings", "undecided") for entry in long_ago[key] if entry["kind"] == "ghost_provider"]
+
+    assert len(ghosts) >= 2
+    assert {(entry["verdict"], entry["change"]) for entry in ghosts} == {("undecided", None)}
+
+
+@pytest.mark.parametrize(("kind", "scenario"), [("parked_resize", "parked_resize"), ("stuck_migration", "move_in_flight")])
+def test_moves_that_do_not_end_are_told_of(long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str) -> None:
+    found = {entry["migration"]["uuid"] for entry in long_ago["findings"] if entry["kind"] == kind}
+
+    assert minicloud.truth(scenario)["migration"] in found
 
 
 def test_hostile_names_are_printed_as_data(story: Story) -> None:

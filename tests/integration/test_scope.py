@@ -98,6 +98,21 @@ def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> 
     assert told["total"] > 0 and told["capacity"] >= told["used"] > 0
 
 
+def test_more_than_there_is_and_other_than_the_host_reports_is_told(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
+    host = _host(minicloud, "deleted_server")
+    path = f"/resource_providers/{placement.providers()[host]}/inventories/VCPU"
+    stock = placement.get(path)
+    placement.change("PUT", path, {**stock, "total": 1, "max_unit": 1, "allocation_ratio": 1.0})
+
+    (entry,) = ansible.module("orphan_detect", **YOUNG, hosts=[host], kinds=["capacity_drift"])["findings"]
+
+    assert "2 VCPU are claimed of a capacity of 1" in entry["reason"]
+    assert "and the hypervisor reports" in entry["reason"]
+    assert entry["change"] is None
+    generation = placement.get(path)["resource_provider_generation"]
+    placement.change("PUT", path, {**stock, "resource_provider_generation": generation})
+
+
 def test_triage_sees_what_changes_the_figures_of_a_host(ansible: Ansible, minicloud: Minicloud) -> None:
     found = _found(ansible, mode="triage")
 
