@@ -189,7 +189,8 @@ def _may_get_a_host(case: Case) -> str | None:
     # Conductor tries a build on a second host when the first has ended its part. Nova calls the server ERROR when that host
     # starts, and then that host takes the build from its queue (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
     shelved = any(action and action.action in SHELVING_ACTIONS for action in actions)
-    if not shelved and not set(case.land.hosts_of(case.allocation.resources)) <= placing.taken_up_by:
+    begun_on = placing.taken_up_by
+    if not shelved and begun_on and not set(case.land.hosts_of(case.allocation.resources)) <= begun_on:
         return "the host that it claims may still have to take up what was asked"
     return None
 

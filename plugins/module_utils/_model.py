@@ -309,10 +309,10 @@ class Action:
         return bool(names) and ended and all(self._ended(name) for name in names)
 
     @property
-    def taken_up_by(self) -> frozenset[str]:
-        """The hosts that began their part of an action that can give a host."""
+    def taken_up_by(self) -> frozenset[str | None]:
+        """The hosts that began their part of an action that can give a host; None for one that these credentials may not see."""
         handed_over = PLACING_ACTIONS.get(self.action)
-        return frozenset(event.host for event in self.events if event.event == handed_over and event.host)
+        return frozenset(event.host for event in self.events if event.event == handed_over)
 
     def _ended(self, name: str) -> bool:
         rows = [event for event in self.events if event.event == name]

@@ -21,14 +21,15 @@ YOUNG = {"min_age": "0", "forgotten_min_age": "0"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _made(minicloud: Minicloud) -> None:
-    minicloud.scenario(*SCENARIOS)
+    """Made anew: other tests may have cleaned up."""
+    minicloud.run("scenario", "--again", *SCENARIOS)
 
 
-def _found(ansible: Ansible, **options: t.Any) -> dict[str, str]:
-    """The consumers of a detection's findings, by kind."""
+def _found(ansible: Ansible, **options: t.Any) -> set[tuple[str, str]]:
+    """The kinds and consumers of a detection's findings."""
     result = ansible.module("orphan_detect", **YOUNG, **options)
     assert not result["failed"], result.get("msg")
-    return {entry["kind"]: entry["consumer"] for entry in result["findings"]}
+    return {(entry["kind"], entry["consumer"]) for entry in result["findings"]}
 
 
 def _server(minicloud: Minicloud, scenario: str) -> str:
@@ -40,26 +41,27 @@ def _host(minicloud: Minicloud, scenario: str) -> str:
     return next(share["provider_name"] for share in minicloud.truth(scenario)["shares"] if share["truth"] == "orphaned")
 
 
-def test_a_named_host_is_looked_at_closely_and_others_are_not(ansible: Ansible, minicloud: Minicloud) -> None:
+def test_a_named_host_is_looked_at_closely_and_others_are_not(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
     name = _host(minicloud, "deleted_server")
+    holders = set(placement.get(f"/resource_providers/{placement.providers()[name]}/allocations")["allocations"])
     result = ansible.module("orphan_detect", **YOUNG, hosts=[name])
 
+    coverage = result["summary"]["coverage"]
     found = {entry["consumer"] for entry in result["findings"] if entry["consumer"]}
-    assert found == {_server(minicloud, "deleted_server")}
-    assert result["summary"]["coverage"]["consumers"] == result["summary"]["coverage"]["looked_at_closely"] == 1
-    assert result["summary"]["coverage"]["complete"]
+    assert _server(minicloud, "deleted_server") in found <= holders
+    assert (coverage["consumers"], coverage["looked_at_closely"], coverage["complete"]) == (len(holders), len(holders), True)
 
 
 def test_a_host_can_be_named_by_its_uuid(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
     uuid = placement.providers()[_host(minicloud, "evacuated_source")]
 
-    assert _found(ansible, hosts=[uuid])["evacuated_source"] == _server(minicloud, "evacuated_source")
+    assert ("evacuated_source", _server(minicloud, "evacuated_source")) in _found(ansible, hosts=[uuid])
 
 
 def test_on_a_named_host_also_wrong_owners_are_found(ansible: Ansible, minicloud: Minicloud) -> None:
     share = minicloud.truth("wrong_owner")["shares"][0]
 
-    assert _found(ansible, hosts=[share["provider_name"]])["wrong_owner"] == share["consumer"]
+    assert ("wrong_owner", share["consumer"]) in _found(ansible, hosts=[share["provider_name"]])
 
 
 def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
@@ -71,10 +73,10 @@ def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
 def test_named_consumers_are_looked_at_and_no_others(ansible: Ansible, minicloud: Minicloud) -> None:
     named = [_server(minicloud, scenario) for scenario in ("wrong_host", "missing_allocation", "wrong_amount", "healthy")]
 
-    assert _found(ansible, consumers=named, kinds=["wrong_host", "missing_allocation", "wrong_amount", "deleted_server"]) == {
-        "wrong_host": named[0],
-        "missing_allocation": named[1],
-        "wrong_amount": named[2],
+    assert _found(ansible, consumers=named) == {
+        ("wrong_host", named[0]),
+        ("missing_allocation", named[1]),
+        ("wrong_amount", named[2]),
     }
 
 
@@ -82,12 +84,15 @@ def test_a_project_is_that_of_the_claim(ansible: Ansible, minicloud: Minicloud, 
     server = _server(minicloud, "deleted_server")
     project = placement.allocation(server)["project_id"]
 
-    assert _found(ansible, projects=[project])["deleted_server"] == server
-    assert not set(_found(ansible, projects=["00000000000000000000000000000000"])) & {"deleted_server", "wrong_host", "evacuated_source"}
+    assert ("deleted_server", server) in _found(ansible, projects=[project])
+    assert not any(consumer for _kind, consumer in _found(ansible, projects=["00000000000000000000000000000000"]))
 
 
 def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(ansible: Ansible, minicloud: Minicloud) -> None:
-    assert _found(ansible, kinds=["wrong_owner"]) == {"wrong_owner": _server(minicloud, "wrong_owner")}
+    found = _found(ansible, kinds=["wrong_owner"])
+
+    assert ("wrong_owner", _server(minicloud, "wrong_owner")) in found
+    assert {kind for kind, _consumer in found} == {"wrong_owner"}
 
 
 def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> None:
@@ -117,7 +122,7 @@ def test_triage_sees_what_changes_the_figures_of_a_host(ansible: Ansible, minicl
     found = _found(ansible, mode="triage")
 
     for scenario in ("deleted_server", "evacuated_source", "wrong_host", "missing_allocation"):
-        assert found[scenario] == _server(minicloud, scenario)
+        assert (scenario, _server(minicloud, scenario)) in found
 
 
 def test_triage_of_named_hosts_is_refused(ansible: Ansible) -> None:

@@ -121,6 +121,16 @@ def failed_to_boot(world: World, here: str, there: str) -> str:
     return server
 
 
+def failed_to_be_scheduled(world: World, here: str, there: str) -> str:
+    """No host was ever asked."""
+    server = world.server(None, here, status="ERROR")
+    world.did(server, "create", NOW, event="conductor_schedule_and_build_instances")
+    done = world.actions[server][0]
+    failed = tuple(dataclasses.replace(event, result="Error") for event in done.events)
+    world.actions[server] = (dataclasses.replace(done, events=failed),)
+    return server
+
+
 def failed_to_boot_on_two_hosts(world: World, here: str, there: str) -> str:
     """Of two events of one name Nova ends only the first row."""
     server = world.server(None, here, status="ERROR")
@@ -150,6 +160,7 @@ ORPHANED = {
     wrong_host: ("wrong_host", {"compute-1"}),
     shelved_away: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
+    failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_two_hosts: ("unhosted_server", {"compute-1"}),
     failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
     forgotten: ("forgotten_consumer", {"compute-1"}),
@@ -415,6 +426,13 @@ def reset_to_active_without_a_host(world: World, here: str, there: str) -> str:
     return server
 
 
+def failed_to_boot_elsewhere(world: World, here: str, there: str) -> str:
+    """The next host may still have the build in its queue."""
+    server = world.server(None, here, status="ERROR")
+    world.did(server, "create", NOW, host="compute-2")
+    return server
+
+
 def failed_to_boot_with_unreadable_actions(world: World, here: str, there: str) -> str:
     server = failed_to_boot(world, here, there)
     world.answers("last_actions", server, 403)
@@ -480,6 +498,7 @@ UNDECIDED = [
     without_a_host_on_somebody_elses_provider,
     failed_to_boot_without_a_record_of_it,
     failed_to_boot_with_unreadable_actions,
+    failed_to_boot_elsewhere,
     without_a_mapping,
     without_a_mapping_but_deleted_elsewhere,
     unmapped_and_named_by_a_migration,
