@@ -13,14 +13,26 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Port, Scope
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 
 
 @hypothesis.given(worlds())
 def test_nothing_is_lost_on_the_way(world: World) -> None:
     snapshot = world.snapshot()
+
+    assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+def test_nor_are_the_parts_that_only_some_readings_have() -> None:
+    world = World()
+    root = world.host("compute-1")
+    server = world.server(root)
+    world.ports[server] = (Port("port", "normal", None),)
+    details = {root: Details({"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"}))}
+    scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",))
+    snapshot = world.snapshot(details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3)
 
     assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
 
