@@ -28,6 +28,7 @@ def main(options: str, figures: str, recording: str | None = None) -> int:
     # The way in which Ansible itself hands options to a module.
     handed = io.BytesIO(json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(options)}).encode())
     sys.argv, sys.stdin = [_MODULE], io.TextIOWrapper(handed)
+    status = 0
     try:
         runpy.run_module(_MODULE, run_name="__main__")
     except SystemExit as end:

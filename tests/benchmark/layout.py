@@ -104,5 +104,5 @@ def _rare(scale: Scale) -> list[Situation]:
 
 def _placed(situation: Situation, home: int, scale: Scale, chance: random.Random) -> Placed:
     other = (home + chance.randrange(1, scale.hosts)) % scale.hosts
-    server, migration = (str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _ in range(2))
+    server, migration = (str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _number in range(2))
     return Placed(situation, server, migration, home, other)

@@ -89,15 +89,15 @@ def _machine(api_processes: int) -> str:
 
 def _bars(wanted: Iterable[Bar], results: list[Result]) -> str:
     few, many = results[0].scale, results[1].scale
-    rows = [[bar.what, f"<= {bar.limit:g}{bar.unit}", _figure(bar), bar.verdict] for bar in wanted]
+    rows = [[one.what, f"<= {one.limit:g}{one.unit}", _figure(one), one.verdict] for one in wanted]
     told = (
         f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over the rounds of the ratio within a round.\n\n"
     )
     return told + _table(["figure", "bar", "measured", "reached"], rows)
 
 
-def _figure(bar: Bar) -> str:
-    return "-" if bar.reached is None else f"{bar.reached:.3g}{bar.unit}"
+def _figure(wanted: Bar) -> str:
+    return "-" if wanted.reached is None else f"{wanted.reached:.3g}{wanted.unit}"
 
 
 def _scale(result: Result) -> str:

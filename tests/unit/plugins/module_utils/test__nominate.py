@@ -35,7 +35,7 @@ class Fleet(World):
     def __init__(self, hosts: int = 3) -> None:
         super().__init__()
         self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
-        self.guests = [self.server(root, *[root]) for root in self.roots]
+        self.guests = [self.hold(self.server(root), root) for root in self.roots]
         for root in self.roots:
             self.figures(root, CLAIM)
 

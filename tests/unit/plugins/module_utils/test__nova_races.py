@@ -227,6 +227,10 @@ class Cloud:
         return tuple(self.world.servers.values())[:count]
 
 
+def _one_after_another(function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any]) -> list[t.Any]:
+    return list(map(function, items))
+
+
 def run(cloud: Cloud) -> list[Change]:
     """Detect and remediate everything; returns what was written."""
     session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None)
@@ -234,7 +238,7 @@ def run(cloud: Cloud) -> list[Change]:
         mock.patch.object(_reading, "PlacementReader", lambda api: cloud),
         mock.patch.object(_reading, "NovaReader", lambda api: cloud),
         mock.patch.object(_reading, "NeutronReader", lambda api: cloud),
-        mock.patch.object(_reading, "each", lambda function, items: [function(item) for item in items]),
+        mock.patch.object(_reading, "each", _one_after_another),
         mock.patch.object(_reading, "together", lambda first, second: (first(), second())),
     ):
         reading = _reading.Reading(t.cast("t.Any", session))
