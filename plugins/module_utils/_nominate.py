@@ -90,8 +90,13 @@ def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
     forgotten = any(dossier.marker.status == 400 for dossier in nowhere)
     if forgotten and not fresh and scope.mode == "full" and scope.wants("forgotten_consumer"):
         return land.nodes
-    held = (dossier.allocation.value.resources for dossier in nowhere if dossier.allocation.value)
-    return {root for holding in held for provider in holding if (root := land.root(provider))}
+    # It may be where it holds something, where a migration of it does, and at both ends of each.
+    moves = [move for dossier in nowhere for move in land.listed_migrations_of(dossier.uuid).value or ()]
+    ends = {host for move in moves for host in (move.source_compute, move.dest_compute)}
+    theirs = [snapshot.dossiers[uuid] for uuid in (move.uuid for move in moves) if uuid in snapshot.dossiers]
+    held = (dossier.allocation.value.resources for dossier in (*nowhere, *theirs) if dossier.allocation.value)
+    claimed = {land.root(provider) for holding in held for provider in holding}
+    return {root for root, node in land.nodes.items() if root in claimed or node.host in ends}
 
 
 def by_tree(shares: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]) -> dict[str, Resources]:

@@ -118,3 +118,22 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywher
     site.reading().again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), server)
 
     assert len(site.asked_for_servers) == asked
+
+
+@pytest.mark.parametrize("servers", [True, False])
+def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(servers: bool) -> None:
+    """The guest runs where only the ended migration has a claim; Nova has lost its mapping, and remembers another row of it as deleted."""
+    site = Site()
+    here, there = site.roots
+    server = site.server(here, there)
+    migration = site.migration(server, here, there, "error", here)
+    site.unmapped.add(server)
+    site.deleted[server] = d.replace(site.servers[server], status="DELETED")
+    listed = site.snapshot(dossiers={}, nominated=())
+    shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
+    nodes = tuple(node if servers else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    reading = site.reading()
+    reading._nova.servers_on = lambda node: shown[node]
+    again = reading.again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), migration)
+
+    assert [finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration] == ["undecided"]
