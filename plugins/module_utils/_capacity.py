@@ -4,6 +4,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
+
 """What stranded claims cost: amounts by resource class, provider and project, and what the providers have besides. Pure."""
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     ARRIVED_MIGRATION,
     DELETING_ACTIONS,
@@ -59,12 +60,17 @@ class Landscape:
     @property
     def roots(self) -> list[Provider]:
         """The root providers in the order of their names, sharing ones left out."""
-        found = (provider for provider in self.providers.values() if provider.root == provider.uuid and not provider.sharing)
+        found = (provider for provider in self.providers.values() if provider.is_host)
         return sorted(found, key=lambda provider: provider.name)
 
     def covers(self, root: str) -> bool:
         """Tell whether everybody who holds a share of the tree `root` was read."""
         return self.snapshot.trees is None or root in self.snapshot.trees
+
+    @functools.cached_property
+    def closed_gates(self) -> tuple[str, ...]:
+        """Why nothing may be changed after this reading, a sentence each; nothing when it is sound."""
+        return closed_gates(self.snapshot)
 
     @property
     def everywhere(self) -> bool:
@@ -212,6 +218,11 @@ class Case:
                 return self.server is not None and end in (None, self.server.host)
         return True
 
+    @property
+    def at_rest(self) -> bool:
+        """A server, not a migration of one, that is settled where its newest move took it."""
+        return self.migration is None and self.settled and self.arrived
+
     def at_failed_destination(self, migration: Migration) -> bool:
         """Tell whether the server is said to be where a move ended that failed."""
         return migration.status in FAILED_MIGRATION and self.server is not None and self.server.host == migration.dest_compute
@@ -318,7 +329,7 @@ def roots_of(hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mappi
     """
     known: dict[str, set[str]] = {}
     for provider in providers.values():
-        if provider.root == provider.uuid and not provider.sharing:
+        if provider.is_host:
             for name in (provider.uuid, provider.name):
                 known.setdefault(name, set()).add(provider.uuid)
     for node in nodes:

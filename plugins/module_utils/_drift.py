@@ -51,14 +51,7 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
         doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
-    server = case.server
-    change = rewritten(
-        case.allocation,
-        partner=rewritten(claim, resources={}),
-        resources=claim.resources,
-        project=case.allocation.project or (server and server.project),
-        user=case.allocation.user or (server and server.user),
-    )
+    change = rewritten(case.allocation, partner=rewritten(claim, resources={}), resources=claim.resources, **_owner(case))
     return drifted(reason, *evidence, change=change, migration=migration)
 
 
@@ -131,27 +124,27 @@ def hostless_server(case: Case, policy: Policy) -> Ruling | None:
 
 
 def _rests_at_home(case: Case) -> bool:
-    return case.migration is None and case.settled and case.arrived and case.healthy
+    return case.at_rest and case.healthy
 
 
 def _rests_without_its_host(case: Case) -> bool:
     """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if anything."""
-    resting = case.migration is None and case.settled and case.arrived and case.own_tree is not None
-    return resting and case.own_tree not in case.trees and set(case.trees) == set(case.other_trees)
+    return case.at_rest and case.own_tree is not None and case.own_tree not in case.trees and set(case.trees) == set(case.other_trees)
 
 
 def _rewriting(reason: str, case: Case, claim: Resources | None, why: str) -> Ruling:
-    own, server = case.own_tree, case.server
-    if claim is None or own is None or server is None:
+    own = case.own_tree
+    if claim is None or own is None:
         left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
         return drifted(f"{reason} {left}", *_seen_closely(case))
-    change = rewritten(
-        case.allocation,
-        resources={own: claim},
-        project=case.allocation.project or server.project,
-        user=case.allocation.user or server.user,
-    )
+    change = rewritten(case.allocation, resources={own: claim}, **_owner(case))
     return drifted(reason, *_seen_closely(case), change=change)
+
+
+def _owner(case: Case) -> dict[str, t.Any]:
+    """Return whom the claim is to count for: whom it counts for now, and the server's owner where it holds nothing."""
+    held, server = case.allocation, case.server
+    return {"project": held.project or (server and server.project), "user": held.user or (server and server.user)}
 
 
 def _seen_closely(case: Case) -> tuple[Answer[t.Any], ...]:

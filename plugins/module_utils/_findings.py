@@ -15,7 +15,6 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._capacity import capacity, providers_told_of, stranded
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 
@@ -61,7 +60,6 @@ def report(snapshot: Snapshot, policy: Policy, selection: Selection | None = Non
 
 
 def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
-    closed = closed_gates(snapshot)
     found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
@@ -69,8 +67,8 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
         "stranded": stranded(found, land),
         "capacity": capacity(land),
         "coverage": {
-            "complete": not closed,
-            "closed_gates": list(closed),
+            "complete": not land.closed_gates,
+            "closed_gates": list(land.closed_gates),
             "providers": len(snapshot.providers),
             "consumers": len(snapshot.holdings),
             "servers": sum(node.running_vms for node in snapshot.hypervisors.value or ()),

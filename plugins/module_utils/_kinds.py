@@ -213,8 +213,7 @@ def _unlisted(subject: Dossier) -> bool:
 
 
 def _holds_home_and_more(case: Case) -> bool:
-    at_home = case.migration is None and case.settled and case.arrived and case.own_tree is not None
-    return at_home and _claims_host(case, case.own_tree) and bool(case.other_trees)
+    return case.at_rest and case.own_tree is not None and _claims_host(case, case.own_tree) and bool(case.other_trees)
 
 
 def _evacuation_from(case: Case, root: str) -> Migration | None:

@@ -91,6 +91,11 @@ class Provider:
     parent: str | None
     sharing: bool = False
 
+    @property
+    def is_host(self) -> bool:
+        """Whether it may stand for a host: a root that shares its inventory with no other tree."""
+        return self.root == self.uuid and not self.sharing
+
 
 @d.dataclass(frozen=True)
 class Inventory:
@@ -193,6 +198,13 @@ class Hypervisor:
     has: Resources = d.field(default_factory=dict)
     used: Resources = d.field(default_factory=dict)
     running_vms: int = 0
+
+    # The classes of Placement that nova-compute counts as one: pinned and shared processors together.
+    COUNTED: t.ClassVar[t.Mapping[str, tuple[str, ...]]] = {
+        "VCPU": ("VCPU", "PCPU"),
+        "MEMORY_MB": ("MEMORY_MB",),
+        "DISK_GB": ("DISK_GB",),
+    }
 
 
 @d.dataclass(frozen=True)

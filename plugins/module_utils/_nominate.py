@@ -21,8 +21,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Hypervisor, Provider, Resources, Server, Snapshot
 
-# Of these nova-compute keeps figures of its own. It counts pinned and shared processors together.
-_COUNTED = {"VCPU": ("VCPU", "PCPU"), "MEMORY_MB": ("MEMORY_MB",)}
+# Not its disk: servers may claim that of a sharing provider, and nova-compute counts it all the same.
+_COMPARED = ("VCPU", "MEMORY_MB")
 
 
 def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, living: Collection[str] = ()) -> list[str]:
@@ -115,9 +115,9 @@ def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources])
     difference that most hosts have is taken for it; where there is no such difference every host is odd.
     """
     odd = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
-    for cls, members in _COUNTED.items():
+    for cls in _COMPARED:
         gaps = {
-            uuid: node.used.get(cls, 0) - sum(claimed.get(uuid, {}).get(member, 0) for member in members)
+            uuid: node.used.get(cls, 0) - sum(claimed.get(uuid, {}).get(member, 0) for member in node.COUNTED[cls])
             for uuid, node in nodes.items()
             if uuid not in odd
         }

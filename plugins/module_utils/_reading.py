@@ -65,8 +65,6 @@ _SAMPLED_FROM = 20
 _ACTIONS = 10
 # With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough to show what it looks like.
 _LOOKED_AT_WHEN_CLOSED = 100
-
-
 # How many rows of the listing of all migrations cost Nova what one request for those of one server does (docs/benchmark.md).
 _ROWS_A_REQUEST = 40
 # Of how many providers the inventory is read only to be shown.
@@ -81,6 +79,15 @@ class _Look:
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
     fresh: bool
+
+
+@d.dataclass(frozen=True)
+class _Claims:
+    """Who holds what, of which trees (None: of all), and where only that was asked what is in use of each provider."""
+
+    holdings: Mapping[str, Holding] = d.field(default_factory=dict)
+    trees: Collection[str] | None = None
+    usages: Mapping[str, Resources] = d.field(default_factory=dict)
 
 
 class Reading:
@@ -107,37 +114,19 @@ class Reading:
 
     def listings(self, with_servers: bool) -> Snapshot:
         """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of every host."""
-        return self._listed(Scope(), with_servers, nobody=True)
+        return self._listed(None, with_servers)
 
     def again(self, listings: Snapshot, consumer: str) -> Snapshot:
         """Ask every direct question about one consumer anew, and whether all cells still answer; keep the listings."""
         return self._looked_at(d.replace(listings, started_at=now()), [consumer], fresh=True)
 
-    def _listed(self, scope: Scope, with_servers: bool, nobody: bool = False) -> Snapshot:
+    def _listed(self, scope: Scope | None, with_servers: bool) -> Snapshot:
+        """Read all listings, and of the claims those in `scope`; none of them without a scope."""
         started = now()
         services = self._nova.services()
         providers = self._placement.providers()
-        roots = [uuid for uuid, provider in providers.items() if provider.root == uuid and not provider.sharing]
-        trees: Collection[str] | None = None
-        holdings: Mapping[str, Holding] = {}
-        usages: Mapping[str, Resources] = {}
-        if nobody:
-            hypervisors = self._nova.hypervisors(with_servers, roots)
-        elif scope.narrow:
-            hypervisors = self._nova.hypervisors(with_servers, roots)
-            trees = self._named_hosts(scope, hypervisors, providers)
-            holdings = {**self._held_in(trees, providers), **self._named_consumers(scope)}
-        elif scope.mode == "triage":
-            usages, hypervisors = together(
-                lambda: self._placement.usages_of_all(providers), lambda: self._nova.hypervisors(with_servers, roots)
-            )
-            nodes = {node.uuid: node for node in hypervisors.value or ()}
-            trees = {*odd_nodes(nodes, by_tree(usages.items(), providers)), *(set(roots) - set(nodes))}
-            holdings = self._held_in(trees, providers)
-        else:
-            holdings, hypervisors = together(
-                lambda: self._placement.holdings(providers), lambda: self._nova.hypervisors(with_servers, roots)
-            )
+        roots = [uuid for uuid, provider in providers.items() if provider.is_host]
+        hypervisors, claims = self._claims(scope, providers, lambda: self._nova.hypervisors(with_servers, roots))
         migrations = self._nova.migrations()
         # A dead cell is left out of that listing without a word.
         services_after = self._nova.services()
@@ -148,13 +137,13 @@ class Reading:
             hypervisors = self._nova.hypervisors(True, roots)
         return Snapshot(
             cloud=self._session.cloud,
-            scope=scope,
+            scope=scope or Scope(),
             started_at=started,
             finished_at=now(),
             providers=providers,
-            holdings=holdings,
-            trees=None if trees is None else tuple(sorted(trees)),
-            usages=usages,
+            holdings=claims.holdings,
+            trees=None if claims.trees is None else tuple(sorted(claims.trees)),
+            usages=claims.usages,
             services=services,
             hypervisors=hypervisors,
             migrations=migrations,
@@ -164,6 +153,25 @@ class Reading:
             dossiers={},
             services_after=services_after,
         )
+
+    def _claims(
+        self, scope: Scope | None, providers: Mapping[str, Provider], list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]]
+    ) -> tuple[Answer[tuple[Hypervisor, ...]], _Claims]:
+        """Read who holds what in `scope`; Nova's compute nodes are listed meanwhile, or before where they say what to read."""
+        if scope is None:
+            return list_nodes(), _Claims()
+        if scope.narrow:
+            hypervisors = list_nodes()
+            trees: Collection[str] = self._named_hosts(scope, hypervisors, providers)
+            return hypervisors, _Claims({**self._held_in(trees, providers), **self._named_consumers(scope)}, trees)
+        if scope.mode == "triage":
+            usages, hypervisors = together(lambda: self._placement.usages_of_all(providers), list_nodes)
+            nodes = {node.uuid: node for node in hypervisors.value or ()}
+            strangers = {uuid for uuid, provider in providers.items() if provider.is_host} - set(nodes)
+            trees = {*odd_nodes(nodes, by_tree(usages.items(), providers)), *strangers}
+            return hypervisors, _Claims(self._held_in(trees, providers), trees, usages)
+        holdings, hypervisors = together(lambda: self._placement.holdings(providers), list_nodes)
+        return hypervisors, _Claims(holdings)
 
     @staticmethod
     def _named_hosts(scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]) -> frozenset[str]:

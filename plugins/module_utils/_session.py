@@ -210,9 +210,11 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         connection = openstack.connect(**_sdk_arguments(options))
         project = connection.session.get_project_id()
         catalogue = connection.session.auth.get_access(connection.session).service_catalog.catalog  # type: ignore[union-attr]
+    placement = _api("Placement", connection, "placement", PLACEMENT_NEEDED)
+    compute = _api("Nova", connection, "compute", COMPUTE_NEEDED)
     return Session(
-        placement=_api("Placement", connection, "placement", PLACEMENT_NEEDED),
-        compute=(compute := _api("Nova", connection, "compute", COMPUTE_NEEDED)),
+        placement=placement,
+        compute=compute,
         network=_network(connection),
         region=connection.config.get_region_name(),
         project=project,

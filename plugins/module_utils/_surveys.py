@@ -16,7 +16,6 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval, child_first
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, UNDECIDED, Finding
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -124,7 +123,7 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 def _strangers(land: Landscape) -> list[Provider]:
     """Return the roots in scope that are no compute node's; none when the reading is not sound, for then all of them may seem so."""
-    if closed_gates(land.snapshot):
+    if land.closed_gates:
         return []
     return [root for root in land.roots if root.uuid not in land.nodes and land.covers(root.uuid)]
 
@@ -201,10 +200,8 @@ def _about_tree(kind: str, land: Landscape, root: Provider, reason: str) -> Find
 
 def _differences(node: Hypervisor, inventory: Mapping[str, Inventory]) -> list[str]:
     """Say where the inventory of a root is not what nova-compute reports of its host."""
-    # Pinned and shared processors are two classes of what the hypervisor counts as one.
-    groups = {"VCPU": ("VCPU", "PCPU"), "MEMORY_MB": ("MEMORY_MB",), "DISK_GB": ("DISK_GB",)}
     told = []
-    for cls, members in groups.items():
+    for cls, members in node.COUNTED.items():
         stocks = [inventory[member].total for member in members if member in inventory]
         if stocks and node.has.get(cls) and sum(stocks) != node.has[cls]:
             told.append(f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports {node.has[cls]}")
