@@ -5,49 +5,46 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The only code that writes to Placement.
-
-Every write is a `PUT /allocations/{consumer}` that carries the generation under which the consumer was judged, so that
-Placement refuses it when anything moved. `DELETE /allocations/{consumer}` has no such guard and is never used.
-"""
+"""The planned changes, each proven anew, journalled, written and read back: the only way from a plan to Placement."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
-from ansible_collections.osops.placement.plugins.module_utils._change import document
+from ansible_collections.osops.placement.plugins.module_utils._change import document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._concurrent import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
     from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._plan import Step
     from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
-DONE = {"remove": "removed", "reduce": "reduced"}
+DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created"}
 SKIPPED = "skipped"
 FAILED = "failed"
 OUTCOMES = (*DONE.values(), SKIPPED, FAILED)
 
+# So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
+_AT_ONCE = WORKERS
+
 # The kind for which every host must have been asked for its servers.
 _BY_ABSENCE = "forgotten_consumer"
-
-# Up to 1.37 a consumer without a type stays without one; from 1.38 on a type must be given and `unknown` is refused.
-_UNTYPED = "1.28"
-_TYPED = "1.38"
 
 
 @d.dataclass(frozen=True)
 class Outcome:
-    """What became of one step: `removed`, `reduced`, `skipped` or `failed`, and why where it was not made."""
+    """What became of one step (one of `OUTCOMES`), and why where it was not made."""
 
     step: Step
     outcome: str
@@ -62,95 +59,98 @@ class Outcome:
         return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
 
 
-class AllocationWriter:
-    """Writes one consumer's whole document and reads it back."""
+class _Unproven(Exception):
+    """Some of a batch could not be asked about, and nothing of it was written."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
-        self._reader = PlacementReader(api)
 
-    def replace(self, consumer: str, before: Mapping[str, t.Any], body: Mapping[str, t.Any]) -> None:
-        """Make `body` all that the consumer holds, and read it back: an answer that was lost on the way is no failure.
+class Remediation:
+    """One run over a plan; without a journal (check mode) everything is proven and nothing written."""
 
-        Raises AllocationConflict when the consumer does not hold exactly `before`, CloudError when it does not hold `body`
-        afterwards. The generation in `body` alone would not do: an emptied consumer starts again at 1, so it can come back
-        to the same number with something else.
+    def __init__(self, reading: Reading, policy: Policy, writer: AllocationWriter, journal: Journal | None) -> None:
+        self._reading = reading
+        self._policy = policy
+        self._writer = writer
+        self._journal = journal
+
+    def of(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
+        """Prove each of `steps` anew and make it, in their order, a few at once.
+
+        One that cannot be made does not keep the others from being made; a cell that stops answering does, a journal that cannot
+        be written, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
         """
-        if (now := self._reader.allocation(consumer).value) is None or document(now) != before:
-            raise AllocationConflict(f"Consumer {consumer} changed just now: it no longer holds what it was judged by.")
-        refusal = ""
+        listings = self._reading.listings(with_servers=any(step.kind == _BY_ABSENCE for step in steps))
+        if closed := closed_gates(listings):
+            raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
+        outcomes: list[Outcome] = []
+        batches = collections.deque(steps[start : start + _AT_ONCE] for start in range(0, len(steps), _AT_ONCE))
+        while batches:
+            if why := stopped():
+                return outcomes + [Outcome(left, SKIPPED, why) for left in steps[len(outcomes) :]]
+            batch = batches.popleft()
+            try:
+                outcomes += self._settled(batch, listings)
+            except (GateClosed, JournalError) as error:
+                return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]]
+            except _Unproven as error:
+                if len(batch) > 1:
+                    batches.extendleft([step] for step in reversed(batch))
+                else:
+                    outcomes.append(Outcome(batch[0], FAILED, str(error)))
+            except Exception as error:
+                # What was done so far must be told whatever happens, a fault of our own included.
+                outcomes += [Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}") for step in batch]
+        return outcomes
+
+    def _settled(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
         try:
-            self._put(consumer, body)
-        except AllocationConflict:
-            raise
+            proven = self._proven(batch, listings)
         except CloudError as error:
-            refusal = str(error)
+            raise _Unproven(f"It could not be proven anew. {error}") from error
+        ready = [outcome.step for outcome in proven if outcome.made]
+        if self._journal is None or not ready:
+            return proven
+        made = {outcome.step.finding: outcome for outcome in self._made(ready, self._journal)}
+        return [made.get(outcome.step.finding, outcome) for outcome in proven]
+
+    def _proven(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+        """Return for each step the outcome that it would have, from a new proof and then a last look at its consumer."""
+        now = self._reading.again(listings, [step.change.consumer for step in batch])
+        if not all_answer(now.services_after):
+            raise GateClosed("A cell has stopped answering: nothing more is changed in this run.")
+        findings = {finding.consumer: finding for finding in judge_consumers(Landscape(now), self._policy)}
+        reasons = {step.finding: _moved(step, now, findings) for step in batch}
+        moved = self._writer.moved([step.change for step in batch if not reasons[step.finding]])
+        reasons |= {step.finding: str(moved[step.change.consumer]) for step in batch if step.change.consumer in moved}
+        return [
+            Outcome(step, SKIPPED, reason) if (reason := reasons[step.finding]) else Outcome(step, DONE[step.change.action])
+            for step in batch
+        ]
+
+    def _made(self, steps: Sequence[Step], journal: Journal) -> list[Outcome]:
+        journal.before(steps)
+        errors = self._writer.write([step.change for step in steps])
+        outcomes = [_outcome(step, error) for step, error in zip(steps, errors, strict=True)]
         try:
-            allocation = self._reader.allocation(consumer).value
-        except CloudError as error:
-            raise CloudError(
-                f"{refusal} Whether {consumer} was changed is not known, for it could not be read back: {error}".strip()
-            ) from error
-        if allocation is None or document(allocation)["allocations"] != body["allocations"]:
-            raise CloudError(refusal or f"Placement accepted the change of {consumer}, but reading it back shows something else.")
-
-    def _put(self, consumer: str, body: Mapping[str, t.Any]) -> None:
-        reply = self._api.write("PUT", f"/allocations/{consumer}", _TYPED if "consumer_type" in body else _UNTYPED, body)
-        if reply.status == 409 and reply.code == "placement.concurrent_update":
-            raise AllocationConflict(f"Placement refused to change {consumer}: {reply.detail}")
-        self._api.expect(reply, f"to change the allocation of {consumer}", 204)
+            journal.after(outcomes)
+        except JournalError as error:
+            # The changes are made and must be told as made; that their end is not in the journal is told beside it.
+            return [d.replace(outcome, reason=f"{outcome.reason} {error}".strip()) for outcome in outcomes]
+        return outcomes
 
 
-def carry_out(steps: Sequence[Step], reading: Reading, policy: Policy, writer: AllocationWriter, journal: Journal | None) -> list[Outcome]:
-    """Prove each step anew and make it; without a journal (check mode) only prove it.
-
-    One step that cannot be made does not keep the others from being made; a cell that stops answering does, and so does
-    a journal that cannot be written. Raises GateClosed before the first when the cloud as a whole is not sound.
-    """
-    listings = reading.listings(with_servers=any(step.kind == _BY_ABSENCE for step in steps))
-    if closed := closed_gates(listings):
-        raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
-    outcomes: list[Outcome] = []
-    for position, step in enumerate(steps):
-        try:
-            now = reading.again(listings, step.change.consumer)
-            if not all_answer(now.services_after):
-                raise GateClosed("A cell has stopped answering: nothing more is changed in this run.")
-            outcomes.append(_carry_out_one(step, now, policy, writer, journal))
-        except CloudError as error:
-            outcomes.append(Outcome(step, FAILED, f"It could not be proven anew. {error}"))
-        except (GateClosed, JournalError) as error:
-            return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[position:]]
-        except Exception as error:
-            # What was done so far must be told whatever happens, a fault of our own included.
-            outcomes.append(Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}"))
-    return outcomes
-
-
-def _carry_out_one(step: Step, now: Snapshot, policy: Policy, writer: AllocationWriter, journal: Journal | None) -> Outcome:
-    if reason := _moved(step, now, policy):
-        return Outcome(step, SKIPPED, reason)
-    if journal is None:
-        return Outcome(step, DONE[step.change.action])
-    journal.record("before", **step.as_dict())
-    outcome = _written(step, writer)
-    try:
-        journal.record("after", finding=step.finding, consumer=step.change.consumer, outcome=outcome.outcome, reason=outcome.reason)
-    except Exception as error:
-        # The change is made and must be told as made; that its end is not in the journal is told beside it.
-        return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
-    return outcome
-
-
-def _moved(step: Step, now: Snapshot, policy: Policy) -> str:
+def _moved(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
     """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
     change = step.change
     allocation = now.dossiers[change.consumer].allocation.value
-    if allocation is None or not allocation.resources:
+    if allocation is None:
+        return "Placement did not say what it holds."
+    if same_claim(document(allocation), change.after):
+        return "Nothing is left to change: it holds what it should."
+    if not allocation.resources and change.before["allocations"]:
         return "It holds nothing any more."
     if allocation.generation != change.generation:
         return f"It changed since detection: generation {change.generation} then, {allocation.generation} now."
-    finding = next((found for found in judge_consumers(Landscape(now), policy) if found.consumer == change.consumer), None)
+    finding = findings.get(change.consumer)
     if finding is None:
         return "It is healthy now."
     if finding.kind != step.kind or finding.change is None:
@@ -160,11 +160,7 @@ def _moved(step: Step, now: Snapshot, policy: Policy) -> str:
     return ""
 
 
-def _written(step: Step, writer: AllocationWriter) -> Outcome:
-    try:
-        writer.replace(step.change.consumer, step.change.before, step.change.after)
-    except AllocationConflict as conflict:
-        return Outcome(step, SKIPPED, str(conflict))
-    except CloudError as error:
-        return Outcome(step, FAILED, str(error))
-    return Outcome(step, DONE[step.change.action])
+def _outcome(step: Step, error: CloudError | None) -> Outcome:
+    if error is None:
+        return Outcome(step, DONE[step.change.action])
+    return Outcome(step, SKIPPED if isinstance(error, AllocationConflict) else FAILED, str(error))

@@ -37,6 +37,11 @@ class Change:
     partner: Change | None = None
 
     @property
+    def parts(self) -> tuple[Change, ...]:
+        """The change of each consumer that is written: this one and its partner's."""
+        return (self, self.partner) if self.partner else (self,)
+
+    @property
     def action(self) -> str:
         """`remove`, `reduce`, `rewrite` or `create`."""
         if not self.after["allocations"]:
@@ -91,6 +96,13 @@ def document(allocation: Allocation) -> dict[str, t.Any]:
         "user_id": allocation.user,
     }
     return body if allocation.type is None else {**body, "consumer_type": allocation.type}
+
+
+def same_claim(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> bool:
+    """Tell whether two documents give a consumer the same shares and owner, whatever their generations; nobody owns nothing."""
+    if one["allocations"] != other["allocations"]:
+        return False
+    return not one["allocations"] or all(one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type"))
 
 
 def change_to(allocation: Allocation, dropped: AbstractSet[str]) -> Change:

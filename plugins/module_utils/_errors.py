@@ -18,8 +18,12 @@ class CloudError(PlacementToolsError):
     """The cloud could not be reached, refused us, or gave an answer that cannot be used."""
 
 
-class AllocationConflict(CloudError):
-    """Placement refused a write because the consumer is not at the generation that we named."""
+class WriteRefused(CloudError):
+    """A service refused a write: it surely did not take effect."""
+
+
+class AllocationConflict(WriteRefused):
+    """A write was refused because a consumer is not, or no longer, what the writer takes it for."""
 
 
 class GateClosed(PlacementToolsError):

@@ -41,9 +41,25 @@ def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
 def read_json(path: str) -> t.Any:
     """Return what `path` holds. Raises InvalidInput when it is not there or not JSON."""
     try:
-        with open(path, encoding="utf-8") as stream:
-            return json.load(stream)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
+        return json.loads(bytes_of(path))
     except ValueError as error:
         raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
+
+
+def bytes_of(path: str) -> bytes:
+    """Return what the file `path` holds. Raises InvalidInput when it is not there."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def given(option: str, value: t.Any) -> t.Any:
+    """Return the contents of an option that takes the path of a JSON file or the contents themselves.
+
+    Raises InvalidInput when it is empty, or a path where there is no JSON.
+    """
+    if not value:
+        raise InvalidInput(f"{option} is empty: give the path of a file, or its contents.")
+    return read_json(os.path.expanduser(value)) if isinstance(value, str) else value

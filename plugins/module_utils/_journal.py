@@ -4,7 +4,6 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-
 """The journal: one JSON line before each write to Placement and one after it, on disk before the write is sent."""
 
 from __future__ import annotations
@@ -14,16 +13,28 @@ import os
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
-from ansible_collections.osops.placement.plugins.module_utils._errors import JournalError
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._files import bytes_of
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
+    from ansible_collections.osops.placement.plugins.module_utils._plan import Step
+    from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration
 
 FORMAT = 1
+
+# What is told of a change before it is made: enough to take it back. `planned` stands in a task's result, `before` in a journal.
+PLANNED, BEFORE, AFTER = "planned", "before", "after"
 
 
 class Journal:
     """An append-only file of mode 0600, made with its first record."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, placement_endpoint: str) -> None:
         self.path = os.path.join(directory, f"journal-{now().replace(':', '')}-{os.getpid()}.jsonl")
+        self._endpoint = placement_endpoint
         self._file: int | None = None
         self.broken = False
 
@@ -31,15 +42,25 @@ class Journal:
     def written(self) -> bool:
         return self._file is not None
 
-    def record(self, event: str, **facts: t.Any) -> None:
-        """Append one record and wait until the disk has it. Raises JournalError when that cannot be."""
-        line = json.dumps({"format": FORMAT, "at": now(), "event": event, **facts}, sort_keys=True) + "\n"
+    def before(self, steps: Iterable[Step]) -> None:
+        """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
+        self._append(record(BEFORE, step, self._endpoint) for step in steps)
+
+    def after(self, outcomes: Iterable[Outcome | Restoration]) -> None:
+        """Record what became of it. Raises JournalError when that cannot be."""
+        self._append(
+            _told(AFTER, finding=known.step.finding, consumer=known.step.change.consumer, outcome=known.outcome, reason=known.reason)
+            for known in outcomes
+        )
+
+    def _append(self, records: Iterable[dict[str, t.Any]]) -> None:
+        lines = "".join(json.dumps(known, sort_keys=True) + "\n" for known in records)
         if self.broken:
             raise JournalError(f"The journal {self.path} could not be written before, and without it nothing is changed.")
         try:
             if self._file is None:
                 self._file = self._create()
-            _write_all(self._file, line.encode())
+            _write_all(self._file, lines.encode())
             os.fsync(self._file)
         except OSError as error:
             # A record may now stand there half; one more would be glued to it.
@@ -59,6 +80,50 @@ class Journal:
         finally:
             os.close(folder)
         return created
+
+
+def record(event: str, step: Step, placement_endpoint: str) -> dict[str, t.Any]:
+    """Return what is told of `step` before it is made."""
+    return _told(event, placement_endpoint=placement_endpoint, **step.as_dict())
+
+
+def read(given: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
+    """Return the records of a journal, given as its path or as the records themselves, and whether its last line is torn.
+
+    The write that a torn record was to precede was never sent. Raises InvalidInput for what is no journal.
+    """
+    if isinstance(given, list):
+        return [_known(entry, f"Record {number}") for number, entry in enumerate(given, 1)], False
+    if not isinstance(given, str) or not given.strip():
+        raise InvalidInput("The journal must be the path of one, or a list of its records.")
+    lines = bytes_of(given).split(b"\n")
+    last = len(lines) - 1
+    records: list[dict[str, t.Any]] = []
+    for number, line in enumerate(lines):
+        if not line and number == last:
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            if number == last:
+                return records, True
+            raise InvalidInput(
+                f"Line {number + 1} of {given} is no record of a journal ({error}): it was edited, or is another file."
+            ) from error
+        records.append(_known(entry, f"Line {number + 1} of {given}"))
+    return records, False
+
+
+def _known(entry: t.Any, where: str) -> dict[str, t.Any]:
+    if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
+        raise InvalidInput(f"{where} is no record of a journal.")
+    if entry.get("format") != FORMAT:
+        raise InvalidInput(f"{where} has format {entry.get('format')!r} and this version of the collection reads format {FORMAT}.")
+    return entry
+
+
+def _told(event: str, **facts: t.Any) -> dict[str, t.Any]:
+    return {"format": FORMAT, "at": now(), "event": event, **facts}
 
 
 def _write_all(file: int, data: bytes) -> None:

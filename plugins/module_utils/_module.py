@@ -55,8 +55,13 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
     module.no_log_values -= _harmless(module.params)
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
+    run_offline(module, lambda module: work(module, lambda: connect(module.params)))
+
+
+def run_offline(module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
+    """Do `work`, for which no cloud is needed, and exit with its result as `run` does."""
     try:
-        result = work(module, lambda: connect(module.params))
+        result = work(module)
     except PlacementToolsError as error:
         module.fail_json(msg=str(error))
     if result.get("failed"):

@@ -4,11 +4,11 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-
 """From findings to the changes that a run may make, and the limits that it must keep. Pure."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import math
 import typing as t
@@ -16,14 +16,22 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
+
+# The kinds whose change is one of an allocation.
+CHANGEABLE = tuple(kind for kind in KINDS if kind.prove and kind.by_default != REPORT)
+
+# What gives capacity back comes before what takes it.
+_ORDER = ("remove", "reduce", "rewrite", "create")
 
 # A share of few is no sign of anything: below this many changes only max_changes counts.
-SHARE_COUNTS_ABOVE = 20
+_SHARE_COUNTS_ABOVE = 20
 
 
 @d.dataclass(frozen=True)
@@ -35,11 +43,7 @@ class Step:
     change: Change
 
     def as_dict(self) -> dict[str, t.Any]:
-        return {
-            "finding": self.finding,
-            "kind": self.kind,
-            **self.change.as_dict(),
-        }
+        return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
 @d.dataclass(frozen=True)
@@ -50,58 +54,164 @@ class Limits:
     max_share: float
 
 
-def plan(findings: Mapping[str, t.Any], cloud: Cloud, kinds: Collection[str]) -> tuple[tuple[Step, ...], int | None]:
-    """Return the steps for the selected findings of the chosen `kinds`, and how many consumers were read to find them.
+@d.dataclass(frozen=True)
+class Plan:
+    """The changes of one run, in their order, for the cloud whose findings they settle.
 
-    None stands for a reading of named hosts or consumers: of a dead host everything is rightly an orphan.
-
-    Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are of another cloud than
-    `cloud` or not of our making.
+    consumers: how many were read to find them; None after a reading of named hosts or consumers, for of a dead host everything is
+        rightly an orphan.
     """
-    try:
-        if findings["format"] != FORMAT:
-            raise InvalidInput(f"The findings have format {findings['format']} and this version reads format {FORMAT}: detect again.")
+
+    placement_endpoint: str
+    region: str | None
+    detected_at: str
+    consumers: int | None
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, findings: t.Any, kinds: Collection[str]) -> Plan:
+        """Plan the selected findings of the chosen `kinds`.
+
+        Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
+        """
+        _check_format(findings, "findings", "orphan_detect")
+        try:
+            if closed := findings["summary"]["coverage"]["closed_gates"]:
+                raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
+            chosen = [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"]]
+            steps = [_step(entry["id"], entry["kind"], entry["change"]) for entry in chosen]
+            narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
+            # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
+            counted = "servers" if findings["scope"]["mode"] == "triage" else "consumers"
+            return cls(
+                placement_endpoint=findings["cloud"]["placement_endpoint"],
+                region=findings["cloud"]["region"],
+                detected_at=findings["finished_at"],
+                consumers=None if narrow else int(findings["summary"]["coverage"][counted]),
+                steps=_checked(sorted(steps, key=lambda step: (_ORDER.index(step.change.action), step.change.consumer))),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(f"The findings are not as orphan_detect writes them ({_spelled(error)}): detect again.") from error
+
+    @classmethod
+    def read(cls, told: t.Any) -> Plan:
+        """Return the plan that `as_dict` wrote. Raises InvalidInput for anything else, also if only one change of it is not right."""
+        _check_format(told, "plan", "orphan_plan")
+        try:
+            steps = [_step(entry["finding"], entry["kind"], _without(entry, "finding", "kind")) for entry in told["changes"]]
+            plan = cls(
+                placement_endpoint=told["placement_endpoint"],
+                region=told["region"],
+                detected_at=told["detected_at"],
+                consumers=None if told["consumers"] is None else int(told["consumers"]),
+                steps=_checked(steps),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(f"The plan is not as orphan_plan writes it ({_spelled(error)}): plan again.") from error
+        return plan
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {
+            "format": FORMAT,
+            "placement_endpoint": self.placement_endpoint,
+            "region": self.region,
+            "detected_at": self.detected_at,
+            "consumers": self.consumers,
+            "changes": [step.as_dict() for step in self.steps],
+        }
+
+    def check_cloud(self, cloud: Cloud) -> None:
+        """Raise InvalidInput when the plan is for another cloud than `cloud`."""
         for what in ("placement_endpoint", "region"):
-            if findings["cloud"][what] != getattr(cloud, what):
-                raise InvalidInput(
-                    f"The findings are of another cloud: {what} is {findings['cloud'][what]} there and {getattr(cloud, what)} here."
-                )
-        if closed := findings["summary"]["coverage"]["closed_gates"]:
-            raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
-        steps = tuple(_step(entry) for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"])
-        narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
-        # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
-        counted = "servers" if findings["scope"]["mode"] == "triage" else "consumers"
-        return steps, None if narrow else int(findings["summary"]["coverage"][counted])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(f"The findings are not as orphan_detect writes them ({type(error).__name__}: {error}): detect again.") from error
+            if getattr(self, what) != getattr(cloud, what):
+                raise InvalidInput(f"The plan is for another cloud: {what} is {getattr(self, what)} there and {getattr(cloud, what)} here.")
+
+    def check(self, limits: Limits) -> None:
+        """Raise BreakerTripped when there are more changes than one run may make, or more than it may make of the consumers read."""
+        count = len(self.steps)
+        if count > limits.max_changes:
+            raise BreakerTripped(
+                f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
+                f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes) to {count} or more."
+            )
+        if self.consumers is None:
+            return
+        share = count / max(self.consumers, 1)
+        if count > _SHARE_COUNTS_ABOVE and share > limits.max_share:
+            raise BreakerTripped(
+                f"{count} of {self.consumers} consumers would be changed and max_share is {limits.max_share:g}: nothing was changed. "
+                f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} "
+                "or more."
+            )
 
 
-def check_limits(steps: Sequence[Step], limits: Limits, consumers: int | None) -> None:
-    """Raise BreakerTripped when `steps` are more than one run may change, or more than it may of `consumers` read."""
-    if len(steps) > limits.max_changes:
-        raise BreakerTripped(
-            f"{len(steps)} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
-            f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes) to {len(steps)} or more."
+def limits_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options that `doc_fragments/_limits.py` documents."""
+    return {"max_changes": {"type": "int", "default": 100}, "max_share": {"type": "float", "default": 0.1}}
+
+
+def limits(options: Mapping[str, t.Any]) -> Limits:
+    return Limits(options["max_changes"], options["max_share"])
+
+
+def change_told(told: Mapping[str, t.Any]) -> Change:
+    """Return the change that `Change.as_dict` told. Raises InvalidInput when any of it does not agree with the rest, or is none."""
+    partner = told["partner"]
+    consumer, generation = told["consumer"], told["generation"]
+    if canonical(consumer) != consumer:
+        raise InvalidInput(f"A change names the consumer {consumer!r}, which is no UUID.")
+    for side in ("before", "after"):
+        _check_document(f"The document {side} the change of {consumer}", told[side], generation)
+    if (generation is None) != (not told["before"]["allocations"]):
+        raise InvalidInput(f"The change of {consumer} starts from generation {generation}, which does not go with what it holds before.")
+    change = Change(consumer, generation, told["before"], told["after"], change_told(partner) if partner else None)
+    if change.as_dict() != told:
+        wrong = sorted(key for key, value in change.as_dict().items() if told.get(key) != value) or sorted(
+            set(told) - set(change.as_dict())
         )
-    if consumers is None:
-        return
-    share = len(steps) / max(consumers, 1)
-    if len(steps) > SHARE_COUNTS_ABOVE and share > limits.max_share:
-        raise BreakerTripped(
-            f"{len(steps)} of {consumers} consumers would be changed and max_share is {limits.max_share:g}: nothing was changed. "
-            f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} or more."
-        )
+        raise InvalidInput(f"The change of {consumer} does not agree with itself: {', '.join(wrong)} must follow from its documents.")
+    return change
 
 
-def _step(entry: Mapping[str, t.Any]) -> Step:
-    change = entry["change"]
-    consumer = change["consumer"]
-    if canonical(consumer) != consumer or consumer != entry["consumer"]:
-        raise InvalidInput(f"The change of {entry['id']} names the consumer {consumer!r}, which is not the finding's: detect again.")
-    for body in (change["before"], change["after"]):
-        if body["consumer_generation"] != change["generation"]:
-            raise InvalidInput(f"The change of {entry['id']} names two generations: detect again.")
-        for share in body["allocations"].values():
-            dict(share["resources"])
-    return Step(finding=entry["id"], kind=entry["kind"], change=Change(consumer, change["generation"], change["before"], change["after"]))
+def _check_format(told: t.Any, what: str, writer: str) -> None:
+    if not isinstance(told, dict) or "format" not in told:
+        raise InvalidInput(f"The {what} given is not as {writer} writes it: it has no format.")
+    if told["format"] != FORMAT:
+        raise InvalidInput(f"The {what} given has format {told['format']!r} and this version of the collection reads format {FORMAT}.")
+
+
+def _step(finding: str, kind: str, told: Mapping[str, t.Any]) -> Step:
+    change = change_told(told)
+    if kind not in {known.name for known in CHANGEABLE} or finding != f"{kind}/{change.consumer}":
+        raise InvalidInput(f"The change of {change.consumer} is for the finding {finding!r} of kind {kind!r}, which it cannot settle.")
+    return Step(finding, kind, change)
+
+
+def _checked(steps: list[Step]) -> tuple[Step, ...]:
+    counts = collections.Counter(part.consumer for step in steps for part in step.change.parts)
+    if twice := sorted(consumer for consumer, count in counts.items() if count > 1):
+        raise InvalidInput(f"Consumer {twice[0]} is changed twice in one plan.")
+    return tuple(steps)
+
+
+def _check_document(what: str, body: t.Any, generation: int | None) -> None:
+    if body["consumer_generation"] != generation or isinstance(generation, bool) or not isinstance(generation, int | None):
+        raise InvalidInput(f"{what} has generation {body['consumer_generation']!r}, and the change {generation!r}.")
+    owners = {key: value for key, value in body.items() if key not in ("allocations", "consumer_generation")}
+    if not {"project_id", "user_id"} <= set(owners) <= {"project_id", "user_id", "consumer_type"}:
+        raise InvalidInput(f"{what} must have project_id and user_id, and may have consumer_type: it has {', '.join(sorted(owners))}.")
+    if not all(isinstance(value, str) and value for value in owners.values()):
+        raise InvalidInput(f"{what} must name its {', '.join(sorted(owners))} as text.")
+    for provider, share in body["allocations"].items():
+        amounts = share["resources"]
+        whole = all(type(amount) is int and amount > 0 for amount in amounts.values())
+        if canonical(provider) != provider or set(share) != {"resources"} or not amounts or not whole:
+            raise InvalidInput(f"{what} must give whole amounts above zero of providers by UUID: it has {share!r} of {provider!r}.")
+
+
+def _without(entry: Mapping[str, t.Any], *names: str) -> dict[str, t.Any]:
+    return {key: value for key, value in entry.items() if key not in names}
+
+
+def _spelled(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -116,9 +116,9 @@ class Reading:
         """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of every host."""
         return self._listed(None, with_servers)
 
-    def again(self, listings: Snapshot, consumer: str) -> Snapshot:
-        """Ask every direct question about one consumer anew, and whether all cells still answer; keep the listings."""
-        return self._looked_at(d.replace(listings, started_at=now()), [consumer], fresh=True)
+    def again(self, listings: Snapshot, consumers: Sequence[str]) -> Snapshot:
+        """Ask every direct question about `consumers` anew, and whether all cells still answer; keep the listings."""
+        return self._looked_at(d.replace(listings, started_at=now()), consumers, fresh=True)
 
     def _listed(self, scope: Scope | None, with_servers: bool) -> Snapshot:
         """Read all listings, and of the claims those in `scope`; none of them without a scope."""

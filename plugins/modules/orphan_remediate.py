@@ -7,18 +7,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_remediate
-short_description: Remove orphaned allocations from the Placement service
+short_description: Carry out a plan of changes in the Placement service
 version_added: 1.0.0
 description:
-  - Takes what M(osops.placement.orphan_detect) found and removes exactly that, after proving each finding anew.
-  - In order for each finding, the consumer and all that Nova says of it are read again; if anything differs from detection it is skipped.
-    Then the journal is written and flushed to disk, then Placement, under the consumer's generation of detection, and then it is read back.
+  - Takes a plan that M(osops.placement.orphan_plan) made and makes exactly its changes, after proving each of them anew. One task is enough
+    for any number of changes.
+  - In order for a few changes at a time, the consumers and all that Nova says of them are read again; a change of which anything differs
+    from detection is skipped, with the reason. Then the consumers are read once more, the journal is written and flushed to disk, then
+    Placement, in one atomic request under the generations of detection, and then all is read back.
+  - A request that Placement refuses is taken apart, so that only those that moved are skipped.
   - In check mode everything happens but the journal and the write.
+  - When it is stopped (SIGTERM, SIGINT, or because Ansible is gone) it ends between two requests, and tells what it did so far.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._policy
+  - osops.placement._limits
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -29,50 +34,27 @@ attributes:
   idempotent:
     support: full
 options:
-  findings:
+  plan:
     description:
-      - Path of the file that M(osops.placement.orphan_detect) wrote.
-    type: path
+      - The plan; its path, or the plan itself.
+      - One for another cloud, of another format, or with anything in it that does not agree with the rest is refused before the first write.
+    type: raw
     required: true
-  kinds:
-    description:
-      - The kinds of findings that may be changed.
-    type: list
-    elements: str
-    choices:
-      - deleted_server
-      - ended_migration
-      - forgotten_migration
-      - evacuated_source
-      - wrong_host
-      - unhosted_server
-      - forgotten_consumer
-    default:
-      - deleted_server
-      - ended_migration
-      - forgotten_migration
-      - evacuated_source
-      - wrong_host
-      - unhosted_server
-  max_changes:
-    description:
-      - How many changes one run may make. With more than that planned, none is made.
-    type: int
-    default: 100
-  max_share:
-    description:
-      - Which share of all consumers one run may change, as a fraction. With more than that planned, none is made.
-      - Counts only above 20 changes, and not for findings of named hosts or consumers.
-    type: float
-    default: 0.1
   output_dir:
     description:
-      - Folder for C(plan.json), C(remediation.json) and the journal. It is made if need be; files have mode 0600.
+      - Folder for C(remediation.json) and the journal. It is made if need be; files have mode 0600.
     type: path
     required: true
+  lock_timeout:
+    description:
+      - For how many seconds to wait for another run on this machine that changes the same Placement. If it is not over by then, this one
+        fails and nothing is changed.
+    type: int
+    default: 300
 seealso:
   - module: osops.placement.orphan_detect
-  - module: osops.placement.placement_allocation
+  - module: osops.placement.orphan_plan
+  - module: osops.placement.orphan_restore
 """
 
 EXAMPLES = r"""
@@ -82,13 +64,18 @@ EXAMPLES = r"""
     cloud: admin
     dest: /var/lib/placement/findings.json
 
-- name: Remove what deleted servers and ended migrations left behind
-  osops.placement.orphan_remediate:
-    cloud: admin
+- name: Plan to remove what deleted servers and ended migrations left behind
+  osops.placement.orphan_plan:
     findings: /var/lib/placement/findings.json
     kinds:
       - deleted_server
       - ended_migration
+    dest: /var/lib/placement/plan.json
+
+- name: Remove it
+  osops.placement.orphan_remediate:
+    cloud: admin
+    plan: /var/lib/placement/plan.json
     output_dir: /var/lib/placement
 """
 
@@ -96,12 +83,14 @@ RETURN = r"""
 tally:
   description:
     - Number of changes by outcome. In check mode, of those that would be made.
-    - V(removed) and V(reduced) count only what was read back from Placement.
+    - V(removed), V(reduced), V(rewritten) and V(created) count only what was read back from Placement.
   returned: success or when a change failed
   type: dict
   sample:
     removed: 3
     reduced: 1
+    rewritten: 0
+    created: 0
     skipped: 0
     failed: 0
 outcomes:
@@ -121,7 +110,7 @@ outcomes:
       type: str
       sample: deleted_server
     action:
-      description: V(remove) for the whole consumer, or V(reduce) when some of its shares stay.
+      description: V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), or V(create) where it held nothing.
       returned: success
       type: str
       sample: remove
@@ -131,7 +120,7 @@ outcomes:
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     generation:
-      description: Generation of the consumer at detection.
+      description: Generation of the consumer at detection, V(null) for one that held nothing.
       returned: success
       type: int
       sample: 2
@@ -148,6 +137,11 @@ outcomes:
       sample:
         consumer_generation: 2
         allocations: {}
+    partner:
+      description: The change of another consumer that is made together with this one, in the same shape; else V(null).
+      returned: success
+      type: dict
+      sample: null
     frees:
       description: The amounts given back, by provider and resource class.
       returned: success
@@ -155,8 +149,13 @@ outcomes:
       sample:
         f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
           VCPU: 2
+    claims:
+      description: The amounts taken anew, by provider and resource class.
+      returned: success
+      type: dict
+      sample: {}
     outcome:
-      description: V(removed), V(reduced), V(skipped) or V(failed).
+      description: V(removed), V(reduced), V(rewritten), V(created), V(skipped) or V(failed).
       returned: success
       type: str
       sample: removed
@@ -165,11 +164,11 @@ outcomes:
       returned: success
       type: str
       sample: ""
-plan:
-  description: Path of the plan that was followed.
+stopped:
+  description: Why the run ended before its end, empty when it did not.
   returned: success or when a change failed
   type: str
-  sample: /var/lib/placement/plan.json
+  sample: ""
 remediation:
   description: Path of the file with the tally and all outcomes.
   returned: success or when a change failed
@@ -182,21 +181,24 @@ journal:
   sample: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
 """
 
+import contextlib
 import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import FAILED, OUTCOMES, AllocationWriter, carry_out
+from ansible_collections.osops.placement.plugins.module_utils._apply import FAILED, OUTCOMES, Remediation
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._judge import ORPHANS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import Limits, check_limits, plan
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
+from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect
@@ -204,54 +206,60 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options, spare = module.params, policy(module.params)
-    findings = read_json(options["findings"])
+    plan = Plan.read(given("plan", options["plan"]))
     session = connect()
-    steps, consumers = plan(findings, session.cloud, options["kinds"])
-    output = {name: os.path.join(options["output_dir"], f"{name}.json") for name in ("plan", "remediation")}
-    write_json(output["plan"], {"format": FORMAT, "cloud": findings["cloud"], "changes": [step.as_dict() for step in steps]})
-    check_limits(steps, Limits(options["max_changes"], options["max_share"]), consumers)
-    journal = None if module.check_mode else Journal(options["output_dir"])
-    outcomes = carry_out(steps, Reading(session), spare, AllocationWriter(session.placement), journal) if steps else []
+    plan.check_cloud(session.cloud)
+    plan.check(limits(options))
+    kept = os.path.join(options["output_dir"], "remediation.json")
+    # What an earlier run left there must not be taken for the outcome of this one, should this one not get to its end.
+    with contextlib.suppress(OSError):
+        os.unlink(kept)
+    journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
+    turn = contextlib.nullcontext() if journal is None else alone(session.placement.endpoint, options["lock_timeout"])
+    with stopping() as stopped, turn:
+        run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal)
+        outcomes = run_of.of(plan.steps, stopped) if plan.steps else []
+        why_stopped = stopped()
 
     tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
     told = [outcome.as_dict() for outcome in outcomes]
+    path = journal.path if journal and journal.written else None
     result = {
         "changed": any(outcome.made for outcome in outcomes),
         "tally": tally,
         "outcomes": told[:RETURNED],
-        "journal": journal.path if journal and journal.written else None,
-        **output,
+        "stopped": why_stopped,
+        "journal": path,
+        "remediation": kept,
     }
     if module._diff:
-        made = [outcome.step.change for outcome in outcomes if outcome.made]
-        result["diff"] = {side: {change.consumer: getattr(change, side) for change in made} for side in ("before", "after")}
+        parts = [part for outcome in outcomes if outcome.made for part in outcome.step.change.parts]
+        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+    wrong = []
+    if why_stopped:
+        wrong.append(
+            f"{why_stopped} {sum(outcome.made for outcome in outcomes)} of {len(outcomes)} changes were made: run again for the rest."
+        )
     if tally[FAILED]:
         first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)
-        result.update(failed=True, msg=f"{tally[FAILED]} of {len(outcomes)} changes failed. The first: {first}")
+        wrong.append(f"{tally[FAILED]} of {len(outcomes)} changes failed. The first: {first}")
     if journal and journal.broken:
-        result.update(failed=True, msg=f"{result.get('msg', '')} The journal {journal.path} is not complete.".strip())
+        wrong.append(f"The journal {journal.path} is not complete.")
     try:
-        kept = {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": result["journal"], "outcomes": told}
-        write_json(output["remediation"], kept)
+        write_json(kept, {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": path, "outcomes": told})
     except InvalidInput as error:
-        result.update(failed=True, msg=f"{result.get('msg', '')} The outcomes could not be kept: {error}".strip())
-    return result
+        wrong.append(f"The outcomes could not be kept: {error}")
+    return {**result, "failed": True, "msg": " ".join(wrong)} if wrong else result
 
 
 def main() -> None:
     argument_spec = {
         **connection_options(),
         **policy_options(),
-        "findings": {"type": "path", "required": True},
-        "kinds": {
-            "type": "list",
-            "elements": "str",
-            "choices": [kind.name for kind in ORPHANS],
-            "default": [kind.name for kind in ORPHANS if kind.by_default == REMEDIATE],
-        },
-        "max_changes": {"type": "int", "default": 100},
-        "max_share": {"type": "float", "default": 0.1},
+        **limits_options(),
+        "plan": {"type": "raw", "required": True},
         "output_dir": {"type": "path", "required": True},
+        "lock_timeout": {"type": "int", "default": 300},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

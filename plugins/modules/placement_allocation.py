@@ -251,12 +251,12 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, described, guard, present
-from ansible_collections.osops.placement.plugins.module_utils._apply import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._change import document
+from ansible_collections.osops.placement.plugins.module_utils._change import Change, document
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._uuid import required
+from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect
@@ -285,7 +285,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for current, target, changed in planned:
         try:
             if changed and not module.check_mode:
-                writer.replace(current.consumer, document(current), document(target))
+                writer.replace(Change(current.consumer, current.generation, document(current), document(target)))
         except CloudError as error:
             return {**result, "failed": True, "msg": str(error)}
         result["changed"] |= changed

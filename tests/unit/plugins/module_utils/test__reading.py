@@ -115,7 +115,7 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywher
     site.delete(server, remembered=False)
     listed = site.snapshot(dossiers={}, nominated=())
     nodes = tuple(node if everywhere else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
-    site.reading().again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), server)
+    site.reading().again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server])
 
     assert len(site.asked_for_servers) == asked
 
@@ -134,6 +134,6 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     nodes = tuple(node if servers else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.servers_on = lambda node: shown[node]
-    again = reading.again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), migration)
+    again = reading.again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration])
 
     assert [finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration] == ["undecided"]

@@ -1,0 +1,283 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: orphan_plan
+short_description: Plan what would be changed in the Placement service
+version_added: 1.0.0
+description:
+  - Makes of what M(osops.placement.orphan_detect) found a plan, which M(osops.placement.orphan_remediate) carries out, now or after it was
+    reviewed. Or checks a plan that was made before.
+  - The plan has for each change the consumer, its generation, the exact document before and after, the finding that it settles and the
+    capacity that it frees or takes. Changes that free capacity come first.
+  - No cloud is asked. What the plan says is proven anew before anything is written.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._limits
+  - osops.placement._attributes
+attributes:
+  check_mode:
+    support: full
+    details: The plan is written in check mode too.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  findings:
+    description:
+      - Path of the file that M(osops.placement.orphan_detect) wrote.
+      - Exactly one of O(findings) and O(plan) is needed.
+    type: path
+  plan:
+    description:
+      - A plan that was made before, to be checked and told; its path, or the plan itself.
+      - Anything in it that does not agree with the rest is an error.
+    type: raw
+  kinds:
+    description:
+      - The kinds of findings that may be changed. Only used with O(findings).
+      - V(swapped_claim), V(moved_server), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
+        right. They have a change only where the right claim is known for certain; anything else is left to
+        C(nova-manage placement heal_allocations), and the finding says so.
+    type: list
+    elements: str
+    choices:
+      - deleted_server
+      - ended_migration
+      - forgotten_migration
+      - evacuated_source
+      - wrong_host
+      - unhosted_server
+      - forgotten_consumer
+      - swapped_claim
+      - moved_server
+      - missing_allocation
+      - wrong_amount
+      - wrong_owner
+    default:
+      - deleted_server
+      - ended_migration
+      - forgotten_migration
+      - evacuated_source
+      - wrong_host
+      - unhosted_server
+  dest:
+    description:
+      - Where to write the plan, with mode 0600. Not needed for a O(plan) that is given by its path.
+    type: path
+seealso:
+  - module: osops.placement.orphan_detect
+  - module: osops.placement.orphan_remediate
+  - module: osops.placement.orphan_restore
+"""
+
+EXAMPLES = r"""
+---
+- name: Find orphaned allocations
+  osops.placement.orphan_detect:
+    cloud: admin
+    dest: /var/lib/placement/findings.json
+
+- name: Plan to remove what deleted servers and ended migrations left behind
+  osops.placement.orphan_plan:
+    findings: /var/lib/placement/findings.json
+    kinds:
+      - deleted_server
+      - ended_migration
+    dest: /var/lib/placement/plan.json
+
+- name: Check a plan that somebody reviewed
+  osops.placement.orphan_plan:
+    plan: /var/lib/placement/plan.json
+"""
+
+RETURN = r"""
+plan:
+  description: Path of the plan, or V(null) when it was written nowhere.
+  returned: success
+  type: str
+  sample: /var/lib/placement/plan.json
+changes:
+  description: Number of planned changes.
+  returned: success
+  type: int
+  sample: 4
+actions:
+  description: Number of planned changes by what they do (V(remove), V(reduce), V(rewrite) or V(create)).
+  returned: success
+  type: dict
+  sample:
+    remove: 3
+    reduce: 1
+frees:
+  description: The amounts that all changes together give back, by resource class.
+  returned: success
+  type: dict
+  sample:
+    VCPU: 12
+    MEMORY_MB: 24576
+claims:
+  description: The amounts that all changes together take anew, by resource class.
+  returned: success
+  type: dict
+  sample: {}
+records:
+  description:
+    - What is needed to take each change back, in the shape of the journal's records, so that also the log of a job whose machine is
+      lost has it. M(osops.placement.orphan_restore) takes them as its O(osops.placement.orphan_restore#module:journal).
+    - As many as there are changes, which are at most O(max_changes).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    format:
+      description: Version of the format of a record.
+      returned: success
+      type: int
+      sample: 1
+    at:
+      description: When the record was made.
+      returned: success
+      type: str
+      sample: '2026-11-20T03:04:05Z'
+    event:
+      description: V(planned).
+      returned: success
+      type: str
+      sample: planned
+    placement_endpoint:
+      description: The Placement service that the change is for.
+      returned: success
+      type: str
+      sample: http://203.0.113.10/placement
+    finding:
+      description: Id of the finding.
+      returned: success
+      type: str
+      sample: deleted_server/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kind:
+      description: Kind of the finding.
+      returned: success
+      type: str
+      sample: deleted_server
+    action:
+      description: V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), or V(create) where it held nothing.
+      returned: success
+      type: str
+      sample: remove
+    consumer:
+      description: UUID of the consumer.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    generation:
+      description: Generation of the consumer at detection, V(null) for one that held nothing.
+      returned: success
+      type: int
+      sample: 2
+    before:
+      description: The consumer's document as it is, in the shape that C(PUT /allocations/{consumer}) takes.
+      returned: success
+      type: dict
+      sample:
+        consumer_generation: 2
+    after:
+      description: The document as it will be.
+      returned: success
+      type: dict
+      sample:
+        consumer_generation: 2
+        allocations: {}
+    partner:
+      description: The change of another consumer that is right only together with this one, in the same shape; else V(null).
+      returned: success
+      type: dict
+      sample: null
+    frees:
+      description: The amounts that the change gives back, by provider and resource class.
+      returned: success
+      type: dict
+      sample:
+        f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08:
+          VCPU: 2
+    claims:
+      description: The amounts that the change takes anew, by provider and resource class.
+      returned: success
+      type: dict
+      sample: {}
+"""
+
+import collections
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
+from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._module import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan, limits, limits_options
+
+
+def work(module: AnsibleModule) -> dict[str, t.Any]:
+    options, path = module.params, module.params["dest"]
+    if options["findings"]:
+        plan = Plan.of(read_json(options["findings"]), options["kinds"])
+    else:
+        plan = Plan.read(given("plan", options["plan"]))
+        if path is None and isinstance(options["plan"], str):
+            path = os.path.expanduser(options["plan"])
+    if options["dest"]:
+        write_json(options["dest"], plan.as_dict())
+    plan.check(limits(options))
+    changes = [step.change for step in plan.steps]
+    result = {
+        "changed": False,
+        "plan": path,
+        "changes": len(changes),
+        "actions": dict(collections.Counter(change.action for change in changes)),
+        "records": [record(PLANNED, step, plan.placement_endpoint) for step in plan.steps],
+    }
+    for told in ("frees", "claims"):
+        sums: collections.Counter[str] = collections.Counter()
+        for change in changes:
+            for share in getattr(change, told).values():
+                sums.update(share)
+        result[told] = dict(sorted(sums.items()))
+    if module._diff:
+        parts = [part for change in changes for part in change.parts]
+        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+    return result
+
+
+def main() -> None:
+    argument_spec = {
+        **limits_options(),
+        "findings": {"type": "path"},
+        "plan": {"type": "raw"},
+        "kinds": {
+            "type": "list",
+            "elements": "str",
+            "choices": [kind.name for kind in CHANGEABLE],
+            "default": [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE],
+        },
+        "dest": {"type": "path"},
+    }
+    module = AnsibleModule(
+        argument_spec,
+        supports_check_mode=True,
+        required_one_of=[("findings", "plan")],
+        mutually_exclusive=[("findings", "plan")],
+    )
+    run_offline(module, work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: orphan_restore
+short_description: Put back allocations that were removed from the Placement service
+version_added: 1.0.0
+description:
+  - Takes the journal of M(osops.placement.orphan_remediate) and puts back what that run took, as it was, with project, user and type.
+  - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
+    and so is one that still has everything.
+  - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
+  - The newest change is taken back first. What is put back is journalled as well, before it is written, and read back.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._attributes
+  - osops.placement._attributes.action_group
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  journal:
+    description:
+      - The journal; its path, or its records, such as the C(records) that M(osops.placement.orphan_plan) returned.
+      - A last line that a power cut tore is left out, for what it was to record was not written to Placement.
+    type: raw
+    required: true
+  consumers:
+    description:
+      - Put back only what these consumers had, by UUID. Empty for all.
+    type: list
+    elements: str
+    default: []
+  output_dir:
+    description:
+      - Folder for C(restoration.json) and the journal of what is put back. It is made if need be; files have mode 0600.
+    type: path
+    required: true
+  lock_timeout:
+    description:
+      - For how many seconds to wait for another run on this machine that changes the same Placement. If it is not over by then, this one
+        fails and nothing is changed.
+    type: int
+    default: 300
+seealso:
+  - module: osops.placement.orphan_remediate
+  - module: osops.placement.placement_allocation
+"""
+
+EXAMPLES = r"""
+---
+- name: Put back everything that one run removed
+  osops.placement.orphan_restore:
+    cloud: admin
+    journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
+    output_dir: /var/lib/placement
+
+- name: Put back what one consumer had
+  osops.placement.orphan_restore:
+    cloud: admin
+    journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
+    consumers:
+      - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    output_dir: /var/lib/placement
+"""
+
+RETURN = r"""
+tally:
+  description:
+    - Number of changes by what became of them. In check mode, of those that would be taken back.
+    - V(restored) counts only what was read back from Placement.
+  returned: success or when one failed
+  type: dict
+  sample:
+    restored: 3
+    skipped: 1
+    failed: 0
+outcomes:
+  description:
+    - What became of each change in the journal, the newest first. At most 200 are returned here; C(restoration.json) has all.
+  returned: success or when one failed
+  type: list
+  elements: dict
+  contains:
+    finding:
+      description: Id of the finding that the change settled.
+      returned: success
+      type: str
+      sample: deleted_server/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kind:
+      description: Kind of that finding.
+      returned: success
+      type: str
+      sample: deleted_server
+    consumer:
+      description: UUID of the consumer.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    outcome:
+      description: V(restored), V(skipped) or V(failed).
+      returned: success
+      type: str
+      sample: restored
+    reason:
+      description: Why it was skipped or failed, else empty.
+      returned: success
+      type: str
+      sample: ""
+    write:
+      description:
+        - The change that puts it back, in the shape of a change of M(osops.placement.orphan_plan); V(null) when there is none.
+      returned: success
+      type: dict
+      sample: null
+torn:
+  description: Whether the last line of the journal was torn.
+  returned: success or when one failed
+  type: bool
+  sample: false
+stopped:
+  description: Why the run ended before its end, empty when it did not.
+  returned: success or when one failed
+  type: str
+  sample: ""
+restoration:
+  description: Path of the file with the tally and all outcomes.
+  returned: success or when one failed
+  type: str
+  sample: /var/lib/placement/restoration.json
+journal:
+  description: Path of the journal of what was put back, or V(null) when nothing was written to Placement.
+  returned: success or when one failed
+  type: str
+  sample: /var/lib/placement/journal-2026-11-20T050607Z-4712.jsonl
+"""
+
+import contextlib
+import os
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._journal import Journal, read
+from ansible_collections.osops.placement.plugins.module_utils._lock import alone
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._restore import FAILED, OUTCOMES, RESTORED, changes_in, restore
+from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._uuid import required
+from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+
+
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    options = module.params
+    consumers = [required(text, "consumers:") for text in options["consumers"]]
+    source = options["journal"]
+    records, torn = read(os.path.expanduser(source) if isinstance(source, str) else source)
+    placement = connect().placement
+    steps = changes_in(records, placement.endpoint, consumers)
+    journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
+    turn = contextlib.nullcontext() if journal is None else alone(placement.endpoint, options["lock_timeout"])
+    with stopping() as stopped, turn:
+        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), journal, stopped)
+        why_stopped = stopped()
+    if torn:
+        module.warn("The last line of the journal is torn. What it was to record was not written to Placement, and it is left out.")
+
+    kept = os.path.join(options["output_dir"], "restoration.json")
+    tally = {name: sum(known.outcome == name for known in done) for name in OUTCOMES}
+    result = {
+        "changed": bool(tally[RESTORED]),
+        "tally": tally,
+        "outcomes": [known.as_dict() for known in done[:RETURNED]],
+        "torn": torn,
+        "stopped": why_stopped,
+        "journal": journal.path if journal and journal.written else None,
+        "restoration": kept,
+    }
+    if module._diff:
+        parts = [part for known in done if known.outcome == RESTORED and known.write for part in known.write.parts]
+        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+    wrong = []
+    if why_stopped:
+        wrong.append(f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest.")
+    if tally[FAILED]:
+        first = next(known.reason for known in done if known.outcome == FAILED)
+        wrong.append(f"{tally[FAILED]} of {len(done)} changes could not be taken back. The first: {first}")
+    if journal and journal.broken:
+        wrong.append(f"The journal {journal.path} is not complete.")
+    try:
+        told = [known.as_dict() for known in done]
+        write_json(
+            kept, {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": result["journal"], "outcomes": told}
+        )
+    except InvalidInput as error:
+        wrong.append(f"The outcomes could not be kept: {error}")
+    return {**result, "failed": True, "msg": " ".join(wrong)} if wrong else result
+
+
+def main() -> None:
+    argument_spec = {
+        **connection_options(),
+        "journal": {"type": "raw", "required": True},
+        "consumers": {"type": "list", "elements": "str", "default": []},
+        "output_dir": {"type": "path", "required": True},
+        "lock_timeout": {"type": "int", "default": 300},
+    }
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()
