@@ -104,8 +104,11 @@ class Remediation:
     def _settled(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
         try:
             proven = self._proven(batch, listings)
-        except CloudError as error:
-            raise _Unproven(f"It could not be proven anew. {error}") from error
+        except GateClosed:
+            raise
+        except Exception as error:
+            told = error if isinstance(error, CloudError) else f"An unexpected {type(error).__name__}: {error}"
+            raise _Unproven(f"It could not be proven anew. {told}") from error
         ready = [outcome.step for outcome in proven if outcome.made]
         if self._journal is None or not ready:
             return proven
@@ -141,13 +144,12 @@ class Remediation:
 def _moved(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
     """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
     change = step.change
-    allocation = now.dossiers[change.consumer].allocation.value
-    if allocation is None:
-        return "Placement did not say what it holds."
+    dossier = now.dossiers.get(change.consumer)
+    allocation = dossier.allocation.value if dossier else None
+    if allocation is None or (change.before["allocations"] and not allocation.resources):
+        return "It holds nothing any more."
     if same_claim(document(allocation), change.after):
         return "Nothing is left to change: it holds what it should."
-    if not allocation.resources and change.before["allocations"]:
-        return "It holds nothing any more."
     if allocation.generation != change.generation:
         return f"It changed since detection: generation {change.generation} then, {allocation.generation} now."
     finding = findings.get(change.consumer)
