@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._capacity import capacity, providers_told_of, stranded
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 
@@ -81,7 +82,9 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
 
 def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
     allocation = finding.allocation
-    held = allocation.resources if allocation else {provider: {} for provider in finding.providers}
+    given = finding.change.after["allocations"] if isinstance(finding.change, Change) else ()
+    told_of = (*given, *finding.providers)
+    held = {**{provider: {} for provider in told_of}, **(allocation.resources if allocation else {})}
     return {
         "id": finding.id,
         "kind": finding.kind,

@@ -24,6 +24,9 @@ _NAME = 40
 _LABEL = 9
 _USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
+# What a change does to its consumer, and then what it leaves it with.
+_VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
+
 Entry = t.Mapping[str, t.Any]
 
 
@@ -33,18 +36,21 @@ def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[s
     kinds: those that may be changed; None for any.
     """
     found = sorted(findings["findings"], key=lambda entry: (entry["kind"], _host(entry), entry["id"]))
-    orphans = [entry for entry in found if entry["verdict"] == "orphaned"]
-    drifted = [entry for entry in found if entry["verdict"] != "orphaned"]
+    # What a user chose to have put right is told like an orphan, with the write that would be made.
+    orphans = [entry for entry in found if entry["verdict"] == "orphaned" or (kinds and entry["kind"] in kinds and _writes(entry))]
+    drifted = [entry for entry in found if entry not in orphans]
     lines = ["", f"Orphaned allocations in {printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"]
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
     for entry in orphans[:_ROWS]:
-        lines += _orphan(entry, kinds, width)
+        lines += _with_write(entry, kinds, width)
     lines += _more(orphans, _ROWS, path)
     if drifted:
         lines += ["", "Not as it should be, and left alone:"]
     for entry in drifted[:_ROWS]:
         lines += _spared(entry, width)
+        if _writes(entry):
+            lines += _field("could", f"be put right; not now, for {entry['kind']} is not among the kinds to remediate", width)
     lines += _more(drifted, _ROWS, path)
     for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
         if findings[key]:
@@ -87,22 +93,35 @@ def amounts(resources: Mapping[str, int], shares: Mapping[str, float] | None = N
     return ", ".join(f"{resources[cls]} {printable(cls)}{told.get(cls, '')}" for cls in ordered) or "nothing"
 
 
-def _orphan(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
+def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
     change, left = entry["change"], _why_not(entry, kinds)
     names = {provider["uuid"]: printable(provider["name"], _NAME) for provider in entry["providers"]}
-    freed = "; ".join(f"{amounts(share)} of {names[provider]}" for provider, share in change["frees"].items())
-    kept = ", ".join(names[provider] for provider in change["after"]["allocations"])
-    write = f"PUT /allocations/{entry['consumer']} at generation {change['generation']}, " + (
-        f"keeping {kept}" if kept else "keeping nothing"
-    )
+
+    def told(shares: Mapping[str, Mapping[str, int]]) -> str:
+        return "; ".join(f"{amounts(share)} of {names.get(provider, provider)}" for provider, share in shares.items())
+
+    writes = [_at_generation(part) for part in (change, change["partner"]) if part]
+    kept = ", ".join(names.get(provider, provider) for provider in change["after"]["allocations"])
+    write = f"POST /allocations of {' and '.join(writes)}, {_VERBS[change['action']]} {kept or 'nothing'}"
     return [
         "",
         _head(entry),
         *_field("host", _host(entry), width),
-        *_field("frees", freed, width),
+        *_field("frees", told(change["frees"]), width),
+        *_field("claims", told(change["claims"]), width),
         *_field("why", entry["reason"], width),
         *_field("could" if left else "write", f"{write}; not now, for {left}" if left else write, width),
     ]
+
+
+def _at_generation(change: Mapping[str, t.Any]) -> str:
+    generation = change["generation"]
+    return f"{change['consumer']}, {'new' if generation is None else f'at generation {generation}'}"
+
+
+def _writes(entry: Entry) -> bool:
+    """Tell whether there is a write to an allocation that would settle a finding."""
+    return bool(entry["change"]) and entry["change"]["action"] in _VERBS
 
 
 def _why_not(entry: Entry, kinds: Collection[str] | None) -> str:
@@ -116,7 +135,7 @@ def _spared(entry: Entry, width: int) -> list[str]:
 
 
 def _head(entry: Entry) -> str:
-    """The kind, what it is about, and the server's name where there is one."""
+    """Return the kind, what it is about, and the server's name where there is one."""
     about = entry["consumer"] or printable(entry["id"].partition("/")[2], _NAME)
     return f"{entry['kind']:20}{about:38}{_server(entry)}".rstrip()
 

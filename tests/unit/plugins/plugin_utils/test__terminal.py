@@ -49,6 +49,10 @@ def _found(world: World, **changes: t.Any) -> t.Any:
     return json.loads(json.dumps(report(world.snapshot(**changes), Policy())))
 
 
+def _grown_old(world: World) -> t.Any:
+    return json.loads(json.dumps(report(world.snapshot(), Policy(min_age=0))))
+
+
 def _lines(found: t.Any, kinds: list[str] | None = None, width: int = 100) -> list[str]:
     return findings_lines(found, PATH, kinds, width)
 
@@ -136,7 +140,7 @@ def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
         "    host     compute-1",
         "    frees    1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1",
         f"    why      {entry['reason']}",
-        f"    write    PUT /allocations/{entry['consumer']} at generation 1, keeping nothing",
+        f"    write    POST /allocations of {entry['consumer']}, at generation 1, keeping nothing",
     ]
 
 
@@ -166,7 +170,37 @@ def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
 
 
 def test_a_kind_that_may_be_changed_is_told_as_what_would_be() -> None:
-    assert " write PUT " in _words(_lines(_found(_orphans(1)), kinds=["deleted_server"]))
+    assert " write POST " in _words(_lines(_found(_orphans(1)), kinds=["deleted_server"]))
+
+
+def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    server = world.server(here, there)
+    move = world.migration(server, here, there, "error", here)
+    told = _words(_lines(_found(world), kinds=["swapped_claim"]))
+
+    assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
+    assert f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, giving it compute-1" in told
+
+
+def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
+    world = World()
+    here = world.host("compute-1")
+    server = world.server(here)
+    told = _words(_lines(_grown_old(world), kinds=["missing_allocation"]))
+
+    assert "claims 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
+    assert f"write POST /allocations of {server}, new, giving it compute-1" in told
+
+
+def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
+    world = World()
+    world.server(world.host("compute-1"))
+    told = _words(_lines(_grown_old(world), kinds=["deleted_server"]))
+
+    assert " write " not in told
+    assert "could be put right; not now, for missing_allocation is not among the kinds to remediate" in told
 
 
 def test_orphans_come_by_kind_host_and_consumer() -> None:
