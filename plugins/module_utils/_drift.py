@@ -59,7 +59,9 @@ def moved_server(case: Case, policy: Policy) -> Ruling | None:
     if not _rests_without_its_host(case) or not case.trees:
         return None
     claim, why = plain_claim(case)
-    if set(case.allocation.resources) != set(case.trees):
+    if failed := case.failed_move_to([root for root in case.trees if root]):
+        claim, why = None, f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+    elif set(case.allocation.resources) != set(case.trees):
         claim, why = None, "it also holds shares of other providers than the root of a host"
     return _rewriting(f"Server {case.consumer} rests on {case.home} and holds only {_held(case)}.", case, claim, why)
 

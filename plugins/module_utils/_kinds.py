@@ -18,7 +18,6 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._case import deletion_in
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._model import (
-    FAILED_MIGRATION,
     PLACING_ACTIONS,
     REVERT_ACTION,
     SHELVING_ACTIONS,
@@ -79,6 +78,8 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
     left = {root: _evacuation_from(case, root) for root in case.other_trees}
     if not _holds_home_and_more(case) or not all(left.values()) or not all(_claims_host(case, root) for root in left):
         return None
+    if case.failed_move_to(left):
+        return None
     told = "; ".join(
         f"{case.land.name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
         for root, evacuation in sorted(left.items())
@@ -103,12 +104,9 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
             *case.questions,
         )
     others = ", ".join(sorted(map(case.land.name, case.other_trees)))
-    failed = next(
-        (known for known in case.server_migrations for root in case.other_trees if _may_have_left_a_guest(case, known, root)), None
-    )
-    if failed:
+    if failed := case.failed_move_to(case.other_trees):
         return undecided(
-            f"Server {case.consumer} rests on {case.home} and also holds {others}, where evacuation {failed.uuid} of it failed: "
+            f"Server {case.consumer} rests on {case.home} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
             "its guest may run there.",
             *case.questions,
         )
@@ -219,15 +217,6 @@ def _holds_home_and_more(case: Case) -> bool:
 def _evacuation_from(case: Case, root: str) -> Migration | None:
     named = (known for known in case.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
     return next((evacuation for evacuation in named if case.is_source(root, evacuation)), None)
-
-
-def _may_have_left_a_guest(case: Case, migration: Migration, root: str) -> bool:
-    """Tell whether an evacuation to `root` failed, which can happen when the guest already runs there (_do_rebuild_instance)."""
-    return (
-        migration.type == "evacuation"
-        and migration.status in FAILED_MIGRATION
-        and case.land.is_at(root, migration.dest_compute, migration.dest_node)
-    )
 
 
 def _claims_host(case: Case, root: str | None) -> bool:

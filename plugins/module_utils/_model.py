@@ -31,6 +31,9 @@ ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "comple
 # Of these, the ones after which nobody may have cleaned up.
 FAILED_MIGRATION = frozenset({"error", "failed"})
 
+# Types of migrations that can fail when the guest already runs at the destination.
+MAY_LEAVE_GUEST = frozenset({"evacuation", "live-migration"})
+
 # Of these, the ones after which the server is at the destination.
 ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
 

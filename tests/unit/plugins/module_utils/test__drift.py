@@ -193,6 +193,17 @@ def test_a_server_that_does_not_rest_is_protected(situation: Callable[..., str],
     )
 
 
+@pytest.mark.parametrize("move", ["live-migration", "evacuation"])
+def test_a_claim_is_not_taken_from_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
+    cloud = Cloud()
+    server = moved_server(cloud)
+    cloud.migration(server, cloud.here, cloud.there, "error", type=move)
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, finding.change) == ("moved_server", None)
+    assert "its guest may run there" in finding.reason
+
+
 @pytest.mark.parametrize("situation", [moved_server, missing_allocation])
 def test_a_young_one_is_protected(situation: Situation) -> None:
     cloud = Cloud()

@@ -184,6 +184,18 @@ def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind:
     assert cloud.found(server).kind == kind
 
 
+@pytest.mark.parametrize("evacuated", [True, False])
+@pytest.mark.parametrize("move", ["live-migration", "evacuation"])
+def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(move: str, evacuated: bool) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    if evacuated:
+        cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    cloud.migration(server, cloud.there, cloud.here, "error", type=move)
+
+    assert (cloud.found(server).kind, cloud.found(server).verdict) == ("wrong_host", "undecided")
+
+
 @pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "wrong_host")])
 def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacuated: bool, kind: str) -> None:
     cloud = Cloud()
