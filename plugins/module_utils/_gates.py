@@ -16,9 +16,9 @@ from __future__ import annotations
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Collection, Container, Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Service, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Service, Snapshot
 
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def _cells(snapshot: Snapshot) -> str | None:
         if answer.value is None:
             return f"Nova answered {answer.status} when asked for its services {when} the reading: a cell is not answering."
         if silent := silent_hosts(answer):
-            return f"A cell is not answering: {when} the reading Nova could not say anything of {_some(silent)}."
+            return f"A cell is not answering: {when} the reading Nova could not say anything of {some(silent)}."
     return None
 
 
@@ -53,10 +53,12 @@ def _listings(snapshot: Snapshot) -> str | None:
 
 
 def _region(snapshot: Snapshot) -> str | None:
-    nodes = snapshot.hypervisors.value
-    if nodes is None:
-        return None
-    here = sum(node.uuid in snapshot.providers for node in nodes)
+    return None if snapshot.hypervisors.value is None else strange_nova(snapshot.hypervisors.value, snapshot.providers)
+
+
+def strange_nova(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
+    """Say so when most of the compute nodes of a Nova, or all of none, have no provider in this Placement."""
+    here = sum(node.uuid in providers for node in nodes)
     if here and here * 2 >= len(nodes):
         return None
     return f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
@@ -81,6 +83,7 @@ def _filters(snapshot: Snapshot) -> str | None:
     )
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
+    """Name the first three, and say how many there are besides."""
     listed = list(names)
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

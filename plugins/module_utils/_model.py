@@ -169,7 +169,7 @@ class Allocation:
 
 @d.dataclass(frozen=True)
 class Service:
-    """A compute service (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN` and little else.
+    """A service of Nova (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN` and little else.
 
     `state` is `up` or `down` by its last report, `updated_at` the time of that report.
     """
@@ -181,6 +181,8 @@ class Service:
     forced_down: bool = False
     disabled_reason: str | None = None
     updated_at: str | None = None
+    id: str | None = None
+    zone: str | None = None
 
 
 @d.dataclass(frozen=True)

@@ -226,6 +226,8 @@ def _service(row: Mapping[str, t.Any]) -> Service:
         forced_down=bool(row.get("forced_down")),
         disabled_reason=row.get("disabled_reason"),
         updated_at=row.get("updated_at"),
+        id=row.get("id"),
+        zone=row.get("zone"),
     )
 
 

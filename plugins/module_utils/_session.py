@@ -119,7 +119,7 @@ class Api:
         """GET `path`; transient failures are tried again a few times."""
         return self._request("GET", path, microversion, params=params, connect_retries=2, status_code_retries=3)
 
-    def write(self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any]) -> Reply:
+    def write(self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any] | None = None) -> Reply:
         """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
         return self._request(method, path, microversion, json=body, connect_retries=0, status_code_retries=0)
 

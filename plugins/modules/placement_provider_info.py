@@ -50,6 +50,7 @@ notes:
 seealso:
   - module: osops.placement.placement_allocation_info
   - module: osops.placement.allocation_candidate_info
+  - module: osops.placement.placement_provider
 """
 
 EXAMPLES = r"""

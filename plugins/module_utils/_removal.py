@@ -1,0 +1,104 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The only code that writes to resource providers and to Nova's services. What it says it did, it has read back."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._gates import some
+from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._services import listed
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Provider, Service
+    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
+
+_PROVIDERS = "1.20"
+# From 2.53 on a service is known by a uuid.
+_SERVICES = "2.53"
+
+
+class ProviderWriter:
+    """Deletes trees of resource providers."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._reader = PlacementReader(api)
+
+    def remove(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
+        """Delete the providers of a whole tree in their order, the root last; return those that are gone, and why the others are not.
+
+        Placement itself refuses to delete what anybody holds a share of.
+        """
+        refusal = ""
+        for provider in tree:
+            refusal = self._delete(provider)
+            if refusal:
+                break
+        try:
+            left = self._reader.trees([tree[-1].uuid])
+        except CloudError as error:
+            raise CloudError(
+                f"{refusal} What is left of {tree[-1].name} is not known, for it could not be read back: {error}".strip()
+            ) from error
+        if left and not refusal:
+            refusal = f"Placement accepted the deletion of {tree[-1].name}, but lists it still."
+        return [provider for provider in tree if provider.uuid not in left], refusal if left else ""
+
+    def _delete(self, provider: Provider) -> str:
+        try:
+            reply = self._api.write("DELETE", f"/resource_providers/{provider.uuid}", _PROVIDERS)
+            self._api.expect(reply, f"to delete provider {provider.name}", 204, 404)
+        except CloudError as error:
+            return str(error)
+        return ""
+
+
+class ServiceWriter:
+    """Changes and deletes services of Nova."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._reader = NovaReader(api)
+
+    def amend(self, service: Service, body: Mapping[str, t.Any]) -> Service:
+        """Change `service` and return it as Nova then lists it."""
+        self._api.expect(self._send("PUT", service, body), f"to change the {service.binary} of {service.host}")
+        now = self._find(service)
+        if now is None:
+            raise CloudError(f"The {service.binary} of {service.host} was deleted just now: Nova does not list it any more.")
+        return now
+
+    def remove(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
+        """Delete `service`, with which Nova deletes its compute `nodes`. Raises CloudError while any of them is still there."""
+        refusal = ""
+        try:
+            self._api.expect(self._send("DELETE", service), f"to delete the {service.binary} of {service.host}", 204, 404)
+        except CloudError as error:
+            refusal = str(error)
+        if self._find(service) is not None:
+            raise CloudError(refusal or f"Nova accepted the deletion of the {service.binary} of {service.host}, but lists it still.")
+        left = [
+            node.name
+            for node, servers in zip(nodes, each(self._reader.servers_on, [node.uuid for node in nodes]), strict=True)
+            if servers is not None
+        ]
+        if left:
+            raise CloudError(f"The {service.binary} of {service.host} is deleted, but Nova still lists its compute node {some(left)}.")
+
+    def _send(self, method: str, service: Service, body: Mapping[str, t.Any] | None = None) -> Reply:
+        return self._api.write(method, f"/os-services/{service.id}", _SERVICES, body)
+
+    def _find(self, service: Service) -> Service | None:
+        return next((known for known in listed(self._reader.services()) if known.id == service.id), None)

@@ -1,0 +1,135 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: compute_service_info
+short_description: Show the services of Nova
+version_added: 1.0.0
+description:
+  - Returns the services that Nova knows, such as its compute services, whether they are enabled and whether they are up.
+  - Disabled services count as well, for one when Nova chooses the oldest RPC version that all of them understand.
+    Those of hosts that are no longer there should be deleted, see M(osops.placement.compute_service).
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._attributes
+  - osops.placement._attributes.read_only
+  - osops.placement._attributes.action_group
+options:
+  host:
+    description:
+      - Names of hosts. Shows only the services that are on them.
+    type: list
+    elements: str
+  binary:
+    description:
+      - Shows only such services, for example V(nova-compute).
+    type: list
+    elements: str
+notes:
+  - Services of a cell that does not answer are shown with RV(services[].status=UNKNOWN), and little is known of them.
+seealso:
+  - module: osops.placement.compute_service
+"""
+
+EXAMPLES = r"""
+---
+- name: List the compute services
+  osops.placement.compute_service_info:
+    cloud: admin
+    binary: nova-compute
+  register: compute
+
+- name: Show the hosts whose service is disabled and down
+  ansible.builtin.debug:
+    msg: "{{ compute.services | selectattr('status', '==', 'disabled') | selectattr('state', '==', 'down') | map(attribute='host') }}"
+"""
+
+RETURN = r"""
+services:
+  description:
+    - The services by host and binary.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: ID of the service. V(null) while its cell does not answer.
+      returned: success
+      type: str
+      sample: e3c18c2d-9488-4863-b728-f3f292ec5da8
+    host:
+      description: Name of the host that it is on.
+      returned: success
+      type: str
+      sample: compute-17
+    binary:
+      description: What it is.
+      returned: success
+      type: str
+      sample: nova-compute
+    zone:
+      description: Availability zone of the host. V(null) while its cell does not answer.
+      returned: success
+      type: str
+      sample: nova
+    status:
+      description: V(enabled) or V(disabled), or V(UNKNOWN) while its cell does not answer.
+      returned: success
+      type: str
+      sample: disabled
+    state:
+      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null) while its cell does not answer.
+      returned: success
+      type: str
+      sample: down
+    forced_down:
+      description: Whether Nova was told that it is down.
+      returned: success
+      type: bool
+      sample: false
+    disabled_reason:
+      description: Why it is disabled, or V(null).
+      returned: success
+      type: str
+      sample: replaced by compute-41
+    updated_at:
+      description: When it reported last, in UTC, or V(null).
+      returned: success
+      type: str
+      sample: '2026-10-25T20:13:51.000000'
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._services import chosen, described, listed
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+
+
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    services = listed(NovaReader(connect().compute).services())
+    return {"changed": False, "services": described(chosen(services, module.params["host"], module.params["binary"]))}
+
+
+def main() -> None:
+    argument_spec = {
+        **connection_options(),
+        "host": {"type": "list", "elements": "str"},
+        "binary": {"type": "list", "elements": "str"},
+    }
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()
