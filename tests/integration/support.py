@@ -167,7 +167,7 @@ class Ansible:
         done = self._run("ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments)
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
-    def module(self, name: str, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
+    def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module on localhost and return its result, with the diff that was printed under `printed_diff`."""
         given = ("-a", json.dumps(arguments)) if arguments else ()
         interpreter = f"ansible_python_interpreter={sys.executable}"

@@ -58,9 +58,15 @@ class World:
         lifecycle.kill_compute(self.paths, host)
         servers.force_down(self.cloud, host)
 
-    def _remove_host(self, host: str) -> None:
-        self.kill(host)
+    def delete_service(self, host: str) -> None:
+        """Have Nova delete a compute service, as any client would."""
         self.cloud.nova("DELETE", f"/os-services/{self.cloud.compute_services()[host]['id']}")
+
+    def _remove_host(self, host: str) -> None:
+        lifecycle.kill_compute(self.paths, host)
+        if host in self.cloud.compute_services():
+            servers.force_down(self.cloud, host)
+            self.delete_service(host)
 
     def boot(self, host: str, flavor: str = "m1.tiny", project: str = "demo") -> str:
         """A live server on `host`; its uuid."""
