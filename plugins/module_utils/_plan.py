@@ -87,7 +87,7 @@ class Plan:
                 placement_endpoint=findings["cloud"]["placement_endpoint"],
                 region=findings["cloud"]["region"],
                 detected_at=findings["finished_at"],
-                consumers=None if narrow else int(findings["summary"]["coverage"][counted]),
+                consumers=None if narrow else _count(findings["summary"]["coverage"][counted]),
                 steps=_checked(sorted(steps, key=lambda step: (_ORDER.index(step.change.action), step.change.consumer))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -103,7 +103,7 @@ class Plan:
                 placement_endpoint=told["placement_endpoint"],
                 region=told["region"],
                 detected_at=told["detected_at"],
-                consumers=None if told["consumers"] is None else int(told["consumers"]),
+                consumers=None if told["consumers"] is None else _count(told["consumers"]),
                 steps=_checked(steps),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -155,7 +155,11 @@ def limits(options: Mapping[str, t.Any]) -> Limits:
 
 
 def change_told(told: Mapping[str, t.Any]) -> Change:
-    """Return the change that `Change.as_dict` told. Raises InvalidInput when any of it does not agree with the rest, or is none."""
+    """Return the change that `Change.as_dict` told.
+
+    Raises InvalidInput when any of it does not agree with the rest, or what Python raises (KeyError, TypeError, AttributeError) when it
+    is not of that shape.
+    """
     partner = told["partner"]
     consumer, generation = told["consumer"], told["generation"]
     if canonical(consumer) != consumer:
@@ -164,6 +168,8 @@ def change_told(told: Mapping[str, t.Any]) -> Change:
         _check_document(f"The document {side} the change of {consumer}", told[side], generation)
     if (generation is None) != (not told["before"]["allocations"]):
         raise InvalidInput(f"The change of {consumer} starts from generation {generation}, which does not go with what it holds before.")
+    if partner and (partner["partner"] or partner["consumer"] == consumer):
+        raise InvalidInput(f"The partner in the change of {consumer} must be one other consumer, without a partner of its own.")
     change = Change(consumer, generation, told["before"], told["after"], change_told(partner) if partner else None)
     if change.as_dict() != told:
         wrong = sorted(key for key, value in change.as_dict().items() if told.get(key) != value) or sorted(
@@ -195,8 +201,10 @@ def _checked(steps: list[Step]) -> tuple[Step, ...]:
 
 
 def _check_document(what: str, body: t.Any, generation: int | None) -> None:
-    if body["consumer_generation"] != generation or isinstance(generation, bool) or not isinstance(generation, int | None):
-        raise InvalidInput(f"{what} has generation {body['consumer_generation']!r}, and the change {generation!r}.")
+    here = body["consumer_generation"]
+    # To Python 1.0 and True are 1; Placement would be sent what stands here.
+    if here != generation or type(here) is not type(generation) or type(generation) not in (int, type(None)):
+        raise InvalidInput(f"{what} has generation {here!r}, and the change {generation!r}.")
     owners = {key: value for key, value in body.items() if key not in ("allocations", "consumer_generation")}
     if not {"project_id", "user_id"} <= set(owners) <= {"project_id", "user_id", "consumer_type"}:
         raise InvalidInput(f"{what} must have project_id and user_id, and may have consumer_type: it has {', '.join(sorted(owners))}.")
@@ -207,6 +215,12 @@ def _check_document(what: str, body: t.Any, generation: int | None) -> None:
         whole = all(type(amount) is int and amount > 0 for amount in amounts.values())
         if canonical(provider) != provider or set(share) != {"resources"} or not amounts or not whole:
             raise InvalidInput(f"{what} must give whole amounts above zero of providers by UUID: it has {share!r} of {provider!r}.")
+
+
+def _count(told: t.Any) -> int:
+    if type(told) is not int or told < 0:
+        raise ValueError(f"{told!r} is no number of consumers")
+    return told
 
 
 def _without(entry: Mapping[str, t.Any], *names: str) -> dict[str, t.Any]:

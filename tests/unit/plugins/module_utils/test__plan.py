@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which changes a run may make, and how many."""
+"""Which changes a run may make, and how many; and that a plan is read back as it was written, or not at all."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses as d
 import json
 import re
 import typing as t
@@ -15,44 +16,75 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.plugins.module_utils._plan import SHARE_COUNTS_ABOVE, Limits, Step, check_limits, plan
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT, judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Scope
+from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Limits, Plan, Step, limits, limits_options
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
 
 HERE = World().snapshot().cloud
-ALL_KINDS = ("deleted_server", "wrong_host", "forgotten_consumer")
+ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _world() -> World:
-    """One orphan each of three kinds, one protected and one undecided."""
+    """Something to remove, to reduce, to rewrite (alone and with a partner) and to create, one protected and one undecided."""
     world = World()
-    here, there = world.host("compute-1"), world.host("compute-2")
+    here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
+    world.server(third)
+    world.server(here, there)
+    swapped = world.server(here, there)
+    world.migration(swapped, there, here, "error", here)
     world.server(there, here, there)
     world.delete(world.server(here, here))
-    world.stranger(here)
+    world.stranger(here, type="INSTANCE")
     world.server(here, there, task_state="migrating")
     world.server(here, there, node="elsewhere")
     return world
 
 
+def _report(**snapshot: t.Any) -> t.Any:
+    return json.loads(json.dumps(report(_world().snapshot(**snapshot), HARSH)))
+
+
 @pytest.fixture(name="findings")
 def _findings() -> t.Any:
-    return json.loads(json.dumps(report(_world().snapshot(), Policy())))
+    return _report()
+
+
+@pytest.fixture(name="told")
+def _told(findings: t.Any) -> t.Any:
+    return json.loads(json.dumps(Plan.of(findings, ALL_KINDS).as_dict()))
 
 
 def _steps(findings: t.Any, kinds: t.Collection[str] = ALL_KINDS) -> tuple[Step, ...]:
-    steps, _consumers = plan(findings, HERE, kinds)
-    return steps
+    return Plan.of(findings, kinds).steps
 
 
-def _changes(count: int) -> tuple[Step, ...]:
+def _plan(count: int, consumers: int | None) -> Plan:
     world = World()
     here = world.host("compute-1")
-    world.delete(world.server(here, here))
-    (finding,) = judge(world.snapshot(), Policy())
-    assert finding.change
-    return (Step(finding.id, finding.kind, finding.change),) * count
+    for _number in range(count):
+        world.delete(world.server(here, here))
+    return d.replace(Plan.of(report(world.snapshot(), Policy()), ["deleted_server"]), consumers=consumers)
+
+
+def _at(told: t.Any, *path: t.Any) -> t.Any:
+    for part in path:
+        told = told[part]
+    return told
+
+
+def _of_kind(told: t.Any, kind: str) -> t.Any:
+    (entry,) = [entry for entry in told["changes"] if entry["kind"] == kind]
+    return entry
+
+
+# From findings
+
+
+def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
+    assert [kind.name for kind in KINDS if kind.by_default != REPORT and kind.prove] == list(ALL_KINDS)
 
 
 def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
@@ -67,8 +99,14 @@ def test_what_is_protected_or_undecided_is_never_planned(findings: t.Any) -> Non
     spared = {entry["consumer"] for verdict in ("protected", "undecided") for entry in findings[verdict]}
     kinds = {entry["kind"] for verdict in ("findings", "protected", "undecided") for entry in findings[verdict]}
 
-    assert len(spared) == 2
-    assert not spared & {step.change.consumer for step in _steps(findings, kinds)}
+    assert spared and not spared & {step.change.consumer for step in _steps(findings, kinds)}
+
+
+def test_what_is_not_selected_is_not_planned(findings: t.Any) -> None:
+    for entry in findings["findings"]:
+        entry["selected"] = entry["kind"] == "wrong_host"
+
+    assert [step.kind for step in _steps(findings)] == ["wrong_host"]
 
 
 def test_an_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
@@ -79,9 +117,22 @@ def test_an_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
 
 
 def test_a_planned_change_is_exactly_the_one_that_was_found(findings: t.Any) -> None:
-    found = {finding.id: (finding.kind, finding.change) for finding in judge(_world().snapshot(), Policy()) if finding.change}
+    found = {finding.id: (finding.kind, finding.change) for finding in judge(_world().snapshot(), HARSH) if finding.change}
 
     assert {step.finding: (step.kind, step.change) for step in _steps(findings)} == found
+
+
+def test_what_gives_capacity_back_comes_before_what_takes_it(findings: t.Any) -> None:
+    actions = [step.change.action for step in _steps(findings)]
+
+    assert actions == ["remove", "remove", "reduce", "rewrite", "rewrite", "create"]
+
+
+def test_equal_findings_make_equal_plans_whatever_their_order(findings: t.Any) -> None:
+    before = Plan.of(findings, ALL_KINDS)
+    findings["findings"].reverse()
+
+    assert Plan.of(findings, ALL_KINDS) == before
 
 
 def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> None:
@@ -91,48 +142,46 @@ def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> Non
     assert json.loads(json.dumps(step.as_dict())) == {"finding": entry["id"], "kind": "wrong_host", **entry["change"]}
 
 
+def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
+    plan = Plan.of(findings, [])
+
+    assert (plan.placement_endpoint, plan.region, plan.detected_at) == (HERE.placement_endpoint, HERE.region, NOW)
+
+
 def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering.", "Wrong region."]
 
     with pytest.raises(GateClosed, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
-        plan(findings, HERE, ALL_KINDS)
+        Plan.of(findings, ALL_KINDS)
 
 
 def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.Any) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
 
     with pytest.raises(GateClosed):
-        plan(findings, HERE, [])
+        Plan.of(findings, [])
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
 def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -> None:
     findings["format"] = newer
 
-    with pytest.raises(InvalidInput, match=f"have format {newer} and this version reads format 1: detect again"):
-        plan(findings, HERE, ALL_KINDS)
+    with pytest.raises(InvalidInput, match=f"findings given has format {newer!r} and this version of the collection reads format 1"):
+        Plan.of(findings, ALL_KINDS)
 
 
-@pytest.mark.parametrize(("what", "there"), [("placement_endpoint", "http://elsewhere"), ("region", "RegionTwo"), ("region", None)])
-def test_findings_of_another_cloud_are_refused(findings: t.Any, what: str, there: str | None) -> None:
-    findings["cloud"][what] = there
-
-    with pytest.raises(InvalidInput, match=f"of another cloud: {what} is {there} there and {getattr(HERE, what)} here"):
-        plan(findings, HERE, ALL_KINDS)
-
-
-def test_other_credentials_of_the_same_cloud_will_do(findings: t.Any) -> None:
-    findings["cloud"]["project"] = "another"
-
-    assert len(_steps(findings)) == 3
+@pytest.mark.parametrize("foreign", [None, [], "findings", 7, {}, {"changed": False}], ids=repr)
+@pytest.mark.parametrize(("read", "writer"), [(lambda told: Plan.of(told, ALL_KINDS), "orphan_detect"), (Plan.read, "orphan_plan")])
+def test_what_has_no_format_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=f"is not as {writer} writes it"):
+        read(foreign)
 
 
-@pytest.mark.parametrize(
-    "foreign", [None, [], "findings", 7, {}, {"changed": False}, {"format": 1}, {"format": 1, "summary": []}], ids=repr
-)
-def test_what_are_no_findings_is_refused(foreign: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="are not as orphan_detect writes them"):
-        plan(foreign, HERE, ALL_KINDS)
+@pytest.mark.parametrize("foreign", [{"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}], ids=repr)
+@pytest.mark.parametrize(("read", "writer"), [(lambda told: Plan.of(told, ALL_KINDS), "orphan_detect"), (Plan.read, "orphan_plan")])
+def test_what_has_another_shape_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=f"not as {writer} writes"):
+        read(foreign)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +189,12 @@ def test_what_are_no_findings_is_refused(foreign: t.Any) -> None:
     [
         ("cloud",),
         ("cloud", "region"),
+        ("cloud", "placement_endpoint"),
+        ("finished_at",),
+        ("scope",),
+        ("scope", "hosts"),
+        ("scope", "consumers"),
+        ("scope", "mode"),
         ("summary",),
         ("summary", "coverage"),
         ("summary", "coverage", "closed_gates"),
@@ -147,13 +202,17 @@ def test_what_are_no_findings_is_refused(foreign: t.Any) -> None:
         ("findings",),
         ("findings", 0, "id"),
         ("findings", 0, "kind"),
-        ("findings", 0, "consumer"),
+        ("findings", 0, "selected"),
         ("findings", 0, "change"),
         ("findings", 0, "change", "consumer"),
         ("findings", 0, "change", "generation"),
+        ("findings", 0, "change", "partner"),
+        ("findings", 0, "change", "action"),
+        ("findings", 0, "change", "frees"),
         ("findings", 0, "change", "before"),
         ("findings", 0, "change", "after"),
         ("findings", 0, "change", "before", "allocations"),
+        ("findings", 0, "change", "before", "project_id"),
         ("findings", 0, "change", "before", "consumer_generation"),
         ("findings", 0, "change", "after", "allocations"),
         ("findings", 0, "change", "after", "consumer_generation"),
@@ -162,66 +221,250 @@ def test_what_are_no_findings_is_refused(foreign: t.Any) -> None:
 )
 def test_findings_that_lack_something_are_refused(findings: t.Any, path: tuple[t.Any, ...]) -> None:
     *way, last = path
-    inner = findings
-    for part in way:
-        inner = inner[part]
-    del inner[last]
+    del _at(findings, *way)[last]
 
-    with pytest.raises(InvalidInput, match="are not as orphan_detect writes them"):
-        plan(findings, HERE, ALL_KINDS)
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}], ids=repr)
-def test_a_share_that_is_none_is_refused(findings: t.Any, side: str, share: t.Any) -> None:
-    findings["findings"][0]["change"][side]["allocations"] = {"provider": share}
-
-    with pytest.raises(InvalidInput, match="are not as orphan_detect writes them"):
-        plan(findings, HERE, ALL_KINDS)
-
-
-@pytest.mark.parametrize("consumer", ["", "../resource_providers", "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"])
-def test_a_change_of_another_consumer_than_the_findings_is_refused(findings: t.Any, consumer: str) -> None:
-    findings["findings"][0]["change"]["consumer"] = consumer
-
-    with pytest.raises(InvalidInput, match=f"names the consumer '{consumer}', which is not the finding's"):
-        plan(findings, HERE, ALL_KINDS)
-
-
-def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(findings: t.Any) -> None:
-    findings["findings"][0]["consumer"] = findings["findings"][0]["change"]["consumer"] = "../resource_providers"
-
-    with pytest.raises(InvalidInput, match="names the consumer"):
-        plan(findings, HERE, ALL_KINDS)
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_a_document_with_another_generation_than_its_change_is_refused(findings: t.Any, side: str) -> None:
-    findings["findings"][0]["change"][side]["consumer_generation"] = 7
-
-    with pytest.raises(InvalidInput, match="names two generations"):
-        plan(findings, HERE, ALL_KINDS)
-
-
-@pytest.mark.parametrize("consumers", [None, "many", []])
-def test_a_number_of_consumers_that_is_none_is_refused(findings: t.Any, consumers: t.Any) -> None:
-    findings["summary"]["coverage"]["consumers"] = consumers
-
-    with pytest.raises(InvalidInput, match="are not as orphan_detect writes them"):
-        plan(findings, HERE, ALL_KINDS)
+    with pytest.raises(InvalidInput):
+        Plan.of(findings, ALL_KINDS)
 
 
 def test_the_plan_comes_with_the_number_of_consumers_that_were_read(findings: t.Any) -> None:
-    _planned, consumers = plan(findings, HERE, ALL_KINDS)
+    assert Plan.of(findings, ALL_KINDS).consumers == findings["summary"]["coverage"]["consumers"] == 8
 
-    assert consumers == 5
+
+@pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
+def test_of_named_hosts_or_consumers_no_number_is_told(scope: Scope) -> None:
+    assert Plan.of(_report(scope=scope), ALL_KINDS).consumers is None
+
+
+def test_after_a_triage_the_servers_are_counted() -> None:
+    """It reads what few of the consumers hold, and a share of those would be no sign of anything."""
+    findings = _report(scope=Scope(mode="triage"))
+    findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
+
+    assert Plan.of(findings, ALL_KINDS).consumers == 4000
+
+
+@pytest.mark.parametrize("consumers", [None, "many", "8", [], True, 8.0, float("inf"), -1], ids=repr)
+def test_a_number_of_consumers_that_is_none_is_refused(findings: t.Any, told: t.Any, consumers: t.Any) -> None:
+    findings["summary"]["coverage"]["consumers"] = consumers
+    told["consumers"] = consumers
+
+    with pytest.raises(InvalidInput, match="not as orphan_detect writes"):
+        Plan.of(findings, ALL_KINDS)
+    if consumers is not None:
+        with pytest.raises(InvalidInput, match="not as orphan_plan writes"):
+            Plan.read(told)
 
 
 def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
     before = copy.deepcopy(findings)
-    plan(findings, HERE, ALL_KINDS)
+    Plan.of(findings, ALL_KINDS)
 
     assert findings == before
+
+
+# From a plan
+
+
+def test_a_plan_is_read_as_it_was_written(findings: t.Any, told: t.Any) -> None:
+    assert Plan.read(told) == Plan.of(findings, ALL_KINDS)
+
+
+def test_the_order_of_a_reviewed_plan_is_kept(told: t.Any) -> None:
+    told["changes"].reverse()
+
+    assert Plan.read(told).as_dict() == told
+
+
+def test_a_change_that_was_taken_out_of_a_plan_is_not_in_it(told: t.Any) -> None:
+    taken = told["changes"].pop()
+
+    assert taken["finding"] not in {step.finding for step in Plan.read(told).steps}
+
+
+@pytest.mark.parametrize("newer", [0, 2, "1", None])
+def test_a_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
+    told["format"] = newer
+
+    with pytest.raises(InvalidInput, match=f"plan given has format {newer!r}"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"])
+def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> None:
+    del told[missing]
+
+    with pytest.raises(InvalidInput, match=f"KeyError: '{missing}'"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}], ids=repr)
+def test_a_share_that_is_none_is_refused(told: t.Any, side: str, share: t.Any) -> None:
+    told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("amount", [0, -1, True, 1.0, "1", None], ids=repr)
+def test_an_amount_that_is_none_is_refused(told: t.Any, amount: t.Any) -> None:
+    for share in told["changes"][0]["before"]["allocations"].values():
+        share["resources"]["VCPU"] = amount
+
+    with pytest.raises(InvalidInput, match="must give whole amounts above zero"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")])
+def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> None:
+    told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
+
+    with pytest.raises(InvalidInput, match="of providers by UUID"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr)
+def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(told: t.Any, consumer: t.Any) -> None:
+    told["changes"][0] |= {"consumer": consumer, "finding": f"{told['changes'][0]['kind']}/{consumer}"}
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("change", [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}], ids=str)
+def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[str, str]) -> None:
+    told["changes"][0] |= change
+
+    with pytest.raises(InvalidInput, match="which it cannot settle"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("kind", ["ghost_provider", "stale_service", "protected", ""])
+def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind: str) -> None:
+    told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
+
+    with pytest.raises(InvalidInput, match="which it cannot settle"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_document_with_another_generation_than_its_change_is_refused(told: t.Any, side: str) -> None:
+    told["changes"][0][side]["consumer_generation"] = 7
+
+    with pytest.raises(InvalidInput, match="has generation 7, and the change 1"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("where", ["generation", "before", "after"])
+@pytest.mark.parametrize("generation", [True, 1.0])
+def test_a_generation_that_only_equals_one_is_refused(told: t.Any, where: str, generation: t.Any) -> None:
+    """Python takes these for 1, and Placement would be sent them as they are."""
+    change = told["changes"][0]
+    if where == "generation":
+        change[where] = generation
+    else:
+        change[where]["consumer_generation"] = generation
+
+    with pytest.raises(InvalidInput, match="has generation"):
+        Plan.read(told)
+
+
+def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: t.Any) -> None:
+    """Without one Placement would take the write for that of a new consumer."""
+    change = told["changes"][0]
+    change["generation"] = change["before"]["consumer_generation"] = change["after"]["consumer_generation"] = None
+
+    with pytest.raises(InvalidInput, match="starts from generation None, which does not go with what it holds before"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("told_by", ["action", "frees", "claims"])
+def test_what_does_not_follow_from_the_documents_is_refused(told: t.Any, told_by: str) -> None:
+    told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
+
+    with pytest.raises(InvalidInput, match=f"does not agree with itself: {told_by} must follow"):
+        Plan.read(told)
+
+
+def test_what_a_change_does_not_have_is_refused(told: t.Any) -> None:
+    told["changes"][0]["force"] = True
+
+    with pytest.raises(InvalidInput, match="does not agree with itself: force"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("owner", ["project_id", "user_id", "consumer_type"])
+@pytest.mark.parametrize("value", [None, "", 7, ["x"]], ids=repr)
+def test_an_owner_that_is_none_is_refused(told: t.Any, owner: str, value: t.Any) -> None:
+    told["changes"][0]["before"][owner] = value
+
+    with pytest.raises(InvalidInput, match="must name its"):
+        Plan.read(told)
+
+
+def test_what_a_document_does_not_have_is_refused(told: t.Any) -> None:
+    told["changes"][0]["after"]["mappings"] = "all"
+
+    with pytest.raises(InvalidInput, match="must have project_id and user_id, and may have consumer_type: it has mappings"):
+        Plan.read(told)
+
+
+def test_a_consumer_that_is_changed_twice_is_refused(told: t.Any) -> None:
+    told["changes"].append(told["changes"][0])
+
+    with pytest.raises(InvalidInput, match="is changed twice in one plan"):
+        Plan.read(told)
+
+
+def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> None:
+    partner = _of_kind(told, "swapped_claim")["partner"]
+    told["changes"].append({**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"})
+
+    with pytest.raises(InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("whose", ["partner", "consumer"])
+def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(told: t.Any, whose: str) -> None:
+    """The one would never be written, and of the other only one of two documents."""
+    change = _of_kind(told, "swapped_claim")
+    change["partner"][whose] = copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
+
+    with pytest.raises(InvalidInput, match="must be one other consumer, without a partner of its own"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr)
+def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
+    told["changes"][0]["partner"] = partner
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told)
+
+
+# For a cloud
+
+
+@pytest.mark.parametrize(("what", "there"), [("placement_endpoint", "http://elsewhere"), ("region", "RegionTwo"), ("region", None)])
+def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
+    told[what] = there
+
+    with pytest.raises(InvalidInput, match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here"):
+        Plan.read(told).check_cloud(HERE)
+
+
+def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
+    Plan.read(told).check_cloud(d.replace(HERE, project="another", compute_endpoint="http://proxy"))
+
+
+# Within limits
+
+
+def test_the_limits_are_those_of_the_options() -> None:
+    defaults = {name: option["default"] for name, option in limits_options().items()}
+
+    assert limits(defaults) == Limits(max_changes=100, max_share=0.1)
 
 
 @pytest.mark.parametrize(
@@ -229,19 +472,21 @@ def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
     [
         (0, 0, 0.0, 0),
         (3, 3, 1.0, 3),
-        (SHARE_COUNTS_ABOVE, 100, 0.0, SHARE_COUNTS_ABOVE),
+        (20, 100, 0.0, 20),
         (21, 100, 0.1, 210),
         (21, 21, 1.0, 21),
+        (21, 21, 0.0, None),
     ],
 )
-def test_within_both_limits_a_run_may_go_on(changes: int, max_changes: int, max_share: float, consumers: int) -> None:
-    check_limits(_changes(changes), Limits(max_changes, max_share), consumers)
+def test_within_both_limits_a_run_may_go_on(changes: int, max_changes: int, max_share: float, consumers: int | None) -> None:
+    _plan(changes, consumers).check(Limits(max_changes, max_share))
 
 
+@pytest.mark.parametrize("consumers", [1000, None])
 @pytest.mark.parametrize(("changes", "max_changes"), [(1, 0), (4, 3), (101, 100)])
-def test_one_change_too_many_is_refused(changes: int, max_changes: int) -> None:
+def test_one_change_too_many_is_refused(changes: int, max_changes: int, consumers: int | None) -> None:
     with pytest.raises(BreakerTripped) as refusal:
-        check_limits(_changes(changes), Limits(max_changes, 1.0), 1000)
+        _plan(changes, consumers).check(Limits(max_changes, 1.0))
 
     assert f"{changes} changes are planned and max_changes is {max_changes}: nothing was changed." in str(refusal.value)
     assert f"orphan_cleanup_max_changes) to {changes} or more" in str(refusal.value)
@@ -250,7 +495,7 @@ def test_one_change_too_many_is_refused(changes: int, max_changes: int) -> None:
 @pytest.mark.parametrize(("changes", "max_share", "consumers"), [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)])
 def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers: int) -> None:
     with pytest.raises(BreakerTripped) as refusal:
-        check_limits(_changes(changes), Limits(1000, max_share), consumers)
+        _plan(changes, consumers).check(Limits(1000, max_share))
 
     assert f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed." in str(refusal.value)
     assert "orphan_cleanup_max_share" in str(refusal.value)
@@ -268,9 +513,10 @@ def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers:
     ],
 )
 def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(changes: int, consumers: int) -> None:
+    plan = _plan(changes, consumers)
     with pytest.raises(BreakerTripped) as refusal:
-        check_limits(_changes(changes), Limits(1000, 0.001), consumers)
+        plan.check(Limits(1000, 0.001))
     told = re.search(r"orphan_cleanup_max_share\) to ([\d.]+) or more", str(refusal.value))
     assert told
 
-    check_limits(_changes(changes), Limits(1000, float(told.group(1))), consumers)
+    plan.check(Limits(1000, float(told.group(1))))
