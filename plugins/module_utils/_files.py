@@ -42,7 +42,7 @@ def read_json(path: str) -> t.Any:
     """Return what `path` holds. Raises InvalidInput when it is not there or not JSON."""
     try:
         return json.loads(bytes_of(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
 
 

@@ -104,7 +104,7 @@ def read(given: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
             continue
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == last:
                 return records, True
             raise InvalidInput(

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -93,7 +93,7 @@ def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(tmp_pa
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
 
 
-@pytest.mark.parametrize("contents", [b"", b'{"cut": [1, 2', b"\xff\xfe", b"kind: yaml"], ids=repr)
+@pytest.mark.parametrize("contents", [b"", b'{"cut": [1, 2', b"\xff\xfe", b"kind: yaml", b"[" * 200_000], ids=lambda part: repr(part[:9]))
 def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(contents)
@@ -105,3 +105,33 @@ def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) ->
 def test_a_file_that_is_not_there_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InvalidInput, match=r"missing\.json cannot be read: No such file or directory\."):
         read_json(str(tmp_path / "missing.json"))
+
+
+def test_an_option_gives_what_the_file_holds_that_it_names(tmp_path: pathlib.Path) -> None:
+    write_json(str(tmp_path / "plan.json"), {"format": 1})
+
+    assert given("plan", str(tmp_path / "plan.json")) == {"format": 1}
+
+
+def test_a_path_may_begin_at_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_json(str(tmp_path / "plan.json"), {"format": 1})
+
+    assert given("plan", "~/plan.json") == {"format": 1}
+
+
+@pytest.mark.parametrize("contents", [{"format": 1}, [1], 7, True], ids=repr)
+def test_an_option_gives_the_contents_themselves(contents: t.Any) -> None:
+    assert given("plan", contents) is contents
+
+
+@pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
+def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="plan is empty: give the path of a file, or its contents"):
+        given("plan", nothing)
+
+
+@pytest.mark.parametrize(("path", "why"), [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "embedded null byte")])
+def test_a_path_where_nothing_can_be_read_is_refused(path: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        given("plan", path)
