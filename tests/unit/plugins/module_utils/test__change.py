@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import json
+import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._change import change_to, document
+from ansible_collections.osops.placement.plugins.module_utils._change import Change, change_to, document, rewritten, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
 
 HELD = {"b": {"VCPU": 2, "MEMORY_MB": 512}, "a": {"VCPU": 1}}
@@ -71,3 +72,67 @@ def test_a_change_keeps_the_guard_and_the_owner() -> None:
 def test_a_consumer_without_generation_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="consumer holds nothing"):
         change_to(_allocation(generation=None), {"a"})
+
+
+NOTHING = Allocation("consumer", None, None, None, None, {}, None)
+
+
+def test_a_claim_is_the_same_whatever_its_generation() -> None:
+    assert same_claim(document(_allocation(generation=3)), document(_allocation(generation=4)))
+
+
+@pytest.mark.parametrize("other", [{"project_id": "theirs"}, {"user_id": "another"}, {"consumer_type": "INSTANCE"}, {"allocations": {}}])
+def test_a_claim_of_another_owner_or_of_other_shares_is_another(other: dict[str, t.Any]) -> None:
+    one = document(_allocation())
+
+    assert not same_claim(one, one | other)
+    assert not same_claim(one | other, one)
+
+
+def test_nothing_is_nothing_whoever_it_counts_for() -> None:
+    assert same_claim(document(NOTHING), document(NOTHING) | {"project_id": "theirs", "consumer_type": "INSTANCE"})
+
+
+def _rewritten(before: Allocation = NOTHING, **anew: t.Any) -> Change:
+    return rewritten(before, **anew)
+
+
+@pytest.mark.parametrize(
+    ("change", "action"),
+    [
+        (_rewritten(_allocation(), resources={}), "remove"),
+        (_rewritten(_allocation(), resources={}, project="theirs"), "remove"),
+        (_rewritten(_allocation(), resources={"a": {"VCPU": 1}}), "reduce"),
+        (_rewritten(_allocation(), resources={**HELD, "b": {"VCPU": 1, "MEMORY_MB": 512}}), "reduce"),
+        (_rewritten(_allocation(), resources={"a": {"VCPU": 2}}), "rewrite"),
+        (_rewritten(_allocation(), resources={"c": {"VCPU": 1}}), "rewrite"),
+        (_rewritten(_allocation(), resources={"a": {"VCPU": 1}}, project="theirs"), "rewrite"),
+        (_rewritten(_allocation(), user="another"), "rewrite"),
+        (_rewritten(resources=HELD, project="project", user="user"), "create"),
+    ],
+)
+def test_a_change_is_named_by_what_it_does(change: Change, action: str) -> None:
+    assert change.action == action
+
+
+def test_what_a_partner_gives_up_does_not_make_a_claim_a_reduction() -> None:
+    """Together the two take nothing anew, but the server takes what was the migration's."""
+    partner = _rewritten(Allocation("partner", 1, "project", "user", None, {"c": {"VCPU": 1}}, 7200), resources={})
+    change = _rewritten(_allocation(), resources={"c": {"VCPU": 1}}, partner=partner)
+
+    assert (change.action, change.claims) == ("rewrite", {})
+
+
+def test_a_change_frees_and_claims_by_provider_and_class() -> None:
+    change = _rewritten(_allocation(), resources={"b": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 3}, "c": {"VCPU": 4}})
+
+    assert change.frees == {"a": {"VCPU": 1}, "b": {"VCPU": 1}}
+    assert change.claims == {"b": {"DISK_GB": 3}, "c": {"VCPU": 4}}
+
+
+def test_a_change_starts_from_what_is_held_also_from_nothing() -> None:
+    change = _rewritten(resources=HELD, project="project", user="user")
+
+    assert (change.generation, change.before["allocations"], change.before["consumer_generation"]) == (None, {}, None)
+    assert (change.before["project_id"], change.before["user_id"]) == ("project", "user")
+    assert change.after == document(_allocation(generation=None))

@@ -14,15 +14,16 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, ORPHANS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
 
 ROOT = pathlib.Path(__file__).parents[4]
-REMOVED = [kind.name for kind in ORPHANS]
-REMEDIATED = [kind.name for kind in ORPHANS if kind.by_default == REMEDIATE]
-ENTRY_POINTS = ("main", "detect", "report", "remediate")
+CHANGED = [kind.name for kind in CHANGEABLE]
+REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
+ENTRY_POINTS = ("main", "detect", "report", "remediate", "restore")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
@@ -109,7 +110,8 @@ def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fragment", "options"), [("_connection", connection_options), ("_policy", policy_options), ("_scope", scope_options)]
+    ("fragment", "options"),
+    [("_connection", connection_options), ("_limits", limits_options), ("_policy", policy_options), ("_scope", scope_options)],
 )
 def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
     documented = _documented("doc_fragments", fragment)
@@ -121,16 +123,16 @@ def test_secrets_are_kept_out_of_logs() -> None:
     assert {name for name, option in connection_options().items() if option.get("no_log")} == {"auth", "client_key", "cloud"}
 
 
-def test_orphan_remediate_documents_the_kinds_of_the_judge() -> None:
-    kinds = _documented("modules", "orphan_remediate")["kinds"]
+def test_orphan_plan_documents_the_kinds_that_can_be_changed() -> None:
+    kinds = _documented("modules", "orphan_plan")["kinds"]
 
-    assert (kinds["choices"], kinds["default"]) == (REMOVED, REMEDIATED)
+    assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
 
 
-def test_the_role_offers_the_kinds_of_the_judge() -> None:
+def test_the_role_offers_the_kinds_that_can_be_changed() -> None:
     kinds = _role_options()["orphan_cleanup_remediate_kinds"]
 
-    assert (kinds["choices"], kinds["default"]) == (REMOVED, REMEDIATED)
+    assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
 
 
 def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
@@ -155,9 +157,28 @@ def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
 
 
-@pytest.mark.parametrize("option", ["max_changes", "max_share"])
-def test_the_limits_of_the_role_are_those_of_the_module(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_remediate")[option])
+@pytest.mark.parametrize("option", limits_options())
+def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(limits_options()[option])
+
+
+@pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
+def test_the_limits_are_kept_when_a_plan_is_made_and_when_it_is_carried_out(module: str) -> None:
+    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.modules.{module}")
+
+    assert "osops.placement._limits" in yaml.safe_load(plugin.DOCUMENTATION)["extends_documentation_fragment"]
+
+
+@pytest.mark.parametrize("option", ["plan", "journal"])
+def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option: str) -> None:
+    module = {"plan": "orphan_remediate", "journal": "orphan_restore"}[option]
+
+    assert _role_options()[f"orphan_cleanup_{option}"]["type"] == _documented("modules", module)[option]["type"] == "raw"
+
+
+@pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
+def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
+    assert _role(f"tasks/{entry_point}.yml")
 
 
 @pytest.mark.parametrize("option", ["cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs"])
