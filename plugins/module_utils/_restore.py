@@ -53,11 +53,16 @@ class Restoration:
 def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]) -> list[Step]:
     """Return the changes of the `consumers` (of all without any) that a journal tells of, the newest first.
 
-    Raises InvalidInput for a journal of another cloud, and for consumers that it does not name.
+    One that Placement refused because its consumer had moved is none of ours, whatever the consumer holds now. Raises InvalidInput for a
+    journal of another cloud, and for consumers of which it tells no change.
     """
     steps: list[Step] = []
     for entry in records:
         if entry["event"] == AFTER:
+            if entry.get("outcome") == SKIPPED:
+                refused = [position for position, step in enumerate(steps) if step.finding == entry.get("finding")]
+                if refused:
+                    del steps[refused[-1]]
             continue
         try:
             step = Step(entry["finding"], entry["kind"], change_told({key: entry[key] for key in _CHANGE}))
@@ -73,7 +78,7 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
         steps.append(step)
     named = {part.consumer for step in steps for part in step.change.parts}
     if unknown := sorted(set(consumers) - named):
-        raise InvalidInput(f"The journal tells nothing of consumer {', '.join(unknown)}.")
+        raise InvalidInput(f"The journal tells of nothing that was taken from consumer {', '.join(unknown)}.")
     wanted = set(consumers) or named
     return [step for step in reversed(steps) if wanted & {part.consumer for part in step.change.parts}]
 
