@@ -50,7 +50,9 @@ class AllocationWriter:
         Raises AllocationConflict when the consumer does not hold exactly what the change starts from, CloudError when it does not
         hold what it ends with.
         """
-        for error in (*self.moved([change]).values(), *self.write([change])):
+        for moved in self.moved([change]).values():
+            raise moved
+        for error in self.write([change]):
             if error is not None:
                 raise error
 
