@@ -1,0 +1,438 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What becomes of a write of which one part is refused, or whose answer never comes: nothing is told as made that was not.
+
+Placement here answers requests as `handlers/allocation.py` does as to generations, types and empty consumers; it has no providers and no
+capacity, of which the real one is asked elsewhere. What a network does to a request happens exactly where a test says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import types
+import typing as t
+
+import keystoneauth1.exceptions as ksa
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils import _writer
+from ansible_collections.osops.placement.plugins.module_utils._change import Change, rewritten
+from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, WriteRefused
+from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._session import Api
+from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
+
+HERE, THERE = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
+CLAIM = {"VCPU": 2}
+
+Body = dict[str, t.Any]
+Fault = t.Callable[[Body], int | None]
+"""What happens to one POST instead: the status of a proxy's answer, or an exception."""
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Clock:
+    """Time that passes only when somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Placement:
+    """Consumers and what they hold, behind the adapter of an HTTP session."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Body] = {}
+        self.posts: list[tuple[str, list[str]]] = []
+        self.faults: list[Fault | None] = []
+        self.under_way: list[Body] = []
+        self.reads_fail = False
+        self._lock = threading.Lock()
+
+    def give(self, number: int, type: str | None = None, generation: int = 1, **resources: int) -> str:
+        """Let a consumer hold `resources` of one provider; without any it holds nothing."""
+        self.held.pop(uuid(number), None)
+        if resources:
+            shares = {HERE: {"resources": dict(resources)}}
+            self.held[uuid(number)] = {"allocations": shares, "generation": generation, "project": "p", "user": "u", "type": type}
+        return uuid(number)
+
+    def api(self) -> Api:
+        newest = types.SimpleNamespace(max_microversion=(1, 39))
+        adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=self._request)
+        return Api("Placement", adapter, (1, 28))
+
+    def _request(self, url: str, method: str, microversion: str, **options: t.Any) -> t.Any:
+        path = url.removeprefix("http://placement/")
+        with self._lock:
+            if method == "GET" and path.startswith("allocations/"):
+                status, body = (500, {}) if self.reads_fail else (200, self._told(path.removeprefix("allocations/"), microversion))
+            elif (method, path) == ("POST", "allocations"):
+                body = json.loads(json.dumps(options["json"]))
+                self.posts.append((microversion, sorted(body)))
+                fault = self.faults.pop(0) if self.faults else None
+                status, body = self._faulty(fault, body, microversion)
+            else:
+                raise AssertionError(f"{method} {path}")
+        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+
+    def _faulty(self, fault: Fault | None, body: Body, microversion: str) -> tuple[int, Body]:
+        late, self.under_way = self.under_way, []
+        for earlier in late:
+            self.take(earlier, microversion)
+        status = fault(body) if fault else None
+        return (status, {}) if status else self.take(body, microversion)
+
+    def _told(self, consumer: str, microversion: str) -> Body:
+        held = self.held.get(consumer)
+        if held is None:
+            return {"allocations": {}}
+        told = {
+            "allocations": {provider: {**share, "generation": 5} for provider, share in held["allocations"].items()},
+            "consumer_generation": held["generation"],
+            "project_id": held["project"],
+            "user_id": held["user"],
+        }
+        return {**told, "consumer_type": held["type"] or "unknown"} if _at_least(microversion, 38) else told
+
+    def take(self, body: Body, microversion: str) -> tuple[int, Body]:
+        typed = _at_least(microversion, 38)
+        for wanted in body.values():
+            if set(wanted) != {"allocations", "consumer_generation", "project_id", "user_id", *(["consumer_type"] if typed else [])}:
+                return 400, _error("JSON does not validate", "placement.undefined_code")
+            if typed and not re.fullmatch("[A-Z0-9_]+", wanted["consumer_type"]):
+                return 400, _error("JSON does not validate", "placement.undefined_code")
+        for consumer, wanted in body.items():
+            now = self.held[consumer]["generation"] if consumer in self.held else None
+            if wanted["consumer_generation"] != now:
+                return 409, _error(f"consumer generation conflict - expected {now}", "placement.concurrent_update")
+        for consumer, wanted in body.items():
+            before = self.held.pop(consumer, {"generation": 0, "type": None})
+            if wanted["allocations"]:
+                self.held[consumer] = {
+                    "allocations": wanted["allocations"],
+                    "generation": before["generation"] + 1,
+                    "project": wanted["project_id"],
+                    "user": wanted["user_id"],
+                    "type": wanted["consumer_type"] if typed else before["type"],
+                }
+        return 204, {}
+
+    # What can happen to a POST
+
+    def lost(self, body: Body) -> int | None:
+        """It never arrives."""
+        raise ksa.ConnectFailure("lost")
+
+    def unanswered(self, body: Body) -> int | None:
+        """It takes effect, and the answer is lost."""
+        self.take(body, "1.28")
+        raise ksa.ConnectFailure("lost")
+
+    def late(self, body: Body) -> int | None:
+        """It takes effect only when the next has arrived."""
+        self.under_way.append(body)
+        raise ksa.ConnectTimeout("late")
+
+
+def _at_least(microversion: str, minor: int) -> bool:
+    return int(microversion.partition(".")[2]) >= minor
+
+
+def _error(detail: str, code: str) -> Body:
+    return {"errors": [{"detail": detail, "code": code}]}
+
+
+@pytest.fixture(name="placement")
+def _placement() -> Placement:
+    return Placement()
+
+
+@pytest.fixture(name="clock", autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(_writer, "time", clock)
+    return clock
+
+
+def _allocation(placement: Placement, consumer: str) -> Allocation:
+    held = PlacementReader(placement.api()).allocation(consumer).value
+    assert held
+    return held
+
+
+def _removal(placement: Placement, number: int, type: str | None = None) -> Change:
+    return rewritten(_allocation(placement, placement.give(number, type, VCPU=2)), resources={})
+
+
+def _removals(placement: Placement, count: int = 3) -> list[Change]:
+    return [_removal(placement, number) for number in range(count)]
+
+
+def _write(placement: Placement, *changes: Change) -> list[CloudError | None]:
+    return AllocationWriter(placement.api()).write(changes)
+
+
+def _kinds(errors: t.Iterable[CloudError | None]) -> list[type[CloudError] | None]:
+    return [error and type(error) for error in errors]
+
+
+# One request
+
+
+def test_all_changes_are_made_in_one_request(placement: Placement) -> None:
+    changes = _removals(placement)
+
+    assert _write(placement, *changes) == [None, None, None]
+    assert placement.posts == [("1.28", [change.consumer for change in changes])]
+    assert placement.held == {}
+
+
+def test_nothing_to_write_is_no_request(placement: Placement) -> None:
+    assert (_write(placement), placement.posts) == ([], [])
+
+
+def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
+    consumer = placement.give(1, VCPU=2, DISK_GB=5)
+    _write(placement, rewritten(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}}))
+
+    assert placement.held[consumer]["allocations"] == {HERE: {"resources": {"DISK_GB": 5}}}
+    assert placement.held[consumer]["generation"] == 2
+
+
+def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
+    server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
+    swap = rewritten(server, partner=rewritten(migration, resources={}), resources={THERE: CLAIM})
+    placement.give(2, generation=2, VCPU=2)
+    before = dict(placement.held)
+
+    assert _kinds(_write(placement, swap)) == [AllocationConflict]
+    assert placement.held == before
+    assert [consumers for _version, consumers in placement.posts] == [[uuid(1), uuid(2)]]
+
+
+# Refused
+
+
+def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(placement: Placement) -> None:
+    changes = _removals(placement)
+    moved = placement.give(1, generation=2, VCPU=1)
+
+    assert _kinds(_write(placement, *changes)) == [None, AllocationConflict, None]
+    assert list(placement.held) == [moved] and placement.held[moved]["generation"] == 2
+    assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1, 1]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_somebody_else_emptied_is_not_told_as_made_by_us(placement: Placement, count: int) -> None:
+    """It holds what the change ends with, and yet it was refused."""
+    changes = _removals(placement, count)
+    placement.give(0)
+
+    assert _kinds(_write(placement, *changes)) == [AllocationConflict, *[None] * (count - 1)]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
+def test_a_refusal_for_another_cause_is_final_and_no_conflict(placement: Placement, status: int) -> None:
+    changes = _removals(placement, 2)
+    placement.faults = [lambda _body: status] * 3
+
+    assert _kinds(_write(placement, *changes)) == [WriteRefused, WriteRefused]
+    assert len(placement.posts) == 3 and len(placement.held) == 2
+
+
+# Seen before it is written
+
+
+def test_a_consumer_that_came_back_under_the_same_number_has_moved(placement: Placement) -> None:
+    """The generation of an emptied consumer begins anew."""
+    change = _removal(placement, 1)
+    placement.give(1, VCPU=4)
+    before = dict(placement.held)
+
+    assert list(AllocationWriter(placement.api()).moved([change])) == [change.consumer]
+    with pytest.raises(AllocationConflict, match="it no longer holds what it was judged by"):
+        AllocationWriter(placement.api()).replace(change)
+    assert (placement.posts, placement.held) == ([], before)
+
+
+def test_one_change_is_made_and_one_that_is_refused_raises_why(placement: Placement) -> None:
+    writer, removal = AllocationWriter(placement.api()), _removal(placement, 1)
+    writer.replace(removal)
+    assert placement.held == {}
+
+    refused = _removal(placement, 2)
+    placement.faults = [lambda _body: 403]
+    with pytest.raises(WriteRefused, match="answered 403"):
+        writer.replace(refused)
+
+
+def test_a_pair_has_moved_when_its_partner_has(placement: Placement) -> None:
+    server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
+    swap = rewritten(server, partner=rewritten(migration, resources={}), resources={THERE: CLAIM})
+    placement.give(2)
+
+    assert list(AllocationWriter(placement.api()).moved([swap])) == [swap.consumer]
+
+
+def test_what_is_held_as_it_was_has_not_moved(placement: Placement) -> None:
+    assert AllocationWriter(placement.api()).moved(_removals(placement)) == {}
+
+
+def test_what_cannot_be_read_is_not_said_to_be_as_it_was(placement: Placement) -> None:
+    changes = _removals(placement)
+    placement.reads_fail = True
+
+    with pytest.raises(CloudError, match="answered 500"):
+        AllocationWriter(placement.api()).moved(changes)
+
+
+# Without an answer
+
+
+def test_a_write_whose_answer_was_lost_is_known_by_what_is_held(placement: Placement) -> None:
+    placement.faults = [placement.unanswered]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+@pytest.mark.parametrize("status", [None, 408, 429, 500, 502, 503, 504])
+def test_a_write_that_was_lost_is_sent_again(placement: Placement, status: int | None) -> None:
+    placement.faults = [(lambda _body: status) if status else placement.lost] * 2
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 3
+
+
+def test_a_write_that_stays_lost_is_given_up_and_is_not_made(placement: Placement, clock: Clock) -> None:
+    placement.faults = [lambda _body: 503] * 1000
+    began = clock.now
+    errors = _write(placement, *_removals(placement))
+
+    assert all(error and "answered 503" in str(error) for error in errors)
+    assert len(placement.held) == 3
+    assert 1 < len(placement.posts) < 20 and clock.now - began < 10
+
+
+def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(placement: Placement) -> None:
+    def moves_and_is_lost(_body: Body) -> int:
+        placement.give(1, generation=2, VCPU=4)
+        return 503
+
+    changes = _removals(placement)
+    placement.faults = [moves_and_is_lost]
+    errors = _write(placement, *changes)
+
+    assert [error is None or isinstance(error, WriteRefused) for error in errors] == [False, False, False]
+    assert len(placement.posts) == 1 and len(placement.held) == 3
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_late_write_by_which_its_repetition_is_refused_is_told_as_made(placement: Placement, count: int) -> None:
+    placement.faults = [placement.late]
+
+    assert _write(placement, *_removals(placement, count)) == [None] * count
+    assert len(placement.posts) == 2 and placement.held == {}
+
+
+def test_a_repetition_that_is_refused_for_another_cause_leaves_open_what_was_made(placement: Placement) -> None:
+    """No conflict, for that says that the run surely did not change it."""
+
+    def moves(_body: Body) -> None:
+        placement.give(0, generation=2, VCPU=4)
+
+    placement.faults = [placement.lost, moves]
+    errors = _write(placement, *_removals(placement, 1))
+
+    assert _kinds(errors) == [CloudError]
+
+
+def test_a_write_that_cannot_be_read_back_is_not_told_as_made(placement: Placement) -> None:
+    def unanswered(body: Body) -> int | None:
+        placement.reads_fail = True
+        return placement.unanswered(body)
+
+    changes = _removals(placement, 1)
+    placement.faults = [unanswered]
+    (error,) = _write(placement, *changes)
+
+    assert f"Whether {changes[0].consumer} was changed is not known" in str(error)
+
+
+def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(placement: Placement) -> None:
+    """As of a proxy that answers for Placement."""
+    placement.faults = [lambda _body: 204]
+    (error,) = _write(placement, *_removals(placement, 1))
+
+    assert "reading it back shows something else" in str(error)
+
+
+def test_others_that_waited_too_long_for_one_are_not_begun(placement: Placement, clock: Clock) -> None:
+    """Their proof is as old as the wait."""
+
+    def hangs(_body: Body) -> int:
+        clock.sleep(120)
+        return 504
+
+    changes = _removals(placement)
+    placement.give(1, generation=2, VCPU=4)
+    placement.faults = [None, hangs]
+    first, *others = _write(placement, *changes)
+
+    assert "answered 504" in str(first)
+    assert all("has to be proven anew" in str(error) for error in others)
+    assert len(placement.posts) == 2 and len(placement.held) == 3
+
+
+# Types
+
+
+@pytest.mark.parametrize("type", [None, "INSTANCE"])
+def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | None) -> None:
+    """From 1.38 on an untyped one could not be written back as it is."""
+    consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
+
+    assert _write(placement, rewritten(_allocation(placement, consumer), resources={THERE: CLAIM})) == [None]
+    assert [version for version, _consumers in placement.posts] == ["1.28"]
+    assert placement.held[consumer]["type"] == type
+
+
+@pytest.mark.parametrize("held", [0, 2])
+def test_a_consumer_is_given_a_type(placement: Placement, held: int) -> None:
+    consumer = placement.give(1, **({"VCPU": held} if held else {}))
+    before = _allocation(placement, consumer)
+    change = rewritten(before, resources={HERE: CLAIM}, project="p", user="u", type="INSTANCE")
+
+    assert _write(placement, change) == [None]
+    assert [version for version, _consumers in placement.posts] == ["1.38"]
+    assert placement.held[consumer]["type"] == "INSTANCE"
+
+
+def test_a_typed_consumer_that_goes_needs_no_type(placement: Placement) -> None:
+    assert _write(placement, _removal(placement, 1, "INSTANCE"), _removal(placement, 2)) == [None, None]
+    assert placement.posts == [("1.28", [uuid(1), uuid(2)])]
+
+
+def test_each_result_is_that_of_its_change_though_there_are_two_requests(placement: Placement) -> None:
+    typing = rewritten(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
+    removals = [_removal(placement, 2), _removal(placement, 3)]
+    placement.give(3, generation=2, VCPU=2)
+    placement.give(1, generation=2, VCPU=2)
+
+    assert _kinds(_write(placement, removals[1], typing, removals[0])) == [AllocationConflict, AllocationConflict, None]
+    assert {version for version, _consumers in placement.posts} == {"1.28", "1.38"}
