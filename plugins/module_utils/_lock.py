@@ -18,20 +18,26 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
 _PAUSE = 0.2
 
 
 @contextlib.contextmanager
-def alone(placement_endpoint: str, patience: int) -> t.Iterator[None]:
+def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str]) -> t.Iterator[None]:
     """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `patience` seconds.
 
-    Raises InvalidInput when that is not over by then. The lock ends with the process that holds it, however that ends.
+    Raises InvalidInput when that is not over by then, or when `stopped` says to stop. The lock ends with the process that holds it,
+    however that ends.
     """
     path = lock_path(placement_endpoint)
     file = _opened(path)
     try:
         deadline = time.monotonic() + patience
         while not _locked(file):
+            if why := stopped():
+                raise InvalidInput(f"{why} It was waiting for another run to end: nothing was changed.")
             if time.monotonic() >= deadline:
                 raise InvalidInput(
                     f"Another run changes {placement_endpoint} and has not ended in {patience} seconds (lock {path}): nothing was changed. "
@@ -51,10 +57,13 @@ def lock_path(placement_endpoint: str) -> str:
 
 def _opened(path: str) -> int:
     try:
-        # Opened for reading only, it can be locked by every user of the machine, whoever made it.
+        # Opened for reading only, it can be locked by every user of the machine, whoever made it and with whatever umask.
         with contextlib.suppress(FileExistsError):
-            os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644))
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            made = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(made, 0o644)
+            os.close(made)
+        # Somebody else may have put a pipe there, which would wait for a writer.
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise InvalidInput(f"The lock {path} cannot be opened: {error.strerror}. Remove it or set TMPDIR to another folder.") from error
 

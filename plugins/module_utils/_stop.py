@@ -29,7 +29,9 @@ def stopping() -> t.Iterator[Callable[[], str]]:
     def note(number: int, _frame: types.FrameType | None) -> None:
         received.append(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, note) for number in _SIGNALS}
+    # Under nohup the terminal's end is to be survived.
+    heard = [number for number in _SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in heard}
     try:
         yield lambda: f"The run was stopped by {received[0]}." if received else _abandoned()
     finally:
@@ -41,5 +43,6 @@ def _abandoned() -> str:
     """Say that the task's result would reach nobody: Ansible is gone, and its end of our output with it."""
     poller = select.poll()
     poller.register(sys.__stdout__.fileno() if sys.__stdout__ else 1, select.POLLERR)
-    gone = any(event & (select.POLLERR | select.POLLNVAL) for _file, event in poller.poll(0))
+    # A pipe tells it by an error, a socket or a terminal by a hang-up.
+    gone = any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _file, event in poller.poll(0))
     return "The run was stopped: Ansible, which started it, is gone." if gone else ""

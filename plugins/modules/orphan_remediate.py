@@ -215,8 +215,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     with contextlib.suppress(OSError):
         os.unlink(kept)
     journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
-    turn = contextlib.nullcontext() if journal is None else alone(session.placement.endpoint, options["lock_timeout"])
-    with stopping() as stopped, turn:
+    with (
+        stopping() as stopped,
+        contextlib.nullcontext() if journal is None else alone(session.placement.endpoint, options["lock_timeout"], stopped),
+    ):
         run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal)
         outcomes = run_of.of(plan.steps, stopped) if plan.steps else []
         why_stopped = stopped()

@@ -175,8 +175,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     placement = connect().placement
     steps = changes_in(records, placement.endpoint, consumers)
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
-    turn = contextlib.nullcontext() if journal is None else alone(placement.endpoint, options["lock_timeout"])
-    with stopping() as stopped, turn:
+    with (
+        stopping() as stopped,
+        contextlib.nullcontext() if journal is None else alone(placement.endpoint, options["lock_timeout"], stopped),
+    ):
         done = restore(steps, PlacementReader(placement), AllocationWriter(placement), journal, stopped)
         why_stopped = stopped()
     if torn:

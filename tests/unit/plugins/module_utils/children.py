@@ -1,0 +1,41 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Processes of their own, for what can only be seen of one: how it waits, is stopped and is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import typing as t
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# No test waits for so many seconds: one that would hang fails instead.
+LONG = 30
+
+
+@contextlib.contextmanager
+def child(code: str, *arguments: str, **options: t.Any) -> Iterator[subprocess.Popen[str]]:
+    """Run `code` in a Python of its own, which is killed at the end, or after `LONG` seconds, if it still runs."""
+    environment = {**os.environ, **options.pop("env", {}), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    with subprocess.Popen([sys.executable, "-c", code, *arguments], env=environment, text=True, **pipes) as process:
+        watchdog = threading.Timer(LONG, process.kill)
+        watchdog.start()
+        try:
+            yield process
+        finally:
+            watchdog.cancel()
+            process.kill()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """Return the next line of the child's output."""
+    assert process.stdout
+    return process.stdout.readline().rstrip("\n")
