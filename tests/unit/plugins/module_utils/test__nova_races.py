@@ -4,7 +4,7 @@
 
 """Nothing needed is removed while Nova goes on: between any two requests of a whole run an operation may make its next steps.
 
-The run is the real one: `Reading` asks in its own order, `judge` finds, and `carry_out` proves anew before each write.
+The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves anew and `AllocationWriter` writes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from unittest import mock
 import hypothesis
 import hypothesis.strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils import _reading
-from ansible_collections.osops.placement.plugins.module_utils._apply import carry_out
+from ansible_collections.osops.placement.plugins.module_utils import _reading, _writer
+from ansible_collections.osops.placement.plugins.module_utils._apply import Remediation
 from ansible_collections.osops.placement.plugins.module_utils._change import Change, document
-from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan import Step
 from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED
+from ansible_collections.osops.placement.plugins.module_utils._session import Api
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, begin, begun_with, do
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import HARSH, lost, make
@@ -134,24 +134,32 @@ class Cloud:
         self.happens()
         return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
 
-    def replace(self, consumer: str, before: t.Mapping[str, t.Any], body: t.Mapping[str, t.Any]) -> None:
-        """The writer's: read once more, then write under the consumer's generation."""
-        now = self.allocation(consumer).value
-        if document(now) != before:
-            raise AllocationConflict("it changed")
-        self.happens()
-        current = self.world.holdings.get(consumer)
-        if current is None or current.generation != body["consumer_generation"]:
-            raise AllocationConflict("409")
-        change = Change(consumer, body["consumer_generation"], before, body)
-        # Not asserted here: a run survives every exception.
-        if taken := lost(self.life.nova, change):
-            self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
-        make(self.life.nova, change)
-        self.written.append(change)
+    def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
+        """The writer's, over HTTP: what a consumer holds, and changes of several under their generations, all or none."""
+        status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
+        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
 
-    def record(self, event: str, **facts: t.Any) -> None:
-        """The journal's."""
+    def _told(self, consumer: str) -> tuple[int, t.Any]:
+        told = document(self.allocation(consumer).value)
+        return 200, told if told["allocations"] else {"allocations": {}}
+
+    def _take(self, body: t.Mapping[str, t.Any]) -> tuple[int, t.Any]:
+        self.happens()
+        before = {consumer: self.world.holdings.get(consumer) for consumer in body}
+        for consumer, wanted in body.items():
+            current = before[consumer]
+            if current is None or current.generation != wanted["consumer_generation"]:
+                return 409, {"errors": [{"detail": "it changed", "code": "placement.concurrent_update"}]}
+        for consumer, wanted in body.items():
+            current = before[consumer]
+            assert current
+            change = Change(consumer, wanted["consumer_generation"], document(current), wanted)
+            # Not asserted here: a run survives every exception.
+            if taken := lost(self.life.nova, change):
+                self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
+            make(self.life.nova, change)
+            self.written.append(change)
+        return 204, {}
 
     # Nova
 
@@ -233,12 +241,16 @@ def _one_after_another(function: t.Callable[[t.Any], t.Any], items: t.Iterable[t
 
 def run(cloud: Cloud) -> list[Change]:
     """Detect and remediate everything; returns what was written."""
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=cloud.request)
+    journal = types.SimpleNamespace(before=lambda steps: None, after=lambda outcomes: None)
     session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None)
     with (
         mock.patch.object(_reading, "PlacementReader", lambda api: cloud),
         mock.patch.object(_reading, "NovaReader", lambda api: cloud),
         mock.patch.object(_reading, "NeutronReader", lambda api: cloud),
         mock.patch.object(_reading, "each", _one_after_another),
+        mock.patch.object(_writer, "each", _one_after_another),
         mock.patch.object(_reading, "together", lambda first, second: (first(), second())),
     ):
         reading = _reading.Reading(t.cast("t.Any", session))
@@ -248,7 +260,8 @@ def run(cloud: Cloud) -> list[Change]:
             for finding in found
             if finding.verdict == ORPHANED and isinstance(finding.change, Change)
         ]
-        outcomes = carry_out(steps, reading, HARSH, t.cast("t.Any", cloud), t.cast("t.Any", cloud))
+        writer = _writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+        outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).of(steps, str)
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
     return cloud.written
 
