@@ -53,6 +53,15 @@ class World:
         lifecycle.start_computes(self.paths, [name], driver=driver)
         self._undo.callback(self._remove_host, name)
 
+    def restart(self, host: str) -> None:
+        """End a host's nova-compute and start it, upon which it looks at everything it has."""
+        lifecycle.kill_compute(self.paths, host)
+        lifecycle.start_computes(self.paths, [host])
+
+    def log(self, host: str) -> str:
+        """What a host's nova-compute has logged."""
+        return (self.paths.logs / f"nova-compute-{host}.log").read_text(encoding="utf-8")
+
     def kill(self, host: str) -> None:
         """Let a host die, and let Nova know of it at once."""
         lifecycle.kill_compute(self.paths, host)
@@ -93,14 +102,21 @@ class World:
         servers.settle(self.cloud, server, host)
         holdings.await_providers(self.cloud, server, self.provider(host))
 
+    def flavor(self, vcpus: int, ram: int, disk: int, ephemeral: int = 0) -> str:
+        """A new flavor; its name."""
+        name = f"race-{uuid.uuid4()}"
+        shape = {"name": name, "vcpus": vcpus, "ram": ram, "disk": disk, "OS-FLV-EXT-DATA:ephemeral": ephemeral}
+        reference = self.cloud.nova("POST", "/flavors", {"flavor": shape})["flavor"]["id"]
+        self._undo.callback(self.cloud.nova, "DELETE", f"/flavors/{reference}")
+        return name
+
     def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
         """Resize on the very host where the server is, to so many vcpus, ram and disk, and leave it to be confirmed."""
         trait, provider = f"CUSTOM_{host.upper().replace('-', '_')}", self.provider(host)
         self.cloud.placement("PUT", f"/traits/{trait}")
         traits = self.cloud.placement("GET", f"/resource_providers/{provider}/traits")
         self.cloud.placement("PUT", f"/resource_providers/{provider}/traits", {**traits, "traits": [*traits["traits"], trait]})
-        reference = self.cloud.nova("POST", "/flavors", {"flavor": {"name": f"race-{uuid.uuid4()}", **flavor}})["flavor"]["id"]
-        self._undo.callback(self.cloud.nova, "DELETE", f"/flavors/{reference}")
+        reference = self.cloud.flavor(self.flavor(**flavor))
         self.cloud.nova("POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": {f"trait:{trait}": "required"}})
         servers.act(self.cloud, server, "resize", {"flavorRef": reference})
         servers.settle(self.cloud, server, host, "VERIFY_RESIZE")

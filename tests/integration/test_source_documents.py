@@ -1,0 +1,343 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What operators have written about orphaned allocations, each situation made and resolved in the order of its document.
+
+They resolve it by hand with several command line tools; here our playbooks and modules alone do.
+"""
+
+from __future__ import annotations
+
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import databases, holdings, servers
+from minicloud_ctl.scenarios import deleted, graves
+from minicloud_ctl.scenarios.registry import Context
+
+from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+
+class Operator:
+    """Who follows a document, with our modules and playbooks."""
+
+    def __init__(self, ansible: Ansible) -> None:
+        self._ansible = ansible
+
+    def module(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
+        """Run a module that must succeed."""
+        result = self._ansible.module(name, **arguments)
+        assert not result["failed"], result
+        return result
+
+    def refused(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
+        """Run a module that must fail and change nothing."""
+        result = self._ansible.module(name, **arguments)
+        assert result["failed"] and not result.get("changed"), result
+        return result
+
+    def playbook(self, name: str, host: str, **variables: t.Any) -> Run:
+        """Run a playbook on what concerns one host."""
+        run = self._ansible.playbook(name, variables={"orphan_cleanup_hosts": [host], **variables})
+        assert run.status == 0, run.output
+        return run
+
+    def is_offered(self, host: str, resources: dict[str, int]) -> bool:
+        """Whether the host is among those that the scheduler may choose for so much."""
+        candidates = self.module("allocation_candidate_info", resources=resources)["candidates"]
+        return host in {candidate["root_name"] for candidate in candidates}
+
+    def provider(self, host: str) -> dict[str, t.Any]:
+        return self.module("placement_provider_info", resource_provider=host)["providers"][0]
+
+    def holders(self, host: str) -> dict[str, dict[str, dict[str, int]]]:
+        """What everybody who holds a share of the host holds, by the names of providers."""
+        allocations = self.module("placement_allocation_info", resource_provider=host)["allocations"]
+        return {entry["consumer"]: {held["name"]: held["resources"] for held in entry["providers"]} for entry in allocations}
+
+
+@pytest.fixture
+def operator(ansible: Ansible) -> Operator:
+    return Operator(ansible)
+
+
+def _new_host(world: World) -> str:
+    name = f"document-{uuid.uuid4().hex[:8]}"
+    world.own_host(name)
+    return name
+
+
+def _retire(operator: Operator, world: World, placement: Placement, host: str) -> None:
+    """Delete the service, with which everything of the host must go."""
+    assert operator.module("compute_service", host=host, state="absent")["left_providers"] == []
+    assert operator.module("compute_service_info", host=host)["services"] == []
+    assert host not in placement.providers()
+    assert host not in world.cloud.hypervisors()
+
+
+def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
+    operator: Operator, world: World, placement: Placement
+) -> None:
+    source, target = _new_host(world), _new_host(world)
+    asked = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
+    claim = {**asked, "DISK_GB": 1668}
+    server = world.boot(source, world.flavor(30, 741376, 1638, ephemeral=30))
+    assert operator.is_offered(target, asked)
+
+    # 1. to 4.: the migration took place and failed while the disk was copied. Nova took it back, and not all that it had claimed.
+    servers.migrate(world.cloud, server, target)
+    servers.revert(world.cloud, server)
+    holdings.await_providers(world.cloud, server, world.provider(source))
+    servers.act(world.cloud, server, "os-stop")
+    servers.settle(world.cloud, server, source, "SHUTOFF")
+    world.hold(server, dict.fromkeys((world.provider(source), world.provider(target)), claim))
+    # The leftover disk is deleted on the target itself.
+
+    # 5. Another migration: "No valid host found for cold migrate".
+    servers.act(world.cloud, server, "migrate", {"host": target})
+    servers.await_migration(world.cloud, server, "error")
+    servers.settle(world.cloud, server, source, "SHUTOFF")
+
+    # 6. and 7.: the target is no candidate, for it is full, of whom?
+    assert not operator.is_offered(target, asked)
+    blocked = operator.module("allocation_candidate_info", resource_provider=target, resources=asked)
+    assert [entry["resource_class"] for entry in blocked["lacking"]] == ["MEMORY_MB"]
+    assert operator.provider(target)["usages"] == claim
+    assert operator.holders(target) == {server: {source: claim, target: claim}}
+    found = operator.playbook("detect_orphans", target).entry(server)
+    assert (found["kind"], found["verdict"]) == ("wrong_host", "orphaned")
+
+    # 8. Where the document removes all that the server holds, only the target goes.
+    assert operator.playbook("cleanup_orphans", target).outcome(server)["outcome"] == "reduced"
+
+    # 9. The target is back, and the server can go there.
+    assert placement.held(server) == {world.provider(source): claim}
+    assert operator.holders(target) == {}
+    assert operator.provider(target)["usages"] == dict.fromkeys(claim, 0)
+    assert operator.is_offered(target, asked)
+    servers.migrate(world.cloud, server, target)
+    servers.act(world.cloud, server, "confirmResize")
+    servers.await_migration(world.cloud, server, "confirmed")
+
+
+@pytest.mark.parametrize("solution", ["unset", "overwrite", "delete and heal", "cleanup_orphans"])
+def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retired(
+    operator: Operator, world: World, placement: Placement, solution: str
+) -> None:
+    source, destination = _new_host(world), "compute-1"
+    server = world.boot(source)
+    world.kill(source)
+    migration = servers.evacuate(world.cloud, server, destination)
+
+    # Problem: the source is down, and the server holds both hosts.
+    services = operator.module("compute_service_info", host=[source, destination], binary="nova-compute")["services"]
+    assert {service["host"]: service["state"] for service in services} == {source: "down", destination: "up"}
+    (noted,) = operator.module("placement_allocation_info", consumer=server)["allocations"]
+    assert {held["name"]: held["resources"] for held in noted["providers"]} == {source: CLAIM, destination: CLAIM}
+    found = operator.playbook("detect_orphans", source).entry(server)
+    assert (found["kind"], found["migration"]["uuid"]) == ("evacuated_source", migration)
+    refusal = world.cloud.placement_call("DELETE", f"/resource_providers/{world.provider(source)}")
+    assert refusal.status == 409 and "has allocations" in str(refusal.body)
+    operator.refused("placement_provider", name=source, state="absent")
+    assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [server]
+
+    # Solution
+    if solution == "unset":
+        operator.module("placement_allocation", consumer=server, state="absent", resource_provider=source)
+    elif solution == "overwrite":
+        operator.module("placement_allocation", consumer=server, resources={destination: CLAIM})
+    elif solution == "delete and heal":
+        owner = {key: noted[key] for key in ("project", "user")}
+        operator.module("placement_allocation", consumer=server, state="absent")
+        operator.module("placement_allocation", consumer=server, resources={destination: CLAIM}, **owner)
+    else:
+        assert operator.playbook("cleanup_orphans", source).outcome(server)["outcome"] == "reduced"
+    (left,) = operator.module("placement_allocation_info", consumer=server)["allocations"]
+    assert {held["name"]: held["resources"] for held in left["providers"]} == {destination: CLAIM}
+    assert (left["project"], left["user"]) == (noted["project"], noted["user"])
+
+    # The document deletes provider and service one after the other; as long as Nova has the one, the other is not to be deleted.
+    assert "compute_service" in operator.refused("placement_provider", name=source, state="absent")["msg"]
+    _retire(operator, world, placement, source)
+    assert placement.held(server) == {world.provider(destination): CLAIM}
+
+
+def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_host(
+    operator: Operator, world: World, placement: Placement
+) -> None:
+    host = _new_host(world)
+    provider = world.provider(host)
+    neighbour = world.boot(host, world.flavor(2, 8192, 80))
+    server = world.boot(host, world.flavor(12, 32768, 80))
+    shares = {neighbour: {"VCPU": 2, "MEMORY_MB": 8192, "DISK_GB": 80}, server: {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80}}
+    all_but_its_neighbours = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 32768 - 1}
+
+    # The very statement of the document: where others write the row's id, it writes 1, so that for Nova the row is neither.
+    world.sql(CELL1, "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?", server)
+    assert world.cloud.nova_call("GET", f"/servers/{server}").status == 404
+    world.restart(host)
+    complaint = f"Instance {server} is not being actively managed by this compute host but has allocations referencing this compute host"
+    world.wait("nova-compute to complain", lambda: complaint in world.log(host))
+    assert not operator.is_offered(host, all_but_its_neighbours)
+
+    # The steps: find the provider, its allocations, and that of the server.
+    found = operator.playbook("detect_orphans", host).entry(server)
+    assert found["verdict"] == "undecided"
+    assert operator.holders(host) == {consumer: {host: share} for consumer, share in shares.items()}
+    owner = {key: placement.allocation(server)[f"{key}_id"] for key in ("project", "user")}
+
+    # Change it to the least there is, for "only positive integers" can be set.
+    one = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
+    zero = operator.refused("placement_allocation", consumer=server, resources={host: dict.fromkeys(one, 0)})
+    assert "0 is less than the minimum of 1" in zero["msg"]
+    operator.module("placement_allocation", consumer=server, resources={provider: one}, **owner)
+    assert placement.held(server) == {provider: one}
+    assert operator.is_offered(host, all_but_its_neighbours)
+
+    # Remove it altogether; the neighbour stays. There is nothing to heal for either.
+    operator.module("placement_allocation", consumer=server, state="absent")
+    assert operator.holders(host) == {neighbour: {host: shares[neighbour]}}
+    assert operator.provider(host)["usages"] == shares[neighbour]
+    # Restarting nova-compute, finding the domain with virsh and undefining it is done on the hypervisor.
+
+
+def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str]:
+    """A server that was evacuated, moved on while its source was down, and back when it was up: it holds the source for ever.
+
+    Returns the dead source, the consumer, and what detection calls it. What an evacuation left that is still `done`, the Nova of today
+    takes along with the service.
+    """
+    source = _new_host(world)
+    server = world.boot(source)
+    world.kill(source)
+    servers.evacuate(world.cloud, server, "compute-1")
+    servers.migrate(world.cloud, server, "compute-2")
+    world.restart(source)
+    servers.revert(world.cloud, server)
+    holdings.await_providers(world.cloud, server, world.provider("compute-1"), world.provider(source))
+    world.kill(source)
+    return source, server, "evacuated_source"
+
+
+def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, str]:
+    """A migration that was confirmed, and which still holds its source. Returns the same."""
+    source = _new_host(world)
+    server = world.boot(source)
+    migration = servers.migrate(world.cloud, server, "compute-1")
+    held = holdings.of(world.cloud, migration)
+    service = world.cloud.compute_services()[source]["id"]
+    # "For migrations, that seems pretty simple - wait for the migration to complete and confirm it". By now Nova insists, and so do we.
+    assert world.cloud.nova_call("DELETE", f"/os-services/{service}").status == 409
+    assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [migration]
+    assert "in-progress migrations" in operator.refused("compute_service", host=source, state="absent", force_residual=True)["msg"]
+    servers.confirm(world.cloud, server)
+    holdings.await_providers(world.cloud, migration)
+    holdings.write_back(world.cloud, migration, held)
+    world.kill(source)
+    return source, migration, "ended_migration"
+
+
+LEFTOVERS = pytest.mark.parametrize("leave", [_evacuated_leftover, _migrations_leftover], ids=["evacuated", "migration"])
+Leave = t.Callable[[Operator, "World"], tuple[str, str, str]]
+
+
+@LEFTOVERS
+def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest(
+    operator: Operator, world: World, placement: Placement, leave: Leave
+) -> None:
+    source, consumer, kind = leave(operator, world)
+    provider = world.provider(source)
+    others = {held: share for held, share in placement.held(consumer).items() if held != provider}
+
+    world.delete_service(source)
+
+    assert operator.module("compute_service_info", host=source)["services"] == []
+    assert placement.providers()[source] == provider
+    assert provider in placement.held(consumer)
+    unsettled = operator.refused("placement_provider", name=source, state="absent", ignore_other_regions=True)
+    assert unsettled["consumers"] == [consumer]
+
+    assert operator.playbook("detect_orphans", source).entry(consumer)["kind"] == kind
+    operator.playbook("cleanup_orphans", source)
+    assert placement.held(consumer) == others
+    operator.module("placement_provider", name=source, state="absent", ignore_other_regions=True)
+    assert source not in placement.providers()
+
+
+@LEFTOVERS
+def test_003_0faa89b690f7b7c2_ours_does_not_delete_the_service_before_all_is_gone(
+    operator: Operator, world: World, placement: Placement, leave: Leave
+) -> None:
+    source, consumer, kind = leave(operator, world)
+    provider = world.provider(source)
+    others = {held: share for held, share in placement.held(consumer).items() if held != provider}
+
+    refusal = operator.refused("compute_service", host=source, state="absent")
+    assert refusal["consumers"] == [consumer] and consumer in refusal["msg"]
+    assert source in world.cloud.compute_services()
+
+    assert operator.playbook("detect_orphans", source).entry(consumer)["kind"] == kind
+    operator.playbook("cleanup_orphans", source)
+    assert placement.held(consumer) == others
+    _retire(operator, world, placement, source)
+
+
+def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_allocations(
+    operator: Operator, world: World, placement: Placement
+) -> None:
+    host = _new_host(world)
+    context = Context(world.paths, "purged_server")
+    server, held = graves.delete_on(context, host, "document 004", world.flavor(1, 1024, 10))
+    deleted.purge(context, server, keep_mapping=False)
+    holdings.write_back(world.cloud, server, held)
+    world.restart(host)
+    complaint = f"Instance {server} has allocations against this compute host but is not found in the database"
+    world.wait("nova-compute to complain", lambda: complaint in world.log(host))
+    everything = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 1024}
+    assert not operator.is_offered(host, everything)
+
+    # Search for the hypervisor and its allocations. That nobody knows it is concluded only from asking every host.
+    assert operator.holders(host) == {server: {host: {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}
+    variables = {"orphan_cleanup_hosts": [], "orphan_cleanup_consumers": [], "orphan_cleanup_kinds": ["forgotten_consumer"]}
+    found = operator.playbook("detect_orphans", host, **variables).entry(server)
+    assert (found["kind"], found["verdict"]) == ("forgotten_consumer", "orphaned")
+
+    # Delete this allocation, which must be asked for by its kind.
+    chosen = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"], "orphan_cleanup_select": f"[?consumer == '{server}']"}
+    run = operator.playbook("cleanup_orphans", host, **variables, **chosen)
+    assert run.outcome(server)["outcome"] == "removed"
+    assert operator.holders(host) == {}
+    assert operator.is_offered(host, everything)
+
+
+def test_004_07799cc69980f59e_an_old_disabled_service_holds_back_the_rpc_version(
+    operator: Operator, world: World, placement: Placement
+) -> None:
+    host = _new_host(world)
+    operator.module("compute_service", host=host, enabled=False, disabled_reason="not upgraded")
+    world.kill(host)
+    current = _oldest(world)
+    world.sql(CELL1, "UPDATE services SET version = version - 1 WHERE host = ?", host)
+    # "Disabled services in the Nova database are still considered."
+    assert _oldest(world) == current - 1
+
+    services = operator.module("compute_service_info", binary="nova-compute")["services"]
+    old = [service for service in services if service["status"] == "disabled" and service["state"] == "down" and service["host"] == host]
+    assert [service["disabled_reason"] for service in old] == ["not upgraded"]
+    assert operator.module("compute_service", id=old[0]["id"], state="absent")["changed"]
+
+    assert _oldest(world) == current
+    assert operator.module("compute_service_info", host=host)["services"] == []
+    assert host not in placement.providers()
+
+
+def _oldest(world: World) -> int:
+    """The version by which Nova chooses that of its RPC."""
+    with databases.writing(world.paths, CELL1) as connection:
+        return connection.execute("SELECT MIN(version) FROM services WHERE deleted = 0 AND binary = 'nova-compute'").fetchone()[0]
