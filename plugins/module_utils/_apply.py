@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
+import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
@@ -37,6 +38,9 @@ OUTCOMES = (*DONE.values(), SKIPPED, FAILED)
 
 # So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
 _AT_ONCE = WORKERS
+
+# In seconds. A service that does not answer for long lets a proof grow old.
+_PROOF_LASTS = 60
 
 # The kind for which every host must have been asked for its servers.
 _BY_ABSENCE = "forgotten_consumer"
@@ -102,6 +106,7 @@ class Remediation:
         return outcomes
 
     def _settled(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+        began = time.monotonic()
         try:
             proven = self._proven(batch, listings)
         except GateClosed:
@@ -109,6 +114,8 @@ class Remediation:
         except Exception as error:
             told = error if isinstance(error, CloudError) else f"An unexpected {type(error).__name__}: {error}"
             raise _Unproven(f"It could not be proven anew. {told}") from error
+        if time.monotonic() - began > _PROOF_LASTS:
+            raise _Unproven(f"Its proof took longer than {_PROOF_LASTS} seconds, and was too old at its end to rely on.")
         ready = [outcome.step for outcome in proven if outcome.made]
         if self._journal is None or not ready:
             return proven

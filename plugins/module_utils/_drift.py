@@ -13,17 +13,19 @@ not, the finding says who can put it right.
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import trees
 from ansible_collections.osops.placement.plugins.module_utils._change import rewritten
-from ansible_collections.osops.placement.plugins.module_utils._model import UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, UNHOSTED_STATUS
 from ansible_collections.osops.placement.plugins.module_utils._plain import explains_children, plain_claim
-from ansible_collections.osops.placement.plugins.module_utils._ruling import drifted, undecided
+from ansible_collections.osops.placement.plugins.module_utils._protections import excluded, foreign_type, too_young
+from ansible_collections.osops.placement.plugins.module_utils._ruling import drifted, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Policy, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Answer, Migration, Policy, Resources
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
 
 
@@ -43,6 +45,14 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
             f"Server {case.consumer} rests on {case.home} and holds nothing of it, while migration {names} holds that and more.", *evidence
         )
     migration = next(known for known in case.server_migrations if known.uuid == uuid)
+    if spared := _spared(case, claim, migration, policy):
+        return protected(f"Migration {uuid} holds what server {case.consumer} needs. {spared}", *evidence)
+    if migration.status in ARRIVED_MIGRATION:
+        return undecided(
+            f"Server {case.consumer} rests on {case.home}, and migration {uuid}, which left that host, still holds it: "
+            "its amounts may be those of an older flavor.",
+            *evidence,
+        )
     reason = (
         f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
         f"the server itself holds {_held(case)}."
@@ -76,9 +86,12 @@ def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
     own, held = case.own_tree, case.allocation.resources
     if not _rests_at_home(case) or own is None or set(held) != {own}:
         return None
-    claim, _why = plain_claim(case)
+    claim, why = plain_claim(case)
     if claim is None or claim == held[own]:
         return None
+    if failed := next((known for known in case.server_migrations if known.type == "resize" and case.at_failed_destination(known)), None):
+        claim, why = None, f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size"
+        return _rewriting(f"Server {case.consumer} does not hold what its flavor says.", case, claim, why)
     reason = f"Server {case.consumer} holds {_amounts(held[own])} of {case.home}, and by its flavor it should hold {_amounts(claim)}."
     return _rewriting(reason, case, claim, "")
 
@@ -151,6 +164,12 @@ def _owner(case: Case) -> dict[str, t.Any]:
 
 def _seen_closely(case: Case) -> tuple[Answer[t.Any], ...]:
     return (*case.questions, case.subject.shape, case.subject.interfaces, case.subject.ports, case.subject.stock)
+
+
+def _spared(case: Case, claim: Allocation, migration: Migration, policy: Policy) -> str | None:
+    """Say why a migration's claim is to be left alone, as it would be for its own sake."""
+    own = d.replace(case, allocation=claim, migration=migration)
+    return next((reason for spare in (excluded, foreign_type, too_young) if (reason := spare(own, policy))), None)
 
 
 def _held(case: Case) -> str:

@@ -100,6 +100,9 @@ def restore(
             return done + [Restoration(left, FAILED, str(error)) for left in steps[position:]]
         except CloudError as error:
             done.append(Restoration(step, FAILED, str(error)))
+        except Exception as error:
+            # What was done so far must be told whatever happens, a fault of our own included.
+            done.append(Restoration(step, FAILED, f"An unexpected {type(error).__name__}: {error}"))
     return done
 
 

@@ -31,11 +31,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _KEEPING_TYPES = "1.28"
 _SETTING_TYPES = "1.38"
 
-# For so many seconds from its first attempt a write that seems to be lost is tried again. Beyond that it has to be proven anew.
+# So many seconds after the first attempt none is begun any more: what is left has to be proven anew.
 _FRESH = 5.0
 _PAUSE = 0.5
-# And one that waited for so many seconds for the others given with it is not begun.
-_PATIENCE = 30.0
 _NOT_YET = (408, 429)
 
 
@@ -77,33 +75,35 @@ class AllocationWriter:
 
         One that is refused does not keep the others from being made: the request is then taken apart.
         """
-        results: dict[str, CloudError | None] = {}
-        given = time.monotonic()
-        for version in (_KEEPING_TYPES, _SETTING_TYPES):
-            batch = [change for change in changes if _version(change) == version]
-            results |= dict(zip((change.consumer for change in batch), self._written(batch, version, given), strict=True))
-        return [results[change.consumer] for change in changes]
+        until = time.monotonic() + _FRESH
+        versions = {_version(change) for change in changes}
+        if len(versions) > 1:
+            return [self._alone(change, until) for change in changes]
+        return self._written(changes, versions.pop(), until) if changes else []
 
-    def _written(self, batch: Sequence[Change], version: str, given: float) -> list[CloudError | None]:
-        if not batch:
-            return []
-        began = time.monotonic()
-        if began - given > _PATIENCE:
-            return [CloudError(f"Placement took too long over others: {change.consumer} has to be proven anew.") for change in batch]
+    def _written(self, batch: Sequence[Change], version: str, until: float) -> list[CloudError | None]:
         refusal, doubt = self._send(batch, version), None
         while refusal is not None and not isinstance(refusal, WriteRefused):
             # It may have taken effect all the same. A second one is harmless, for the first changes the generations.
             doubt = refusal
             time.sleep(_PAUSE)
-            if time.monotonic() - began > _FRESH or not self._all_as_before(batch):
+            if time.monotonic() > until or not self._all_as_before(batch):
                 break
             refusal = self._send(batch, version)
         if isinstance(refusal, WriteRefused) and doubt is None:
-            if len(batch) == 1:
-                return [refusal]
-            return [self._written([change], version, given)[0] for change in batch]
+            return [refusal] if len(batch) == 1 else [self._alone(change, until) for change in batch]
         # A second one can be refused because the first has taken effect.
         return each(lambda change: self._read_back(change, refusal and doubt), batch)
+
+    def _alone(self, change: Change, until: float) -> CloudError | None:
+        """Make one of several changes that could not be made together: others took their time, so look at it once more."""
+        if time.monotonic() > until:
+            return CloudError(f"Placement took too long over others: {change.consumer} has to be proven anew, so run again.")
+        try:
+            moved = self.moved([change])
+        except CloudError as error:
+            return error
+        return moved.get(change.consumer) or self._written([change], _version(change), until)[0]
 
     def _send(self, batch: Sequence[Change], version: str) -> CloudError | None:
         parts = [part for change in batch for part in change.parts]

@@ -163,7 +163,22 @@ def on_a_provider_of_somebody_else(cloud: Cloud) -> str:
     return cloud.server(cloud.here, cloud.provider("elsewhere"))
 
 
-@pytest.mark.parametrize("situation", [the_migration_holds_another_host_too, two_migrations_hold_its_host, on_a_provider_of_somebody_else])
+def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there)
+    cloud.migration(server, cloud.here, cloud.there, "confirmed", cloud.here)
+    cloud.migration(server, cloud.there, cloud.here, "confirmed")
+    return server
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        the_migration_holds_another_host_too,
+        two_migrations_hold_its_host,
+        on_a_provider_of_somebody_else,
+        a_confirmed_migration_holds_its_host,
+    ],
+)
 def test_undecided(situation: Situation) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
@@ -191,6 +206,39 @@ def test_a_server_that_does_not_rest_is_protected(situation: Callable[..., str],
         if situation is too_much
         else finding and (finding.verdict, finding.kind, finding.change) == ("protected", kind, None)
     )
+
+
+@pytest.mark.parametrize(
+    ("spared", "policy"),
+    [
+        ({}, lambda move, here: Policy(min_age=0, exclude_consumers=frozenset({move}))),
+        ({}, lambda move, here: Policy(min_age=0, exclude_providers=frozenset({here}))),
+        ({"type": "CONTAINER"}, lambda move, here: Policy(min_age=0)),
+        ({"age_seconds": 60}, lambda move, here: Policy(min_age=3600)),
+    ],
+    ids=["excluded", "its provider excluded", "somebody else's", "young"],
+)
+def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_server(
+    spared: dict[str, t.Any], policy: Callable[[str, str], Policy]
+) -> None:
+    cloud = Cloud()
+    server = swapped_claim(cloud)
+    (move,) = cloud.migrations
+    cloud.holdings[move] = d.replace(cloud.holdings[move], **spared)
+    finding = cloud.finding(server, policy(move, cloud.here))
+
+    assert finding and (finding.verdict, finding.change) == ("protected", None)
+
+
+@pytest.mark.parametrize(("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)])
+def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, writes: bool) -> None:
+    """Nova gives the server its old flavor back, and the guest may have the new size (nova/compute/manager.py, _finish_resize)."""
+    cloud = Cloud()
+    server = too_much(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status, type="resize")
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
 
 
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])

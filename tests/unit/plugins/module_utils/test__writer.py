@@ -234,7 +234,22 @@ def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(placeme
 
     assert _kinds(_write(placement, *changes)) == [None, AllocationConflict, None]
     assert list(placement.held) == [moved] and placement.held[moved]["generation"] == 2
-    assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1, 1]
+    assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1]
+
+
+def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_written(placement: Placement) -> None:
+    """Nova empties a server and claims for it anew while a request is taken apart: its generation is 1 again."""
+    changes = _removals(placement)
+    placement.give(0, generation=2, VCPU=1)
+
+    def claimed_anew(_body: Body) -> int:
+        placement.give(2, VCPU=7)
+        return 409
+
+    placement.faults = [claimed_anew]
+
+    assert _kinds(_write(placement, *changes)) == [AllocationConflict, None, AllocationConflict]
+    assert placement.held[uuid(2)]["allocations"] == {HERE: {"resources": {"VCPU": 7}}}
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -435,4 +450,4 @@ def test_each_result_is_that_of_its_change_though_there_are_two_requests(placeme
     placement.give(1, generation=2, VCPU=2)
 
     assert _kinds(_write(placement, removals[1], typing, removals[0])) == [AllocationConflict, AllocationConflict, None]
-    assert {version for version, _consumers in placement.posts} == {"1.28", "1.38"}
+    assert placement.posts == [("1.28", [uuid(2)])]
