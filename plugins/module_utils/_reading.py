@@ -215,9 +215,9 @@ class Reading:
             migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
         look = _Look(land, allocations, migrations_of, fresh)
         asked = [some for some in each(lambda consumer: self._dossiers(consumer, look), consumers) if some]
-        # What was asked about a consumer for its own sake is more than what was asked for another's.
-        dossiers = {dossier.uuid: dossier for _own, *others in asked for dossier in others}
-        dossiers |= {own.uuid: own for own, *_others in asked}
+        dossiers: dict[str, Dossier] = {}
+        for dossier in (known for some in asked for known in some):
+            dossiers[dossier.uuid] = _both(dossiers.get(dossier.uuid), dossier)
         looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
         looked_at = self._with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
         after = self._nova.services() if all_answer(snapshot.services_after) else snapshot.services_after
@@ -318,6 +318,14 @@ class Reading:
         placed = [server for server in self._nova.some_servers(_SAMPLED_FROM) if server.host]
         placed.sort(key=lambda server: server.project == self._session.project)
         return tuple(each(lambda server: self._nova.server(server.uuid), placed[:_SAMPLES]))
+
+
+def _both(one: Dossier | None, other: Dossier) -> Dossier:
+    """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
+    if one is None:
+        return other
+    answered = {field.name: value for field in d.fields(one) if (value := getattr(one, field.name)) not in (NOT_ASKED, ())}
+    return d.replace(other, **answered)
 
 
 def _case(dossier: Dossier, land: Landscape) -> Case | None:

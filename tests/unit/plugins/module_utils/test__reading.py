@@ -120,6 +120,17 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywher
     assert len(site.asked_for_servers) == asked
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for_its_migration(together: bool) -> None:
+    site = Site()
+    here, there = site.roots
+    server = site.server(there, there, here)
+    migration = site.migration(server, here, there, "error", here)
+    again = site.reading().again(site.snapshot(dossiers={}, nominated=()), [migration, server] if together else [migration])
+
+    assert again.dossiers[server].actions.status == 200
+
+
 @pytest.mark.parametrize("servers", [True, False])
 def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(servers: bool) -> None:
     """The guest runs where only the ended migration has a claim; Nova has lost its mapping, and remembers another row of it as deleted."""
