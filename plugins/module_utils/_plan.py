@@ -203,7 +203,7 @@ def _checked(steps: list[Step]) -> tuple[Step, ...]:
 def _check_document(what: str, body: t.Any, generation: int | None) -> None:
     here = body["consumer_generation"]
     # To Python 1.0 and True are 1; Placement would be sent what stands here.
-    if here != generation or type(here) is not type(generation) or type(generation) not in (int, type(None)):
+    if here != generation or not all(number is None or _whole(number) for number in (here, generation)):
         raise InvalidInput(f"{what} has generation {here!r}, and the change {generation!r}.")
     owners = {key: value for key, value in body.items() if key not in ("allocations", "consumer_generation")}
     if not {"project_id", "user_id"} <= set(owners) <= {"project_id", "user_id", "consumer_type"}:
@@ -212,15 +212,19 @@ def _check_document(what: str, body: t.Any, generation: int | None) -> None:
         raise InvalidInput(f"{what} must name its {', '.join(sorted(owners))} as text.")
     for provider, share in body["allocations"].items():
         amounts = share["resources"]
-        whole = all(type(amount) is int and amount > 0 for amount in amounts.values())
+        whole = all(_whole(amount) and amount > 0 for amount in amounts.values())
         if canonical(provider) != provider or set(share) != {"resources"} or not amounts or not whole:
             raise InvalidInput(f"{what} must give whole amounts above zero of providers by UUID: it has {share!r} of {provider!r}.")
 
 
 def _count(told: t.Any) -> int:
-    if type(told) is not int or told < 0:
+    if not _whole(told) or told < 0:
         raise ValueError(f"{told!r} is no number of consumers")
-    return told
+    return int(told)
+
+
+def _whole(number: t.Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
 
 
 def _without(entry: Mapping[str, t.Any], *names: str) -> dict[str, t.Any]:
