@@ -19,8 +19,11 @@ from ansible_collections.osops.placement.plugins.module_utils._change import Cha
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._journal import BEFORE, PLANNED, Journal, read, record
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._plan import Step
-from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, undone
+from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, restore, undone
+from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement, uuid
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -309,3 +312,88 @@ def test_the_journal_of_a_restoration_can_be_read_as_one(tmp_path: pathlib.Path)
     records, _torn = read(journal.path)
 
     assert changes_in(records, ENDPOINT, []) == [inverse]
+
+
+# Putting it back
+
+
+class Site:
+    """A Placement from which three consumers were removed."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.placement = Placement()
+        self.journal = Journal(str(folder), ENDPOINT)
+        self.steps = []
+        for number in range(3):
+            held = PlacementReader(self.placement.api()).allocation(self.placement.give(number, VCPU=2)).value
+            assert held
+            self.steps.append(_step(rewritten(held, resources={})))
+            self.placement.give(number)
+
+    def restored(self, check_mode: bool = False, stopped: t.Callable[[], str] = str) -> list[Restoration]:
+        api = self.placement.api()
+        return restore(self.steps, PlacementReader(api), AllocationWriter(api), None if check_mode else self.journal, stopped)
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path: pathlib.Path) -> Site:
+    return Site(tmp_path)
+
+
+def _outcomes(done: t.Iterable[Restoration]) -> list[str]:
+    return [restoration.outcome for restoration in done]
+
+
+def test_all_is_put_back_and_journalled(site: Site) -> None:
+    assert _outcomes(site.restored()) == ["restored"] * 3
+    assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
+        step.change.consumer: step.change.before["allocations"] for step in site.steps
+    }
+    assert [known["event"] for known in read(site.journal.path)[0]] == ["before", "after"] * 3
+
+
+def test_put_back_twice_there_is_nothing_to_do(site: Site) -> None:
+    site.restored()
+    held = copy.deepcopy(site.placement.held)
+
+    assert _outcomes(site.restored()) == ["skipped"] * 3
+    assert site.placement.held == held
+
+
+def test_in_check_mode_what_would_be_written_is_told_and_nothing_is(site: Site) -> None:
+    done = site.restored(check_mode=True)
+
+    assert _outcomes(done) == ["restored"] * 3 and all(known.write for known in done)
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_a_consumer_that_comes_back_at_the_last_moment_keeps_what_it_has(site: Site) -> None:
+    site.placement.faults = [None, lambda _body: site.placement.give(1, VCPU=7) and None]
+
+    assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
+    assert [share["resources"] for share in site.placement.held[uuid(1)]["allocations"].values()] == [{"VCPU": 7}]
+
+
+def test_without_a_journal_nothing_is_put_back(site: Site, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    site.journal = Journal(str(tmp_path / "occupied"), ENDPOINT)
+
+    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == []
+
+
+def test_when_it_is_stopped_the_rest_is_left(site: Site) -> None:
+    done = site.restored(stopped=lambda: "Stopped." if site.placement.held else "")
+
+    assert _outcomes(done) == ["restored", "skipped", "skipped"] and done[-1].reason == "Stopped."
+
+
+def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [None, breaks]
+    done = site.restored()
+
+    assert _outcomes(done) == ["restored", "failed", "restored"]
+    assert "RuntimeError: no thread" in done[1].reason

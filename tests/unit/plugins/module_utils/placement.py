@@ -1,0 +1,136 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""As much of Placement as a writer meets, behind the adapter of an HTTP session.
+
+It answers requests as `handlers/allocation.py` does as to generations, types and empty consumers; it has no providers and no capacity, of
+which the real one is asked elsewhere. What a network does to a request happens exactly where a test says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import types
+import typing as t
+
+import keystoneauth1.exceptions as ksa
+
+from ansible_collections.osops.placement.plugins.module_utils._session import Api
+
+HERE, THERE = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
+
+Body = dict[str, t.Any]
+Fault = t.Callable[[Body], int | None]
+"""What happens to one POST instead: the status of a proxy's answer, or an exception."""
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Placement:
+    """Consumers and what they hold."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Body] = {}
+        self.posts: list[tuple[str, list[str]]] = []
+        self.faults: list[Fault | None] = []
+        self.under_way: list[Body] = []
+        self.reads_fail = False
+        self._lock = threading.Lock()
+
+    def give(self, number: int, type: str | None = None, generation: int = 1, **resources: int) -> str:
+        """Let a consumer hold `resources` of one provider; without any it holds nothing."""
+        self.held.pop(uuid(number), None)
+        if resources:
+            shares = {HERE: {"resources": dict(resources)}}
+            self.held[uuid(number)] = {"allocations": shares, "generation": generation, "project": "p", "user": "u", "type": type}
+        return uuid(number)
+
+    def api(self) -> Api:
+        newest = types.SimpleNamespace(max_microversion=(1, 39))
+        adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=self._request)
+        return Api("Placement", adapter, (1, 28))
+
+    def _request(self, url: str, method: str, microversion: str, **options: t.Any) -> t.Any:
+        path = url.removeprefix("http://placement/")
+        with self._lock:
+            if method == "GET" and path.startswith("allocations/"):
+                status, body = (500, {}) if self.reads_fail else (200, self._told(path.removeprefix("allocations/"), microversion))
+            elif (method, path) == ("POST", "allocations"):
+                body = json.loads(json.dumps(options["json"]))
+                self.posts.append((microversion, sorted(body)))
+                fault = self.faults.pop(0) if self.faults else None
+                status, body = self._faulty(fault, body, microversion)
+            else:
+                raise AssertionError(f"{method} {path}")
+        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+
+    def _faulty(self, fault: Fault | None, body: Body, microversion: str) -> tuple[int, Body]:
+        late, self.under_way = self.under_way, []
+        for earlier in late:
+            self.take(earlier, microversion)
+        status = fault(body) if fault else None
+        return (status, {}) if status else self.take(body, microversion)
+
+    def _told(self, consumer: str, microversion: str) -> Body:
+        held = self.held.get(consumer)
+        if held is None:
+            return {"allocations": {}}
+        told = {
+            "allocations": {provider: {**share, "generation": 5} for provider, share in held["allocations"].items()},
+            "consumer_generation": held["generation"],
+            "project_id": held["project"],
+            "user_id": held["user"],
+        }
+        return {**told, "consumer_type": held["type"] or "unknown"} if _at_least(microversion, 38) else told
+
+    def take(self, body: Body, microversion: str) -> tuple[int, Body]:
+        typed = _at_least(microversion, 38)
+        for wanted in body.values():
+            if set(wanted) != {"allocations", "consumer_generation", "project_id", "user_id", *(["consumer_type"] if typed else [])}:
+                return 400, _error("JSON does not validate", "placement.undefined_code")
+            if typed and not re.fullmatch("[A-Z0-9_]+", wanted["consumer_type"]):
+                return 400, _error("JSON does not validate", "placement.undefined_code")
+        for consumer, wanted in body.items():
+            now = self.held[consumer]["generation"] if consumer in self.held else None
+            if wanted["consumer_generation"] != now:
+                return 409, _error(f"consumer generation conflict - expected {now}", "placement.concurrent_update")
+        for consumer, wanted in body.items():
+            before = self.held.pop(consumer, {"generation": 0, "type": None})
+            if wanted["allocations"]:
+                self.held[consumer] = {
+                    "allocations": wanted["allocations"],
+                    "generation": before["generation"] + 1,
+                    "project": wanted["project_id"],
+                    "user": wanted["user_id"],
+                    "type": wanted["consumer_type"] if typed else before["type"],
+                }
+        return 204, {}
+
+    # What can happen to a POST
+
+    def lost(self, body: Body) -> int | None:
+        """It never arrives."""
+        raise ksa.ConnectFailure("lost")
+
+    def unanswered(self, body: Body) -> int | None:
+        """It takes effect, and the answer is lost."""
+        self.take(body, "1.28")
+        raise ksa.ConnectFailure("lost")
+
+    def late(self, body: Body) -> int | None:
+        """It takes effect only when the next has arrived."""
+        self.under_way.append(body)
+        raise ksa.ConnectTimeout("late")
+
+
+def _at_least(microversion: str, minor: int) -> bool:
+    return int(microversion.partition(".")[2]) >= minor
+
+
+def _error(detail: str, code: str) -> Body:
+    return {"errors": [{"detail": detail, "code": code}]}
