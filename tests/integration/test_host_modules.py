@@ -167,6 +167,34 @@ def test_without_the_list_of_compute_nodes_nothing_is_deleted(
     assert tree["root"] in placement.providers().values()
 
 
+@pytest.fixture
+def dead_cell(minicloud: Minicloud) -> Iterator[str]:
+    """A host in a cell that does not answer."""
+    minicloud.scenario("cell_down")
+    yield minicloud.truth("cell_down")["hosts"]["host"]
+    minicloud.run("scenario", "--undo", "cell_down")
+
+
+def test_while_a_cell_does_not_answer_nothing_is_deleted(
+    ansible: Ansible, placement: Placement, tree: dict[str, str], dead_cell: str
+) -> None:
+    before = placement.providers()
+
+    shown = ansible.module("compute_service_info", host=dead_cell)["services"]
+    theirs = ansible.module("compute_service", host=dead_cell, state="absent")
+    nobodys = ansible.module("compute_service", id=NOBODY, state="absent")
+    others = ansible.module("compute_service", host="compute-1", state="absent", force_residual=True)
+    empty = ansible.module("placement_provider", name=tree["root"], **ABSENT)
+
+    assert [(service["id"], service["status"], service["state"]) for service in shown] == [(None, "UNKNOWN", None)]
+    assert all(result["failed"] for result in (theirs, nobodys, others, empty))
+    assert f"Nova could not say anything of {dead_cell}" in theirs["msg"]
+    assert f"Nova could not say anything of {dead_cell}" in nobodys["msg"]
+    assert "Nova answered 500 when asked for its compute nodes" in others["msg"]
+    assert "Nova answered 500 when asked for its compute nodes" in empty["msg"]
+    assert placement.providers() == before
+
+
 def test_beside_another_nova_a_tree_is_deleted_only_when_told(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tree: dict[str, str]
 ) -> None:
