@@ -219,7 +219,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         region=connection.config.get_region_name(),
         project=project,
         allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
-        other_novas=_other_novas(catalogue, compute.endpoint),
+        other_novas=other_novas(catalogue, compute.endpoint, connection.config.get_region_name()),
     )
 
 
@@ -242,8 +242,11 @@ def _network(connection: t.Any) -> Api | None:
         return Api("Neutron", adapter, None)
 
 
-def _other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str) -> tuple[str, ...]:
-    """Return the regions of the catalogue that have another Nova than that at `compute` and the same Placement as that one's region."""
+def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, region: str | None) -> tuple[str, ...]:
+    """Return the regions of the catalogue that have another Nova than that at `compute` and the same Placement as that one's region.
+
+    region: the region that was asked for, which counts when `compute` is none of the catalogue's endpoints but one of the user's own.
+    """
     urls: dict[str, dict[str, set[str]]] = {"compute": {}, "placement": {}}
     for service in catalogue:
         for endpoint in service["endpoints"] if service["type"] in urls else ():
@@ -252,7 +255,7 @@ def _other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str) -> 
         region
         for region, endpoints in urls["compute"].items()
         if any(compute.startswith(url) or url.startswith(compute) for url in endpoints)
-    }
+    } or {region}
     ours = {url for region in here for url in urls["placement"].get(region, ())}
     return tuple(sorted(other for other in set(urls["compute"]) - here if urls["placement"].get(other, set()) & ours))
 

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
+from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply, other_novas
 
 
 def _placement(newest: tuple[int, int]) -> Api:
@@ -50,3 +50,23 @@ def test_a_service_that_is_too_old_for_all_is_refused_at_once() -> None:
 )
 def test_the_words_of_a_service_become_one_line(body: t.Any, said: str) -> None:
     assert Reply(400, {}, body).detail == said
+
+
+@pytest.mark.parametrize(
+    ("compute", "others"),
+    [
+        ("http://nova.south/v2.1", ("north",)),
+        ("http://nova.north/v2.1/project", ("south",)),
+        ("http://nova.east/v2.1", ()),
+        ("http://an.override:8774/v2.1", ("north",)),
+    ],
+)
+def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(compute: str, others: tuple[str, ...]) -> None:
+    placements = {"north": "http://placement", "south": "http://placement/", "east": "http://placement.east"}
+    catalogue = [
+        {"type": "compute", "endpoints": [{"region": region, "url": f"http://nova.{region}/v2.1"} for region in placements]},
+        {"type": "placement", "endpoints": [{"region": region, "url": url} for region, url in placements.items()]},
+        {"type": "image", "endpoints": [{"region": "west", "url": "http://placement"}]},
+    ]
+
+    assert other_novas(catalogue, compute, "south") == others
