@@ -255,7 +255,7 @@ def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, regi
         region
         for region, endpoints in urls["compute"].items()
         if any(compute.startswith(url) or url.startswith(compute) for url in endpoints)
-    } or {region}
+    } or {region or ""}
     ours = {url for region in here for url in urls["placement"].get(region, ())}
     return tuple(sorted(other for other in set(urls["compute"]) - here if urls["placement"].get(other, set()) & ours))
 
