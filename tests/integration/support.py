@@ -177,6 +177,15 @@ class Ansible:
         outcome, _arrow, result = rest.partition(" => ")
         return {**json.JSONDecoder().raw_decode(result)[0], "failed": "FAILED" in outcome, "printed_diff": diff}
 
+    def bare_module(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
+        """Run one module as Ansible runs it in the end, without the second that Ansible takes before; `failed` is among its result."""
+        command = [sys.executable, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}"]
+        environment = {**self.environment, "PYTHONPATH": self.environment["ANSIBLE_COLLECTIONS_PATH"]}
+        handed = json.dumps({"ANSIBLE_MODULE_ARGS": arguments})
+        done = subprocess.run(command, input=handed, capture_output=True, text=True, check=False, cwd=self.folder, env=environment)
+        assert done.stdout.startswith("\n{"), done.stdout + done.stderr
+        return {"failed": False, **json.loads(done.stdout)}
+
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self._bin / program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=self.environment)

@@ -102,25 +102,38 @@ class World:
         servers.settle(self.cloud, server, host)
         holdings.await_providers(self.cloud, server, self.provider(host))
 
-    def flavor(self, vcpus: int, ram: int, disk: int, ephemeral: int = 0) -> str:
+    def flavor(
+        self, vcpus: int, ram: int, disk: int, ephemeral: int = 0, name: str = "", extra_specs: t.Mapping[str, str] | None = None
+    ) -> str:
         """A new flavor; its name."""
-        name = f"race-{uuid.uuid4()}"
+        name = name or f"race-{uuid.uuid4()}"
         shape = {"name": name, "vcpus": vcpus, "ram": ram, "disk": disk, "OS-FLV-EXT-DATA:ephemeral": ephemeral}
         reference = self.cloud.nova("POST", "/flavors", {"flavor": shape})["flavor"]["id"]
         self._undo.callback(self.cloud.nova, "DELETE", f"/flavors/{reference}")
+        if extra_specs:
+            self.cloud.nova("POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": dict(extra_specs)})
         return name
 
     def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
         """Resize on the very host where the server is, to so many vcpus, ram and disk, and leave it to be confirmed."""
-        trait, provider = f"CUSTOM_{host.upper().replace('-', '_')}", self.provider(host)
-        self.cloud.placement("PUT", f"/traits/{trait}")
-        traits = self.cloud.placement("GET", f"/resource_providers/{provider}/traits")
-        self.cloud.placement("PUT", f"/resource_providers/{provider}/traits", {**traits, "traits": [*traits["traits"], trait]})
-        reference = self.cloud.flavor(self.flavor(**flavor))
-        self.cloud.nova("POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": {f"trait:{trait}": "required"}})
+        trait = f"CUSTOM_{host.upper().replace('-', '_')}"
+        self.give_trait(trait, [host])
+        reference = self.cloud.flavor(self.flavor(**flavor, extra_specs={f"trait:{trait}": "required"}))
         servers.act(self.cloud, server, "resize", {"flavorRef": reference})
         servers.settle(self.cloud, server, host, "VERIFY_RESIZE")
         servers.await_migration(self.cloud, server, "finished")
+
+    def give_trait(self, trait: str, hosts: t.Iterable[str]) -> None:
+        """Let hosts have a trait until the end."""
+        self.cloud.placement("PUT", f"/traits/{trait}")
+        for host in hosts:
+            self._change_traits(host, lambda traits: {*traits, trait})
+            self._undo.callback(self._change_traits, host, lambda traits: {*traits} - {trait})
+
+    def _change_traits(self, host: str, change: t.Callable[[t.Iterable[str]], set[str]]) -> None:
+        path = f"/resource_providers/{self.provider(host)}/traits"
+        traits = self.cloud.placement("GET", path)
+        self.cloud.placement("PUT", path, {**traits, "traits": sorted(change(traits["traits"]))})
 
     def ended_events(self, server: str, action: str) -> set[str]:
         """The events that are over of the newest action of this name."""

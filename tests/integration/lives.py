@@ -1,0 +1,314 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers to which one thing after the other happens in the real Nova, and whose claims are spoilt in between.
+
+After everything that Nova did to a server it must hold what its flavor says on the host where it is. Nobody but Nova, who is asked
+from here alone, and what is tested writes meanwhile.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+import typing as t
+import uuid
+
+from minicloud_ctl import holdings, lifecycle, servers
+from minicloud_ctl.errors import MinicloudError
+
+from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+STEADY = ("compute-1", "compute-2", "compute-3", "compute-4")
+DOOMED = "live-doomed"
+# Both ask for the steady hosts, so that no scheduler chooses the doomed one.
+SMALL, LARGE = "live.small", "live.large"
+_SIZES = {SMALL: (1, 512, 1), LARGE: (2, 1024, 2)}
+_STEADY_TRAIT = "CUSTOM_LIVE_STEADY"
+
+
+def prepare(world: World) -> None:
+    """Make the flavors, and give the steady hosts what they ask for."""
+    world.give_trait(_STEADY_TRAIT, STEADY)
+    for name, (vcpus, ram, disk) in _SIZES.items():
+        world.flavor(vcpus, ram, disk, name=name, extra_specs={f"trait:{_STEADY_TRAIT}": "required"})
+
+
+def claim(server: dict[str, t.Any]) -> dict[str, int]:
+    """What a server, as Nova shows it, has to hold of its host."""
+    return {"VCPU": server["flavor"]["vcpus"], "MEMORY_MB": server["flavor"]["ram"], "DISK_GB": server["flavor"]["disk"]}
+
+
+class Life:
+    """One server after the other, and all that happens to them until it is `over`.
+
+    done: how often each thing happened, and how often Nova did not do what it was asked.
+    spoilt: how often the claim of a server was made to need a change of a kind.
+    losses: what a server lacked when it was looked at.
+    """
+
+    def __init__(self, world: World, name: str, over: Callable[[], bool]) -> None:
+        self.world = world
+        self.cloud = world.cloud
+        self.over = over
+        self.server = ""
+        self.done: collections.Counter[str] = collections.Counter()
+        self.spoilt: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.losses: list[str] = []
+        self._chance = random.Random(name)
+
+    def goes_on(self) -> None:
+        """Let servers live until it is over; the last one lives on."""
+        while True:
+            self.server = self.world.boot(self._chance.choice(STEADY), SMALL)
+            self._is_done("boot")
+            happenings = self._chance.sample(HAPPENINGS, self._chance.randrange(2, 6))
+            # The last, for no migration says where an unshelved server is, and what is spoilt of its claim cannot be proven.
+            for happens in [*happenings, Life._shelving]:
+                if self.over():
+                    return
+                self._chance.choice(SPOILING)(self)
+                if self._now_and_then():
+                    self._is_healed()
+                happens(self)
+                if self._is_done(happens.__name__) != "ACTIVE":
+                    break
+            self._die()
+
+    # What happens -------------------------------------------------------------------------------------------------------
+
+    def _live_migration(self) -> None:
+        source, target = self._host(), self._elsewhere()
+        servers.act(self.cloud, self.server, "os-migrateLive", {"host": target, "block_migration": "auto"})
+        if self._host_of(self._rests()) == target:
+            self._keeps_claim_of_migration(source)
+
+    def _confirmed_migration(self) -> None:
+        source = self._host()
+        servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
+        if self._is_parked():
+            servers.confirm(self.cloud, self.server)
+            self._keeps_claim_of_migration(source)
+
+    def _reverted_migration(self) -> None:
+        servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
+        if self._is_parked():
+            servers.revert(self.cloud, self.server)
+
+    def _confirmed_resize(self) -> None:
+        servers.act(self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())})
+        if self._is_parked():
+            servers.confirm(self.cloud, self.server)
+
+    def _reverted_resize(self) -> None:
+        servers.act(self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())})
+        if self._is_parked():
+            servers.revert(self.cloud, self.server)
+
+    def _shelving(self) -> None:
+        held = {self._own(): claim(self._seen())}
+        servers.act(self.cloud, self.server, "shelve")
+        servers.settle(self.cloud, self.server, None, "SHELVED_OFFLOADED")
+        if self._now_and_then() and self._let_hold(self.server, held):
+            # Once it is unshelved elsewhere, this is another host's.
+            self.spoilt[self.server, "wrong_host"] += 1
+        servers.act(self.cloud, self.server, "unshelve")
+
+    def _abandoned_boot(self) -> None:
+        """Deleted as soon as it is asked for: Nova may still be looking for a host."""
+        born = servers.request_boot(self.cloud, f"live-{uuid.uuid4()}", self._chance.choice(STEADY), SMALL)
+        servers.delete(self.cloud, born)
+
+    def _lost_claim(self) -> None:
+        if self._let_hold(self.server, {}):
+            self.spoilt[self.server, "missing_allocation"] += 1
+            self._is_healed()
+
+    def _misplaced_claim(self) -> None:
+        if self._let_hold(self.server, {self.world.provider(self._elsewhere()): claim(self._seen())}):
+            self.spoilt[self.server, "moved_server"] += 1
+            self._is_healed()
+
+    def _swapped_claim(self) -> None:
+        """As after a revert that did not give the claim back: the migration holds the host, the server the one where it is not."""
+        servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
+        if not self._is_parked():
+            return
+        servers.revert(self.cloud, self.server)
+        migration = self._newest_migration()
+        self.world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE uuid = ?", migration["uuid"])
+        held, nobody = holdings.of(self.cloud, self.server), holdings.of(self.cloud, migration["uuid"])
+        share = claim(self._seen())
+        owner = holdings.Holding({}, held.project, held.user, nobody.generation)
+        swapped = {
+            self.server: holdings.document(held, {self.world.provider(migration["dest_compute"]): share}),
+            migration["uuid"]: holdings.document(owner, {self._own(): share}),
+        }
+        if self.cloud.placement_call("POST", "/allocations", swapped, holdings.UNTYPED).ok:
+            self.spoilt[self.server, "swapped_claim"] += 1
+            self._is_healed()
+
+    def _die(self) -> None:
+        """Delete the server; its claim, and that of its newest migration, may stay."""
+        left = {self._own(): CLAIM} if self._host() else {}
+        moves = servers.migrations(self.cloud, self.server)
+        servers.delete(self.cloud, self.server)
+        self.done["delete"] += 1
+        for consumer in (self.server, *(move["uuid"] for move in moves[:1])):
+            if left and self._now_and_then():
+                self._let_hold(consumer, left)
+
+    # What is spoilt -----------------------------------------------------------------------------------------------------
+
+    def _nothing(self) -> None:
+        """Nothing."""
+
+    def _another_host(self) -> None:
+        held = holdings.of(self.cloud, self.server).allocations
+        if self._let_hold(self.server, {**held, self.world.provider(self._elsewhere()): CLAIM}):
+            self.spoilt[self.server, "wrong_host"] += 1
+
+    def _too_much(self) -> None:
+        held, own = holdings.of(self.cloud, self.server).allocations, self._own()
+        if self._let_hold(self.server, {**held, own: {name: 2 * amount for name, amount in held[own].items()}}):
+            self.spoilt[self.server, "wrong_amount"] += 1
+
+    def _another_owner(self) -> None:
+        held = holdings.of(self.cloud, self.server)
+        if self._let_hold(self.server, held.allocations, holdings.somebody()):
+            self.spoilt[self.server, "wrong_owner"] += 1
+
+    # -------------------------------------------------------------------------------------------------------------------
+
+    def _let_hold(self, consumer: str, allocations: holdings.Allocations, owner: holdings.Holding | None = None) -> bool:
+        """Let a consumer hold exactly this, unless somebody else writes at the same time."""
+        now = holdings.of(self.cloud, consumer)
+        somebody = owner or (now if now.project else holdings.somebody())
+        body = holdings.document(holdings.Holding({}, somebody.project, somebody.user, now.generation), allocations)
+        answer = self.cloud.placement_call("PUT", f"/allocations/{consumer}", body, holdings.UNTYPED)
+        if not answer.ok and answer.status != 409:
+            raise MinicloudError(f"Placement answered {answer.status}: {answer.body}")
+        return answer.ok
+
+    def _keeps_claim_of_migration(self, source: str) -> None:
+        if self._now_and_then():
+            self._let_hold(self._newest_migration()["uuid"], {self.world.provider(source): CLAIM})
+
+    def _is_healed(self) -> None:
+        """Wait until the server holds exactly what it should, as it does when nothing was spoilt."""
+
+        def probe() -> bool:
+            found, held = self._seen(), holdings.of(self.cloud, self.server)
+            right = {self.world.provider(self._host_of(found)): claim(found)}
+            return held.allocations == right and (held.project, held.user) == (found["tenant_id"], found["user_id"])
+
+        self.world.wait(f"the claim of server {self.server} to be put right", probe)
+
+    def _is_parked(self) -> bool:
+        found = self._rests()
+        self._check(found, "parking")
+        return found["status"] == "VERIFY_RESIZE"
+
+    def _rests(self) -> dict[str, t.Any]:
+        """Wait until nothing is being done to the server, and return how Nova shows it then."""
+
+        def probe() -> dict[str, t.Any] | None:
+            found = self._seen()
+            busy = [move for move in servers.migrations(self.cloud, self.server) if move["status"] not in servers.ENDED | {"finished"}]
+            return None if found["OS-EXT-STS:task_state"] or busy else found
+
+        return self.world.wait(f"server {self.server} to rest", probe)
+
+    def _is_done(self, name: str) -> str:
+        """Look at the server after something happened to it; its status."""
+        found, what = self._rests(), name.strip("_")
+        self._check(found, what)
+        self.done[what] += 1
+        if found["status"] != "ACTIVE":
+            self.done[f"{what} that ended in {found['status']}"] += 1
+        return found["status"]
+
+    def _check(self, found: dict[str, t.Any], after: str) -> None:
+        if found["status"] != "ERROR" and (lacking := self._lacks(found)):
+            self.losses.append(f"after {after} server {self.server} is {found['status']} on {self._host_of(found)}: {lacking}")
+
+    def _lacks(self, found: dict[str, t.Any]) -> str:
+        host = self._host_of(found)
+        held = holdings.of(self.cloud, self.server)
+        share = held.allocations.get(self.world.provider(host), {}) if host else claim(found)
+        lacks = any(share.get(cls, 0) < amount for cls, amount in claim(found).items())
+        return f"it holds {held.allocations} and not {claim(found)} of {self.world.provider(str(host))}" if lacks else ""
+
+    def _seen(self) -> dict[str, t.Any]:
+        return servers.get(self.cloud, self.server)
+
+    def _host(self) -> str:
+        return self._host_of(self._seen())
+
+    @staticmethod
+    def _host_of(found: dict[str, t.Any]) -> str:
+        return found["OS-EXT-SRV-ATTR:host"] or ""
+
+    def _own(self) -> str:
+        return self.world.provider(self._host())
+
+    def _elsewhere(self) -> str:
+        return self._chance.choice([host for host in STEADY if host != self._host()])
+
+    def _other_size(self) -> str:
+        return LARGE if self._seen()["flavor"]["original_name"] == SMALL else SMALL
+
+    def _newest_migration(self) -> dict[str, t.Any]:
+        return servers.migrations(self.cloud, self.server)[0]
+
+    def _now_and_then(self) -> bool:
+        return self._chance.random() < 0.5
+
+
+HAPPENINGS: Sequence[Callable[[Life], None]] = (
+    Life._live_migration,
+    Life._live_migration,
+    Life._confirmed_migration,
+    Life._reverted_migration,
+    Life._confirmed_resize,
+    Life._reverted_resize,
+    Life._abandoned_boot,
+    Life._lost_claim,
+    Life._misplaced_claim,
+    Life._swapped_claim,
+)
+SPOILING: Sequence[Callable[[Life], None]] = (Life._nothing, Life._another_host, Life._another_host, Life._too_much, Life._another_owner)
+
+
+class DoomedLife(Life):
+    """Servers on a host that dies, are evacuated, and go on while it is dead and when it is back."""
+
+    def goes_on(self) -> None:
+        self.world.own_host(DOOMED)
+        while True:
+            first, second = (self.world.boot(DOOMED) for _count in range(2))
+            self.done["boot"] += 2
+            self.world.kill(DOOMED)
+            for server in (first, second):
+                servers.act(self.cloud, server, "evacuate", {"host": self._chance.choice(STEADY)})
+            for self.server in (first, second):
+                self._is_done("evacuation")
+            self._live_migration()
+            self._is_done("live_migration")
+            self.server = first
+            self._die()
+            self._let_hold(first, {self.world.provider(DOOMED): CLAIM})
+            if self.over():
+                return
+            lifecycle.start_computes(self.world.paths, [DOOMED])
+            self.server = second
+            self._is_done("return of the host it left")
+            self._confirmed_migration()
+            self._is_done("confirmed_migration")
+            self._die()

@@ -1,0 +1,224 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A cloud in which servers boot, move, are evacuated, resized, shelved and deleted all the time, cleaned again and again meanwhile.
+
+Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is set) things happen, and what has begun
+then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s tests/integration/test_live_cloud.py` looks longer, and prints its figures.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import dataclasses as d
+import json
+import os
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+from minicloud_ctl import holdings, servers
+
+from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE
+from ansible_collections.osops.placement.tests.integration.chronicle import Chronicle, noted
+from ansible_collections.osops.placement.tests.integration.lives import STEADY, DoomedLife, Life, claim, prepare
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+SECONDS = float(os.environ.get("LIVE_CLOUD_SECONDS", "60"))
+LIVES = 6
+# Each round has so many that Nova knows nothing of, besides what the lives leave behind.
+UNKNOWN = 2
+# After everything has ended, so many rounds must be enough.
+LAST_ROUNDS = 4
+
+KINDS = [kind.name for kind in CHANGEABLE]
+
+# What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is done here.
+ONLY_SPOILT = ("wrong_host", "swapped_claim", "moved_server", "missing_allocation", "wrong_amount", "wrong_owner")
+
+
+@d.dataclass(frozen=True)
+class Made:
+    """A change that a run told as made, and the second in which its record was on the disk, which is just before the write."""
+
+    outcome: dict[str, t.Any]
+    second: str
+
+    @property
+    def consumer(self) -> str:
+        return self.outcome["consumer"]
+
+    @property
+    def parts(self) -> list[dict[str, t.Any]]:
+        return [part for part in (self.outcome, self.outcome["partner"]) if part]
+
+
+@d.dataclass
+class Round:
+    """One detection, its plan, and what became of that."""
+
+    faults: list[str]
+    outcomes: list[dict[str, t.Any]]
+    made: list[Made]
+
+
+@d.dataclass
+class Story:
+    """All that was done, and what was left in the end: `held` by consumer, without what others held before."""
+
+    rounds: list[Round] = d.field(default_factory=list)
+    lives: list[Life] = d.field(default_factory=list)
+    chronicle: Chronicle = d.field(default_factory=Chronicle)
+    parked: str = ""
+    living: dict[str, dict[str, t.Any]] = d.field(default_factory=dict)
+    held: dict[str, t.Any] = d.field(default_factory=dict)
+
+    @property
+    def made(self) -> list[Made]:
+        return [made for played in self.rounds for made in played.made]
+
+    def figures(self) -> str:
+        done = sum((life.done for life in self.lives), collections.Counter[str]())
+        made = collections.Counter(f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made)
+        outcomes = [outcome for played in self.rounds for outcome in played.outcomes]
+        spared = collections.Counter(outcome["reason"].split(":")[0][:60] for outcome in outcomes if outcome["outcome"] == "skipped")
+        told = [f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, {spared.total()} skipped"]
+        return "\n".join([*told, *(f"  {count:4} {what}" for counter in (done, made, spared) for what, count in counter.most_common())])
+
+
+@pytest.fixture(scope="module")
+def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    minicloud.scenario("healthy")
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("live"), minicloud.environment)
+    prepare(world)
+    others = placement.everything()
+    told = Story()
+    end = time.monotonic() + SECONDS
+
+    def over() -> bool:
+        return time.monotonic() > end
+
+    told.lives = [*(Life(world, f"life {number}", over) for number in range(LIVES)), DoomedLife(world, "doomed", over)]
+    with noted(world) as told.chronicle, concurrent.futures.ThreadPoolExecutor(len(told.lives)) as threads:
+        running = [threads.submit(life.goes_on) for life in told.lives]
+        while not all(life.done() for life in running):
+            for number in range(UNKNOWN):
+                world.claim(STEADY[number])
+            told.rounds.append(clean(ansible, list(others)))
+        for life in running:
+            life.result()
+        told.parked = next(life.server for life in told.lives if servers.get(world.cloud, life.server)["status"] == "ACTIVE")
+        servers.migrate(world.cloud, told.parked, elsewhere(world, told.parked))
+        for _count in range(LAST_ROUNDS):
+            told.rounds.append(clean(ansible, list(others)))
+            if not told.rounds[-1].made:
+                break
+    told.held = {consumer: held for consumer, held in placement.everything().items() if consumer not in others}
+    living = world.cloud.nova("GET", "/servers/detail?all_tenants=1")["servers"]
+    told.living = {server["id"]: server for server in living if server["id"] not in others}
+    print(f"\n{told.figures()}")
+    return told
+
+
+def clean(ansible: Ansible, spared: list[str]) -> Round:
+    folder = ansible.folder / f"round-{time.monotonic()}"
+    findings, plan = folder / "findings.json", folder / "plan.json"
+    policy = {"min_age": "0", "forgotten_min_age": "0", "exclude_consumers": spared}
+    limits = {"max_changes": 1000, "max_share": 1.0}
+    results = [
+        # Named, they are looked for everywhere: a wrong owner shows in no listing.
+        ansible.bare_module("orphan_detect", kinds=KINDS, dest=str(findings), **policy),
+        ansible.bare_module("orphan_plan", findings=str(findings), kinds=KINDS, dest=str(plan), **limits),
+        ansible.bare_module("orphan_remediate", plan=str(plan), output_dir=str(folder), **policy, **limits),
+    ]
+    outcomes = json.loads((folder / "remediation.json").read_text())["outcomes"]
+    seconds = {record["finding"]: record["at"] for record in records(results[-1]["journal"]) if record["event"] == "before"}
+    made = [Made(outcome, seconds[outcome["finding"]]) for outcome in outcomes if outcome["outcome"] not in ("skipped", "failed")]
+    return Round([result["msg"] for result in results if result["failed"]], outcomes, made)
+
+
+def records(journal: str | None) -> list[dict[str, t.Any]]:
+    return [json.loads(line) for line in Path(journal).read_text().splitlines()] if journal else []
+
+
+def elsewhere(world: World, server: str) -> str:
+    host = servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"]
+    return next(other for other in STEADY if other != host)
+
+
+def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
+    kinds = {made.outcome["kind"] for made in story.made}
+    happened = sum((life.done for life in story.lives), collections.Counter[str]())
+
+    assert kinds >= {"forgotten_consumer", "wrong_host"}, story.figures()
+    assert len(kinds) >= 5, story.figures()
+    assert happened.total() >= LIVES, story.figures()
+
+
+def test_every_run_ended_well(story: Story) -> None:
+    assert not [fault for played in story.rounds for fault in played.faults]
+
+
+def test_no_server_lacked_anything_after_what_nova_did_to_it(story: Story) -> None:
+    assert not [loss for life in story.lives for loss in life.losses]
+
+
+def test_no_change_took_from_a_live_server_what_it_had_of_its_host(story: Story, world: World) -> None:
+    """Whatever was written left each server, by what Nova said of it in that second, a share of the host where it was."""
+
+    def harmless(part: dict[str, t.Any], host: str | None, status: str | None) -> bool:
+        if host is not None:
+            return world.provider(host) in part["after"]["allocations"]
+        return status in ("error", "shelved_offloaded") and not part["after"]["allocations"]
+
+    for made in story.made:
+        for part in made.parts:
+            states = [state for state in story.chronicle.during(part["consumer"], made.second) if state.table == "instances"]
+            assert not states or any(state.gone or harmless(part, state.host, state.status) for state in states), (made, states)
+
+
+def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None:
+    for made in story.made:
+        for part in made.parts:
+            states = [state for state in story.chronicle.during(part["consumer"], made.second) if state.table == "migrations"]
+            assert not states or any(state.gone or state.status in servers.ENDED for state in states), (made, states)
+
+
+@pytest.mark.parametrize("kind", ["deleted_server", "forgotten_migration", "forgotten_consumer"])
+def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
+    gone = [made for made in story.made if made.outcome["kind"] == kind]
+
+    assert not [made for made in gone if story.chronicle.lived_after(made.consumer, made.second)]
+
+
+def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
+    """A claim that one run took from its server by mistake, and another gave back, is found here."""
+    spoilt = sum((life.spoilt for life in story.lives), collections.Counter[tuple[str, str]]())
+    healed = collections.Counter((made.consumer, made.outcome["kind"]) for made in story.made if made.outcome["kind"] in ONLY_SPOILT)
+
+    assert not healed - spoilt, {made.consumer: made for made in story.made if (made.consumer, made.outcome["kind"]) in healed - spoilt}
+
+
+def test_every_live_server_holds_exactly_its_host(story: Story, world: World) -> None:
+    assert len(story.living) >= LIVES // 2
+    for uuid, server in story.living.items():
+        if server["status"] == "ERROR":
+            continue
+        held = holdings.of(world.cloud, uuid)
+        assert held.allocations == {world.provider(server["OS-EXT-SRV-ATTR:host"]): claim(server)}, server
+        assert (held.project, held.user) == (server["tenant_id"], server["user_id"])
+
+
+def test_whoever_else_holds_anything_is_a_move_that_is_not_over(story: Story, world: World) -> None:
+    (parked,) = servers.migrations(world.cloud, story.parked)[:1]
+
+    assert parked["status"] == "finished"
+    assert set(story.held) - set(story.living) == {parked["uuid"]}
+    assert set(story.held[parked["uuid"]]) == {world.provider(parked["source_compute"])}
