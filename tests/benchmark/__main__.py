@@ -17,23 +17,31 @@ from minicloud_ctl import lifecycle
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 
-from benchmark import originals, page, requests_made
-from benchmark.contestants import AUDIT, FLOOR, FULL, Contestants
+from benchmark import openstackclient, originals, page, requests_made
+from benchmark.contestants import AUDIT, FLOOR, FULL, REMEDIATION, Contestants
 from benchmark.layout import Scale
 from benchmark.measuring import Failed
-from benchmark.results import Measured, Result
-from benchmark.seeding import seed
+from benchmark.results import Cleaning, Measured, Result
+from benchmark.seeding import keep_claims, restore_claims, seed
 
 FEW, MANY = 0.002, 0.02
 # What one round more costs is worth it where a bar is judged by the median.
 SINGLE_ROUNDS = 2
+DETECTION = "detection"
+# How many are removed with a command each: that tells what all of them would take.
+BY_HAND = 10
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="make bench BENCH_ARGS='...'", description="Measure detection against nova-manage placement audit.")
+    top = argparse.ArgumentParser(
+        prog="make bench BENCH_ARGS='...'",
+        description="Measure detection against nova-manage placement audit, and remediation against its requests.",
+    )
     top.add_argument("--hosts", type=int, default=1000)
     top.add_argument("--servers", type=int, default=20, help="on each host (default: 20)")
     top.add_argument("--rounds", type=int, default=5, help="how often everybody is measured at the first two scales (default: 5)")
+    top.add_argument("--only", choices=[DETECTION, REMEDIATION], help="measure this, and leave on the page what it says of the other")
+    top.add_argument("--changes", type=int, default=500, help="how many orphans are removed (default: 500)")
     top.add_argument("--short", action="store_true", help="leave out the two large scales")
     top.add_argument("--api-processes", type=int, default=2, metavar="N", help="of nova-api and of placement (default: 2)")
     top.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "benchmark.md", help="the page to write")
@@ -50,19 +58,64 @@ def main(argv: list[str]) -> int:
         paths = Paths.choose(arguments.home)
         try:
             originals.make(paths)
-            results = [_measure(paths, *wanted, arguments.api_processes) for wanted in _wanted(arguments)]
+            wanted = [] if arguments.only == REMEDIATION else _wanted(arguments)
+            results = [_measure(paths, *one, arguments.api_processes) for one in wanted]
+            cleaning = None if arguments.only == DETECTION else _clean(paths, arguments)
         finally:
             lifecycle.down(paths, purge=not arguments.keep)
     except (MinicloudError, Failed, subprocess.CalledProcessError) as error:
         print(f"bench: {error}\n{getattr(error, 'detail', '') or ''}", file=sys.stderr)
         return 1
-    text = page.render(results, arguments.api_processes)
+    before = arguments.page.read_text(encoding="utf-8") if arguments.page.exists() else ""
+    text = page.render(results, arguments.api_processes, before) if results else before
+    if cleaning:
+        text = page.with_remediation(text, cleaning, arguments.api_processes)
     print(text)
     arguments.page.write_text(text, encoding="utf-8")
     wrong = [result for result in results for measured in result.ours if not measured.exact]
     for result in wrong:
         print(f"bench: at {result.scale} something else was found than was seeded.", file=sys.stderr)
     return 1 if wrong else 0
+
+
+def _clean(paths: Paths, arguments: argparse.Namespace) -> Cleaning:
+    changes = arguments.changes
+    openstack = openstackclient.install(paths)
+    scale = Scale(arguments.hosts, arguments.servers, changes / (arguments.hosts * arguments.servers))
+    _say(f"{scale}: seeding")
+    originals.stop(paths)
+    seed(paths, scale)
+    keep_claims(paths)
+    originals.start(paths, arguments.api_processes)
+    cloud = Contestants(paths)
+    cloud.detect(FULL)
+    cloud.plan(changes)
+    planned = cloud.planned()
+    if len(planned) != changes:
+        raise Failed(f"{len(planned)} changes are planned where {changes} orphans were seeded.")
+    # Not measured: it fills the services' caches, and its requests are those that are sent again.
+    cloud.remediate(changes, record=True)
+    some = planned[:: max(1, changes // BY_HAND)][:BY_HAND]
+    told = Cleaning(scale, changes, Measured("orphan_remediate"), Measured("the same requests"), Measured("unproven"), Measured("by hand"))
+    ways = [
+        (told.ours, lambda: cloud.remediate(changes)),
+        (told.replayed, lambda: cloud.replay(REMEDIATION)),
+        (told.unproven, cloud.unproven),
+    ]
+    for number in range(arguments.rounds):
+        for measured, way in ways[number % len(ways) :] + ways[: number % len(ways)]:
+            restore_claims(paths)
+            run = way()
+            measured.add(run, None, cloud.peak_mib(REMEDIATION) if measured is told.ours else None)
+            _say(f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)")
+            if measured is told.ours and sum(cloud.tally()[made] for made in ("removed", "reduced")) != changes:
+                raise Failed(f"Not all of {changes} changes were made: {cloud.tally()}")
+    restore_claims(paths)
+    for change in some:
+        told.by_hand.add(cloud.command(*openstackclient.unset(openstack, change)), None, None)
+    _say(f"{scale}: by hand {statistics.median(told.by_hand.seconds):.2f} s each")
+    told.ours.endpoints = requests_made.endpoints(cloud.requests(REMEDIATION), cloud.names_of_ports())
+    return told
 
 
 def _wanted(arguments: argparse.Namespace) -> list[tuple[Scale, int, bool]]:

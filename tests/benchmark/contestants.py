@@ -26,6 +26,7 @@ if t.TYPE_CHECKING:
     from benchmark.scoring import Score
 
 FULL, TRIAGE, AUDIT, FLOOR = "full", "triage", "audit", "floor"
+PLAN, REMEDIATION = "plan", "remediation"
 
 # nova-manage placement audit: 0 without orphans, 3 with.
 _AUDIT_STATUS = (0, 3)
@@ -61,13 +62,37 @@ class Contestants:
         if name == AUDIT:
             return self._audit()
         if name == FLOOR:
-            return self._run([sys.executable, "-m", "benchmark.replay", str(self._recording(FULL)), str(self._paths.home)])
+            return self.replay(FULL)
         return self.detect(name)
 
     def detect(self, mode: str, record: bool = False) -> Run:
         options = {"cloud": "minicloud", "dest": str(self._file(mode, "findings")), **({"mode": mode} if mode != FULL else {})}
-        recording = [str(self._recording(mode))] if record else []
-        return self._run([sys.executable, "-m", "benchmark.detect", json.dumps(options), str(self._file(mode, "figures")), *recording])
+        return self._module("orphan_detect", mode, options, record)
+
+    def plan(self, changes: int) -> None:
+        """Plan all that full detection found."""
+        limits = {"max_changes": changes, "max_share": 1.0}
+        self._module("orphan_plan", PLAN, {"findings": str(self._file(FULL, "findings")), "dest": str(self._file(PLAN, "made")), **limits})
+
+    def remediate(self, changes: int, record: bool = False) -> Run:
+        limits = {"max_changes": changes, "max_share": 1.0}
+        options = {"cloud": "minicloud", "plan": str(self._file(PLAN, "made")), "output_dir": str(self._folder / REMEDIATION), **limits}
+        return self._module("orphan_remediate", REMEDIATION, options, record)
+
+    def replay(self, name: str) -> Run:
+        return self._run([sys.executable, "-m", "benchmark.replay", str(self._recording(name)), str(self._paths.home)])
+
+    def unproven(self) -> Run:
+        return self._run([sys.executable, "-m", "benchmark.unproven", str(self._file(PLAN, "made")), str(self._paths.home)])
+
+    def command(self, *command: str) -> Run:
+        return self._run(list(command))
+
+    def planned(self) -> list[dict[str, t.Any]]:
+        return self._read(PLAN, "made")["changes"]
+
+    def tally(self) -> dict[str, int]:
+        return json.loads((self._folder / REMEDIATION / "remediation.json").read_text(encoding="utf-8"))["tally"]
 
     def score(self, name: str, measured: Run, truth: dict[str, t.Any]) -> Score | None:
         if name == FLOOR:
@@ -82,6 +107,11 @@ class Contestants:
 
     def names_of_ports(self) -> dict[int, str]:
         return {port: name for name, port in self._state.ports.items()}
+
+    def _module(self, module: str, name: str, options: dict[str, t.Any], record: bool = False) -> Run:
+        recording = [str(self._recording(name))] if record else []
+        command = [sys.executable, "-m", "benchmark.module", module, json.dumps(options), str(self._file(name, "figures"))]
+        return self._run([*command, *recording])
 
     def _audit(self) -> Run:
         paths = self._paths

@@ -17,7 +17,7 @@ from pathlib import Path
 from minicloud_ctl.paths import SOURCE
 
 from benchmark.contestants import AUDIT, FLOOR, FULL, TRIAGE
-from benchmark.results import Bar, Measured, Result, bars, ratio
+from benchmark.results import Bar, Cleaning, Measured, Result, bars, compared, ratio
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,27 +53,100 @@ _PAST = (
     "these hold two hosts, and rightly so."
 )
 
+_REMEDIATION = """\
+## Remediation
+
+Measured on {date}: {changes} orphans, each consumer a change of its own, at {scale}. Before each run everybody holds again what they held.
+
+| name | what it is |
+|---|---|
+| {ours} | the module, given a plan, in a process of its own: from its start to the written `remediation.json` |
+| {replayed} | its requests, recorded once and sent again by Python's own HTTP client, as many at once, nothing read but the status |
+| {unproven} | a bare client that proves nothing: for one consumer after the other a GET, a write under the generation found, and a GET |
+| {by_hand} | `openstack resource provider allocation unset UUID`, a process for each; {few} were measured, and all would take as many times that |
+
+{machine}
+
+"""
+
 _FOOT = """\
 ## To reproduce
 
     make bench                                                         # all of this
+    make bench BENCH_ARGS='--only remediation'                         # only this section, the others stay as they are
     make bench BENCH_ARGS='--hosts 50 --servers 5 --rounds 1 --short --page page.md'   # a try-out, about a minute
 
 `make bench BENCH_ARGS=--help` lists the other options. Nothing but 127.0.0.1 is listened on, and nothing runs on afterwards.
 """
 
+_SECTION, _END = "## Remediation\n", "## To reproduce\n"
+
 _ROWS = (FULL, TRIAGE, AUDIT, FLOOR)
 
 
-def render(results: list[Result], api_processes: int) -> str:
+def render(results: list[Result], api_processes: int, before: str) -> str:
+    """The page about detection, and what the page said `before` of remediation."""
     parts = [
-        _HEAD.format(date=datetime.datetime.now(datetime.UTC).date(), machine=_machine(api_processes), past=_PAST),
+        _HEAD.format(date=_today(), machine=_machine(api_processes), past=_PAST),
         _bars(bars(results), results),
         *(_scale(result) for result in results),
         _requests(results[0]),
+        _section(before),
         _FOOT,
     ]
     return "".join(parts)
+
+
+def with_remediation(text: str, cleaning: Cleaning, api_processes: int) -> str:
+    """The page with what it says of remediation replaced."""
+    head, found, foot = text.replace(_section(text), "").partition(_END)
+    return f"{head}{_remediation(cleaning, api_processes)}{found}{foot}"
+
+
+def _section(text: str) -> str:
+    _head, found, rest = text.partition(_SECTION)
+    return found + rest.partition(_END)[0]
+
+
+def _remediation(cleaning: Cleaning, api_processes: int) -> str:
+    told = _REMEDIATION.format(
+        date=_today(),
+        changes=cleaning.changes,
+        scale=cleaning.scale,
+        ours=cleaning.ours.name,
+        replayed=cleaning.replayed.name,
+        unproven=cleaning.unproven.name,
+        by_hand=cleaning.by_hand.name,
+        few=len(cleaning.by_hand.seconds),
+        machine=_machine(api_processes),
+    )
+    bar = cleaning.bar
+    told += _table(["figure", "bar", "measured", "reached"], [[bar.what, f"<= {bar.limit:g}{bar.unit}", _figure(bar), bar.verdict]])
+    ways = (cleaning.ours, cleaning.replayed, cleaning.unproven)
+    rows = [
+        [
+            way.name,
+            f"{way.median:.2f} s",
+            ", ".join(f"{seconds:.2f}" for seconds in way.seconds),
+            f"{compared(way, cleaning.replayed):.2f}",
+            f"{statistics.median(way.cpu):.1f} s",
+            f"{max(way.peaks_mib):.0f} MiB" if way.peaks_mib else "-",
+        ]
+        for way in ways
+    ]
+    hand = cleaning.by_hand
+    rows.append(
+        [
+            hand.name,
+            f"{cleaning.all_by_hand:.0f} s",
+            f"{hand.median:.2f} each",
+            f"{cleaning.all_by_hand / cleaning.replayed.median:.1f}",
+            "-",
+            "-",
+        ]
+    )
+    told += _busy(ways) + _table(["", "median", "all rounds", "/ the same requests", "own CPU", "peak memory"], rows)
+    return told + _requests_of(cleaning.ours)
 
 
 def _machine(api_processes: int) -> str:
@@ -105,9 +178,13 @@ def _scale(result: Result) -> str:
     rounds = len(present[0].seconds)
     rows = [_row(measured, result) for measured in present]
     columns = ["", "median", "all rounds", "/ audit", "own CPU", "peak memory", "found", "wrong"]
-    busy = max(share for measured in present for share in measured.foreign)
-    note = "" if busy < 0.1 else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
-    return f"## {result.scale}\n\nMeasured {rounds} time{'s' if rounds > 1 else ''}, alternating.\n\n{note}" + _table(columns, rows)
+    told = f"## {result.scale}\n\nMeasured {rounds} time{'s' if rounds > 1 else ''}, alternating.\n\n"
+    return told + _busy(present) + _table(columns, rows)
+
+
+def _busy(measured: Iterable[Measured]) -> str:
+    busy = max(share for one in measured for share in one.foreign)
+    return "" if busy < 0.1 else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
 
 
 def _row(measured: Measured, result: Result) -> list[str]:
@@ -128,10 +205,18 @@ def _row(measured: Measured, result: Result) -> list[str]:
 def _requests(result: Result) -> str:
     told = f"## Requests\n\nAt {result.scale}, the way in included.\n\n"
     for measured in result.ours:
-        rows = [[f"`{endpoint}`", str(count)] for endpoint, count in measured.endpoints]
-        rows.append(["all", str(sum(count for _endpoint, count in measured.endpoints))])
-        told += _table([measured.name, "requests"], rows)
+        told += _requests_of(measured)
     return told
+
+
+def _requests_of(measured: Measured) -> str:
+    rows = [[f"`{endpoint}`", str(count)] for endpoint, count in measured.endpoints]
+    rows.append(["all", str(sum(count for _endpoint, count in measured.endpoints))])
+    return _table([measured.name, "requests"], rows)
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

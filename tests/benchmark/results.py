@@ -57,6 +57,26 @@ class Result:
         return [self.measured[name] for name in (FULL, TRIAGE) if name in self.measured]
 
 
+@d.dataclass
+class Cleaning:
+    """How long it took to make `changes` changes; of `by_hand` each run made one of them."""
+
+    scale: Scale
+    changes: int
+    ours: Measured
+    replayed: Measured
+    unproven: Measured
+    by_hand: Measured
+
+    @property
+    def all_by_hand(self) -> float:
+        return self.changes * self.by_hand.median
+
+    @property
+    def bar(self) -> Bar:
+        return Bar("remediation / the same requests", 1.5, compared(self.ours, self.replayed))
+
+
 @d.dataclass(frozen=True)
 class Bar:
     """A figure that is to be reached; `reached` is None where it was not measured."""
@@ -101,5 +121,8 @@ def ratio(result: Result, one: str, other: str) -> float | None:
     """The median over the rounds of how the two compare within a round: what slows the machine for a while slows both."""
     if one not in result.measured or other not in result.measured:
         return None
-    pairs = zip(result.measured[one].seconds, result.measured[other].seconds, strict=True)
-    return statistics.median(ours / theirs for ours, theirs in pairs)
+    return compared(result.measured[one], result.measured[other])
+
+
+def compared(one: Measured, other: Measured) -> float:
+    return statistics.median(ours / theirs for ours, theirs in zip(one.seconds, other.seconds, strict=True))

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module `orphan_detect` in a process of its own: `python -m benchmark.detect OPTIONS FIGURES [RECORDING]`.
+"""A module of ours in a process of its own: `python -m benchmark.module NAME OPTIONS FIGURES [RECORDING]`.
 
 OPTIONS is what the module is given, as JSON. FIGURES is where {"peak_kib": number} goes. With RECORDING every request is noted
-there: [{"start", "end": seconds, "lane": thread, "url", "version": header, "status"}]; runs that are measured do without.
+there: [{"start", "end": seconds, "lane": thread, "method", "url", "version": header, "body": text or null, "status"}]; runs that are
+measured do without.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ import time
 import typing as t
 from pathlib import Path
 
-_MODULE = "ansible_collections.osops.placement.plugins.modules.orphan_detect"
+_MODULES = "ansible_collections.osops.placement.plugins.modules"
 
 
-def main(options: str, figures: str, recording: str | None = None) -> int:
+def main(name: str, options: str, figures: str, recording: str | None = None) -> int:
     noted = _note_requests() if recording else []
     # The way in which Ansible itself hands options to a module.
     handed = io.BytesIO(json.dumps({"ANSIBLE_MODULE_ARGS": json.loads(options)}).encode())
-    sys.argv, sys.stdin = [_MODULE], io.TextIOWrapper(handed)
+    module = f"{_MODULES}.{name}"
+    sys.argv, sys.stdin = [module], io.TextIOWrapper(handed)
     status = 0
     try:
-        runpy.run_module(_MODULE, run_name="__main__")
+        runpy.run_module(module, run_name="__main__")
     except SystemExit as end:
         status = int(end.code or 0)
     if recording:
@@ -56,6 +58,7 @@ def _note_requests() -> list[dict[str, t.Any]]:
                 "method": request.method,
                 "url": request.url,
                 "version": request.headers.get("OpenStack-API-Version"),
+                "body": request.body.decode() if isinstance(request.body, bytes) else request.body,
                 "status": response.status_code,
             }
         )

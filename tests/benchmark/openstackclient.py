@@ -1,0 +1,42 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The command with which allocations are removed by hand, in an environment of its own below the benchmark's cloud."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+if t.TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minicloud_ctl.paths import Paths
+
+REQUIREMENTS = Path(__file__).with_name("openstackclient.txt")
+
+
+def install(paths: Paths) -> str:
+    """The path of `openstack`; made once for each content of the requirements."""
+    folder = paths.home / "openstackclient"
+    program, stamp = folder / "bin" / "openstack", folder / "installed"
+    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        python = str(folder / "bin" / "python")
+        installer = ["uv", "pip", "install", "--quiet", "--python", python]
+        if not shutil.which("uv"):
+            installer = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*installer, "-r", str(REQUIREMENTS)], stdout=sys.stderr, check=True)
+        stamp.write_text(wanted, encoding="utf-8")
+    return str(program)
+
+
+def unset(program: str, change: Mapping[str, t.Any]) -> list[str]:
+    """The command that makes one change of a plan."""
+    dropped = [] if change["action"] == "remove" else [f"--provider={provider}" for provider in change["frees"]]
+    return [program, "--os-placement-api-version=1.28", "resource", "provider", "allocation", "unset", *dropped, change["consumer"]]

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Makes the changes of a plan one after the other and proves none of them: `python -m benchmark.unproven PLAN HOME`.
+
+For each consumer a GET, a PUT under the generation found, and a GET, over one connection: the least that a careful hand would do.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+import typing as t
+from pathlib import Path
+
+from minicloud_ctl import state as states
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.rest import Session
+
+
+def main(plan: str, home: str) -> int:
+    state = states.load(Paths.choose(home))
+    token = Session(state).token()
+    connection = http.client.HTTPConnection("127.0.0.1", state.ports["placement"], timeout=600)
+
+    def ask(method: str, consumer: str, body: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        headers = {"X-Auth-Token": token, "OpenStack-API-Version": "placement 1.28", "Content-Type": "application/json"}
+        connection.request(method, f"/allocations/{consumer}", json.dumps(body) if body else None, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        if answer.status not in (200, 204):
+            raise SystemExit(f"{method} {consumer}: {answer.status} {content.decode()}")
+        return json.loads(content) if content else {}
+
+    for change in json.loads(Path(plan).read_text(encoding="utf-8"))["changes"]:
+        held, after = ask("GET", change["consumer"]), change["after"]["allocations"]
+        owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
+        ask("PUT", change["consumer"], {"allocations": after, **owner})
+        if set(ask("GET", change["consumer"])["allocations"]) != set(after):
+            raise SystemExit(f"{change['consumer']} does not hold what was written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
