@@ -49,7 +49,7 @@ integration: venv-controller ## the tests against the small OpenStack
 	@$(controller)/pytest tests/integration $(PYTEST_ARGS)
 
 .PHONY: bench
-bench: venv-controller ## measure detection on a cloud of 1 000 hosts and write docs/benchmark.md; BENCH_ARGS=--help
+bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
 
 .PHONY: gates

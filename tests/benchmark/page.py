@@ -120,8 +120,8 @@ def _remediation(cleaning: Cleaning, api_processes: int) -> str:
         few=len(cleaning.by_hand.seconds),
         machine=_machine(api_processes),
     )
-    bar = cleaning.bar
-    told += _table(["figure", "bar", "measured", "reached"], [[bar.what, f"<= {bar.limit:g}{bar.unit}", _figure(bar), bar.verdict]])
+    goal = cleaning.goal
+    told += _table(["figure", "bar", "measured", "reached"], [[goal.what, f"<= {goal.limit:g}{goal.unit}", _figure(goal), goal.verdict]])
     ways = (cleaning.ours, cleaning.replayed, cleaning.unproven)
     rows = [
         [

@@ -73,7 +73,7 @@ class Cleaning:
         return self.changes * self.by_hand.median
 
     @property
-    def bar(self) -> Bar:
+    def goal(self) -> Bar:
         return Bar("remediation / the same requests", 1.5, compared(self.ours, self.replayed))
 
 
