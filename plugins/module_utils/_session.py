@@ -93,7 +93,8 @@ class Api:
             data = adapter.get_endpoint_data() if needed else None
         if endpoint is None:
             raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOGUE}")
-        self.endpoint: str = endpoint
+        # Whether it ends with a slash depends on whether the service answered when its versions were discovered.
+        self.endpoint: str = f"{endpoint.rstrip('/')}/"
         if needed is None:
             return
         self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
