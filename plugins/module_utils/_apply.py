@@ -92,7 +92,7 @@ class Remediation:
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[len(outcomes) :]]
             batch = batches.popleft()
             try:
-                outcomes += self._settled(batch, listings)
+                outcomes += self._settled(batch, listings, stopped)
             except (GateClosed, JournalError) as error:
                 return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]]
             except _Unproven as error:
@@ -105,7 +105,7 @@ class Remediation:
                 outcomes += [Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}") for step in batch]
         return outcomes
 
-    def _settled(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+    def _settled(self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]) -> list[Outcome]:
         began = time.monotonic()
         try:
             proven = self._proven(batch, listings)
@@ -119,6 +119,9 @@ class Remediation:
         ready = [outcome.step for outcome in proven if outcome.made]
         if self._journal is None or not ready:
             return proven
+        if why := stopped():
+            # A service that hardly answers can have kept the proof waiting for minutes.
+            return [Outcome(outcome.step, SKIPPED, why) if outcome.made else outcome for outcome in proven]
         made = {outcome.step.finding: outcome for outcome in self._made(ready, self._journal)}
         return [made.get(outcome.step.finding, outcome) for outcome in proven]
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import signal
 import sys
@@ -16,7 +17,7 @@ import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
     import types
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -32,17 +33,47 @@ def stopping() -> t.Iterator[Callable[[], str]]:
     # Under nohup the terminal's end is to be survived.
     heard = [number for number in _SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, note) for number in heard}
+    workers = _workers()
     try:
-        yield lambda: f"The run was stopped by {received[0]}." if received else _abandoned()
+        yield lambda: f"The run was stopped by {received[0]}." if received else _abandoned(workers)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _abandoned() -> str:
-    """Say that the task's result would reach nobody: Ansible is gone, and its end of our output with it."""
+def _abandoned(workers: Mapping[int, int]) -> str:
+    """Say that the task's result would reach nobody: Ansible is gone, or its end of our output."""
     poller = select.poll()
     poller.register(sys.__stdout__.fileno() if sys.__stdout__ else 1, select.POLLERR)
     # A pipe tells it by an error, a socket or a terminal by a hang-up.
     gone = any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _file, event in poller.poll(0))
+    gone = gone or any(_parent(worker) != parent for worker, parent in workers.items())
     return "The run was stopped: Ansible, which started it, is gone." if gone else ""
+
+
+def _workers() -> dict[int, int]:
+    """Return those processes above this one with which Ansible runs its tasks, each with the one that it was forked from.
+
+    A worker outlives the `ansible-playbook` that was killed or whose terminal was closed, and waits for us as if nothing had happened.
+    """
+    found, number = {}, os.getppid()
+    while number > 1:
+        parent, arguments = _parent(number), _arguments(number)
+        if arguments == _arguments(parent) and any(os.path.basename(text).startswith(b"ansible") for text in arguments[:3]):
+            found[number] = parent
+        number = parent
+    return found
+
+
+def _parent(number: int) -> int:
+    """Return the parent of a process, 0 where that cannot be known."""
+    with contextlib.suppress(OSError), open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as stream:
+        # The name before it may have blanks and parentheses in it.
+        return int(stream.read().rpartition(")")[2].split()[1])
+    return 0
+
+
+def _arguments(number: int) -> list[bytes]:
+    with contextlib.suppress(OSError), open(f"/proc/{number}/cmdline", "rb") as stream:
+        return stream.read().split(b"\0")
+    return []
