@@ -18,6 +18,7 @@ from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
 from ansible_collections.osops.placement.tests.integration.interposer import Wires, interposed
+from ansible_collections.osops.placement.tests.integration.strays import Strays
 from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 from ansible_collections.osops.placement.tests.integration.world import World
 
@@ -69,3 +70,22 @@ def wires(minicloud: Minicloud, ansible: Ansible) -> Iterator[Wires]:
     """Interposers between Ansible and the two services."""
     with interposed(ansible, minicloud) as wires:
         yield wires
+
+
+@pytest.fixture(scope="module")
+def few(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strays]:
+    """Three orphans and the plan to remove them: one request writes them all."""
+    yield from _strays(minicloud, placement, tmp_path_factory, 3)
+
+
+@pytest.fixture(scope="module")
+def many(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strays]:
+    """Twenty orphans and the plan to remove them: three requests are needed."""
+    yield from _strays(minicloud, placement, tmp_path_factory, 20)
+
+
+def _strays(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory, count: int) -> Iterator[Strays]:
+    minicloud.scenario("healthy")
+    strays = Strays(Ansible(ROOT, tmp_path_factory.mktemp("strays"), minicloud.environment), placement, count)
+    yield strays
+    strays.release()

@@ -5,7 +5,7 @@
 """Stands between the collection and one real service, so that the world can change between two of its requests.
 
 Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs exactly when a request arrives
-or has been answered, while its sender waits. Two faults of a network can be made: no answer at all, and a proxy's 503.
+or has been answered, while its sender waits. It can return a fault: of the network, of a proxy, or of the sender's token.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ import dataclasses as d
 import enum
 import http.client
 import http.server
+import os
 import re
+import select
+import socket
+import struct
 import threading
 import typing as t
 import urllib.parse
@@ -28,10 +32,20 @@ _PER_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-len
 
 
 class Fault(enum.Enum):
-    """What a hook can return: before its request this does not reach the service, after it the answer is lost."""
+    """What a hook can return: before its request this does not reach the service, after it the answer is lost.
+
+    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only come before a request.
+    """
 
     NO_ANSWER = "the connection is closed without an answer"
-    UNAVAILABLE = "503, as of a proxy whose service does not answer"
+    RESET = "the connection is reset"
+    SILENCE = "nothing comes until the sender has given up"
+    EXPIRED = "the request reaches the service with a token that is no longer known"
+    CONFLICT = 409
+    TOO_MANY = 429
+    BROKEN = 500
+    BAD_GATEWAY = 502
+    UNAVAILABLE = 503
 
 
 Action = t.Callable[[], Fault | None]
@@ -39,18 +53,19 @@ Action = t.Callable[[], Fault | None]
 
 @d.dataclass
 class Hook:
-    """Runs `before` and `after` the request that is the `nth` whose method and path with query match; 0 stands for each of them."""
+    """Runs `before` and `after` the request that is the `nth` whose method, path with query and body match; 0 stands for each of them."""
 
     method: str
     path: re.Pattern[str]
+    body: str
     nth: int
     before: Action | None
     after: Action | None
     seen: int = 0
     ran: int = 0
 
-    def takes(self, method: str, path: str) -> bool:
-        if method != self.method or not self.path.search(path):
+    def takes(self, method: str, path: str, body: bytes) -> bool:
+        if method != self.method or not self.path.search(path) or self.body.encode() not in body:
             return False
         self.seen += 1
         return self.nth in (0, self.seen)
@@ -90,9 +105,11 @@ class Interposer:
         self._server.shutdown()
         self._server.server_close()
 
-    def on(self, method: str, path: str, nth: int = 1, before: Action | None = None, after: Action | None = None) -> Hook:
-        """Let `before` and `after` run around the `nth` request from now on that matches (each, for 0)."""
-        hook = Hook(method, re.compile(path), nth, before, after)
+    def on(
+        self, method: str, path: str, nth: int = 1, before: Action | None = None, after: Action | None = None, *, body: str = ""
+    ) -> Hook:
+        """Let `before` and `after` run around the `nth` request from now on that matches (each, for 0) and has `body` in its own."""
+        hook = Hook(method, re.compile(path), body, nth, before, after)
         self._hooks.append(hook)
         return hook
 
@@ -104,17 +121,21 @@ class Interposer:
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         with self._lock:
             self.requests.append(f"{handler.command} {handler.path}")
-            hooks = [hook for hook in self._hooks if hook.takes(handler.command, handler.path)]
+            hooks = [hook for hook in self._hooks if hook.takes(handler.command, handler.path, body)]
             fault = self._run(hook.before for hook in hooks)
             for hook in hooks:
                 hook.ran += 1
-            if fault is Fault.NO_ANSWER:
-                handler.close_connection = True
+            answer = None
+            if fault in (None, Fault.EXPIRED):
+                answer = self._ask(handler, body, expired=fault is Fault.EXPIRED)
+                fault = self._run(hook.after for hook in hooks)
+        if fault is not None:
+            if not isinstance(fault.value, int):
+                _cut(handler, fault)
                 return
-            status, headers, content = (503, [], b"") if fault is Fault.UNAVAILABLE else self._ask(handler, body)
-            if self._run(hook.after for hook in hooks) is Fault.NO_ANSWER:
-                handler.close_connection = True
-                return
+            answer = fault.value, [], b""
+        assert answer
+        status, headers, content = answer
         handler.send_response_only(status)
         for name, value in headers:
             handler.send_header(name, value)
@@ -132,11 +153,13 @@ class Interposer:
                 self.errors.append(error)
         return fault
 
-    def _ask(self, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool) -> tuple[int, list[tuple[str, str]], bytes]:
         upstream = http.client.HTTPConnection(str(self._upstream.hostname), self._upstream.port, timeout=_TIMEOUT)
         try:
             # The Host header stays, so that the links in the service's answers lead here.
             wanted = {name: value for name, value in handler.headers.items() if name.lower() not in ("connection", "accept-encoding")}
+            if expired:
+                wanted = {name: "forgotten" if name.lower() == "x-auth-token" else value for name, value in wanted.items()}
             upstream.request(handler.command, handler.path, body or None, wanted)
             answer = upstream.getresponse()
             content = answer.read()
@@ -145,6 +168,17 @@ class Interposer:
             return answer.status, headers, content
         finally:
             upstream.close()
+
+
+def _cut(handler: http.server.BaseHTTPRequestHandler, fault: Fault) -> None:
+    """End a connection on which nothing was answered."""
+    handler.close_connection = True
+    if fault is Fault.SILENCE:
+        # It becomes readable when the other side closes it.
+        select.select([handler.connection], [], [], _TIMEOUT)
+    elif fault is Fault.RESET:
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        os.close(handler.connection.detach())
 
 
 @d.dataclass(frozen=True)

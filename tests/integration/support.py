@@ -177,18 +177,40 @@ class Ansible:
         outcome, _arrow, result = rest.partition(" => ")
         return {**json.JSONDecoder().raw_decode(result)[0], "failed": "FAILED" in outcome, "printed_diff": diff}
 
-    def bare_module(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
-        """Run one module as Ansible runs it in the end, without the second that Ansible takes before; `failed` is among its result."""
-        command = [sys.executable, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}"]
-        environment = {**self.environment, "PYTHONPATH": self.environment["ANSIBLE_COLLECTIONS_PATH"]}
-        handed = json.dumps({"ANSIBLE_MODULE_ARGS": arguments})
-        done = subprocess.run(command, input=handed, capture_output=True, text=True, check=False, cwd=self.folder, env=environment)
-        assert done.stdout.startswith("\n{"), done.stdout + done.stderr
-        return {"failed": False, **json.loads(done.stdout)}
+    def started(self, name: str, *, wrapper: t.Sequence[str] = (), **arguments: t.Any) -> subprocess.Popen[str]:
+        """Start one module as the process that Ansible would start, to be watched or killed; `told` waits for its end.
+
+        wrapper: a command that is given that of the module, and runs it.
+        """
+        parameters = self.folder / f"arguments-{uuid.uuid4()}.json"
+        parameters.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+        path = os.pathsep.join([self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")])
+        return subprocess.Popen(
+            [*wrapper, sys.executable, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}", str(parameters)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={**self.environment, "PYTHONPATH": path},
+        )
+
+    def direct(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
+        """Run one module without the second that Ansible itself takes, where it is run many times."""
+        return told(self.started(name, **arguments))
+
+    def program(self, name: str) -> str:
+        return str(self._bin / name)
 
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(self._bin / program), *arguments]
+        command = [self.program(program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=self.environment)
+
+
+def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:
+    """Return what a module tells at its end; nothing when it was killed."""
+    output, errors = process.communicate(timeout=120)
+    assert output or process.returncode < 0, errors
+    return json.loads(output) if output else {}
 
 
 def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:

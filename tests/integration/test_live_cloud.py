@@ -134,9 +134,9 @@ def clean(ansible: Ansible, spared: list[str]) -> Round:
     limits = {"max_changes": 1000, "max_share": 1.0}
     results = [
         # Named, they are looked for everywhere: a wrong owner shows in no listing.
-        ansible.bare_module("orphan_detect", kinds=KINDS, dest=str(findings), **policy),
-        ansible.bare_module("orphan_plan", findings=str(findings), kinds=KINDS, dest=str(plan), **limits),
-        ansible.bare_module("orphan_remediate", plan=str(plan), output_dir=str(folder), **policy, **limits),
+        ansible.direct("orphan_detect", kinds=KINDS, dest=str(findings), **policy),
+        ansible.direct("orphan_plan", findings=str(findings), kinds=KINDS, dest=str(plan), **limits),
+        ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(folder), **policy, **limits),
     ]
     outcomes = json.loads((folder / "remediation.json").read_text())["outcomes"]
     seconds = {record["finding"]: record["at"] for record in records(results[-1]["journal"]) if record["event"] == "before"}

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A fault of any single request of a remediation: it is sent again, or the change is told as not made; never as made without being so."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import re
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.strays import CLAIM
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.interposer import Hook, Interposer, Wires
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+# A request that meets one of these is sent again, a write only after its consumers were read.
+RETRIED = (Fault.EXPIRED, Fault.NO_ANSWER, Fault.RESET, Fault.TOO_MANY, Fault.BAD_GATEWAY, Fault.UNAVAILABLE)
+FAULTS = (*RETRIED, Fault.BROKEN, Fault.CONFLICT)
+# Each listing ends the run at its first fault that is not retried, so that a run tries only one of those.
+MOST_RUNS = 60
+
+
+@d.dataclass
+class Shape:
+    """A kind of request, whose UUIDs do not matter, and the faults that it has not met yet."""
+
+    wire: Interposer
+    request: str
+    faults: list[Fault] = d.field(default_factory=lambda: list(FAULTS))
+
+    def meets(self) -> Hook:
+        """Let the next one meet the next fault."""
+        method, _space, path = self.request.partition(" ")
+        fault = self.faults[0]
+        return self.wire.on(method, f"^{re.escape(path).replace(re.escape('{}'), '[^/?&]+')}$", before=lambda: fault)
+
+
+def shapes_of(wires: Wires) -> list[Shape]:
+    seen = {(wire, _UUID.sub("{}", request)): None for wire in (wires.nova, wires.placement) for request in wire.requests}
+    return [Shape(wire, request) for wire, request in seen]
+
+
+def test_each_request_meets_each_fault(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+    few.claim()
+    ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+    left = shapes_of(wires)
+    assert {shape.request for shape in left} >= {
+        "POST /allocations",
+        "GET /allocations/{}",
+        "GET /v2.1/os-services",
+        "GET /v2.1/servers/{}",
+    }
+    met: list[tuple[str, Fault]] = []
+    for _run in range(MOST_RUNS):
+        few.claim()
+        wires.nova.clear()
+        wires.placement.clear()
+        hooks = [(shape, shape.meets()) for shape in left]
+        told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+        ran = [(shape, shape.faults.pop(0)) for shape, hook in hooks if hook.ran]
+        met += [(shape.request, fault) for shape, fault in ran]
+        what = [f"{shape.request}: {fault}" for shape, fault in ran]
+        assert ran, [shape.request for shape in left]
+        if all(fault in RETRIED for _shape, fault in ran):
+            assert set(few.truth(told).values()) == {"removed"}, (what, told)
+        elif "outcomes" in told:
+            few.truth(told)
+        else:
+            assert told["failed"] and few.held == few.consumers, (what, told)
+            assert "POST /allocations" not in wires.placement.requests
+        assert "Traceback" not in str(told) and "unexpected" not in str(told), (what, told)
+        left = [shape for shape in left if shape.faults]
+        if not left:
+            break
+    assert not left, [(shape.request, shape.faults) for shape in left]
+    assert len(met) == len(set(met)) > 100
+    few.others_are_spared()
+
+
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.RESET, Fault.BROKEN, Fault.BAD_GATEWAY, Fault.UNAVAILABLE, Fault.TOO_MANY])
+def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
+    few.claim()
+    write = wires.placement.on("POST", "^/allocations$", nth=0, after=lambda: fault)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    assert write.ran == 1
+    assert set(few.truth(told).values()) == {"removed"}
+    assert few.recorded(tmp_path) == few.recorded(tmp_path, "after") == few.consumers
+
+
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.RESET, Fault.BROKEN, Fault.UNAVAILABLE, Fault.CONFLICT])
+def test_no_write_ever_arrives(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
+    few.claim()
+    write = wires.placement.on("POST", "^/allocations$", nth=0, before=lambda: fault)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    assert write.ran > 1
+    assert set(few.truth(told).values()) == {"failed"}
+    assert few.held == few.consumers
+
+
+def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+    """Some requests are never answered, and a write takes effect whose answer does not come."""
+    few.claim()
+    hooks = [
+        wires.nova.on("GET", "/os-services$", before=lambda: Fault.SILENCE),
+        wires.nova.on("GET", f"/servers/{few.consumers[0]}$", before=lambda: Fault.SILENCE),
+        wires.placement.on("GET", f"^/allocations/{few.consumers[1]}$", before=lambda: Fault.SILENCE),
+        wires.placement.on("POST", "^/allocations$", after=lambda: Fault.SILENCE),
+    ]
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), api_timeout=2, **few.arguments(wires))
+
+    assert [hook.ran for hook in hooks] == [1, 1, 1, 1]
+    assert set(few.truth(told).values()) == {"removed"}
+
+
+def test_a_write_takes_effect_after_it_was_given_up(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+    """The second one then meets what the first one did, and is refused."""
+    few.claim()
+    lost = wires.placement.on("POST", "^/allocations$", nth=1, before=lambda: Fault.NO_ANSWER)
+    late = wires.placement.on("POST", "^/allocations$", nth=2, before=few.release)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    assert lost.ran and late.ran
+    assert set(few.truth(told).values()) == {"removed"}
+
+
+def test_what_cannot_be_read_back_is_not_told_as_made(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+    few.claim()
+    first, *others = few.consumers
+    read_back = wires.placement.on("GET", f"^/allocations/{first}$", nth=0, before=lambda: Fault.BROKEN if read_back.seen > 2 else None)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
+    assert told["failed"] and "is not known" in outcomes[first]["reason"]
+    assert [outcomes[consumer]["outcome"] for consumer in few.consumers] == ["failed", *("removed" for _other in others)]
+    assert few.recorded(tmp_path) == few.consumers
+
+
+def test_one_that_moves_between_its_proof_and_the_write(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    """Placement refuses the request as a whole; taken apart, all others go through."""
+    many.claim()
+    moved = many.consumers[3]
+    wires.placement.on("POST", "^/allocations$", before=lambda: many.move(moved))
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
+
+    outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
+    assert {consumer for consumer in many.consumers if outcomes[consumer]["outcome"] != "removed"} == {moved}
+    assert outcomes[moved]["outcome"] == "skipped" and "Placement refused to change" in outcomes[moved]["reason"]
+    assert not told.get("failed") and told["tally"]["removed"] == len(many.consumers) - 1
+    assert many.amounts(moved) == {**CLAIM, "VCPU": 2}
+    assert wires.placement.requests.count("POST /allocations") == 1 + 8 + 2
+    many.put(moved, {}, 2)
+
+
+def test_a_token_expires_in_the_middle_of_the_run(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    """Every request is refused that has the token with which the second write was sent first."""
+    many.claim()
+    expired = wires.placement.on("POST", "^/allocations$", nth=2, before=lambda: Fault.EXPIRED)
+    also = wires.nova.on("GET", "/servers/[^/]*$", nth=10, before=lambda: Fault.EXPIRED)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
+
+    assert expired.ran == also.ran == 1
+    assert set(many.truth(told).values()) == {"removed"}
