@@ -1,0 +1,260 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Remediations that are killed, stopped, run twice at once, or have no disk: what they did is known, and the rest can be done later."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._lock import alone, lock_path
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.strays import records
+from ansible_collections.osops.placement.tests.integration.support import Ansible, told
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+WRITE = ("POST", "^/allocations$")
+
+
+def test_killed_at_each_step_of_a_write(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    """Each run goes on where the one before was killed; the journals of all of them together give everything back."""
+    many.claim()
+    running: list[subprocess.Popen[str]] = []
+
+    def kill() -> Fault:
+        running[-1].kill()
+        return Fault.NO_ANSWER
+
+    # A consumer is asked for by the renewed proof, before its write, and to read it back.
+    first, ninth = (f"^/allocations/{many.consumers[index]}$" for index in (0, 8))
+    steps: list[tuple[dict[str, t.Any], int, int]] = [
+        ({"method": "GET", "path": first, "nth": 2, "before": kill}, 0, 0),
+        ({"method": WRITE[0], "path": WRITE[1], "before": kill}, 0, 8),
+        ({"method": WRITE[0], "path": WRITE[1], "after": kill}, 8, 16),
+        ({"method": "GET", "path": ninth, "nth": 3, "before": kill}, 16, 24),
+    ]
+    for step, gone, recorded in steps:
+        wires.placement.clear()
+        hook = wires.placement.on(**step)
+        running.append(ansible.started("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires)))
+        assert told(running[-1]) == {} and running[-1].returncode == -signal.SIGKILL and hook.ran
+        assert many.held == many.consumers[gone:]
+        assert len(many.recorded(tmp_path)) == recorded
+        assert set(many.consumers) - set(many.held) <= set(many.recorded(tmp_path))
+
+    wires.placement.clear()
+    last = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
+    assert many.held == []
+    assert last["tally"]["removed"] == 4 and last["tally"]["skipped"] == 16 and not last.get("failed")
+
+    restored = [
+        ansible.direct("orphan_restore", journal=str(journal), output_dir=str(tmp_path / "restored"))["tally"]
+        for journal in sorted(tmp_path.glob("journal-*.jsonl"))
+    ]
+    assert many.held == many.consumers
+    assert sum(tally["restored"] for tally in restored) == len(many.consumers)
+    assert not any(tally["failed"] for tally in restored)
+    many.others_are_spared()
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[str, ...]]:
+    """Yield what to put before a command whose `folder` is to be on a disk of its own, which is copied beside it in the end."""
+    folder.mkdir()
+    mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > {folder}/used"
+    script = f'{mount} && {{ "$@"; cp -r {folder} {folder}-copy; }}'
+    isolated = ("unshare", "--map-root-user", "--mount", "sh", "-c")
+    if not shutil.which("unshare") or subprocess.run([*isolated, f"mount -t tmpfs tmpfs {folder}"], check=False).returncode:
+        pytest.skip("nothing can be mounted here, not even in a namespace of its own")
+    yield (*isolated, script, "sh")
+
+
+def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+    few.claim()
+    with small_disk(tmp_path / "disk", 4, used=4) as wrapper:
+        result = told(ansible.started("orphan_remediate", wrapper=wrapper, output_dir=str(tmp_path / "disk"), **few.arguments(wires)))
+
+    assert result["failed"] and "No space left on device" in result["msg"]
+    assert set(few.truth(result).values()) == {"failed"}
+    assert "POST /allocations" not in wires.placement.requests
+
+
+def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    """What was journalled before is made, the rest is not; what the torn journal tells gives all of it back."""
+    many.claim()
+    with small_disk(tmp_path / "disk", 16) as wrapper:
+        result = told(ansible.started("orphan_remediate", wrapper=wrapper, output_dir=str(tmp_path / "disk"), **many.arguments(wires)))
+
+    outcomes = many.truth(result)
+    removed = [consumer for consumer in many.consumers if outcomes[consumer] == "removed"]
+    assert removed and set(outcomes.values()) == {"removed", "failed"}
+    assert result["failed"] and "is not complete" in result["msg"] and "The outcomes could not be kept" in result["msg"]
+    assert wires.placement.requests.count("POST /allocations") == len(removed) // 8
+
+    (journal,) = (tmp_path / "disk-copy").glob("journal-*.jsonl")
+    restored = ansible.direct("orphan_restore", journal=str(journal), output_dir=str(tmp_path))
+    assert restored["torn"] and restored["tally"]["restored"] == len(removed)
+    assert many.held == many.consumers
+
+
+def test_two_runs_at_once_on_one_machine(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    many.claim()
+    folders = [tmp_path / "one", tmp_path / "other"]
+
+    runs = [ansible.started("orphan_remediate", output_dir=str(folder), **many.arguments(wires)) for folder in folders]
+    results = [told(run) for run in runs]
+
+    assert sorted(result["tally"]["removed"] for result in results) == [0, 20]
+    assert sorted(result["tally"]["skipped"] for result in results) == [0, 20]
+    assert many.held == [] and not any(result.get("failed") for result in results)
+    assert wires.placement.requests.count("POST /allocations") == 3
+
+
+def test_a_run_does_not_wait_for_ever_for_another(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+    few.claim()
+    with alone(f"{wires.placement.url}/", 0):
+        result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), lock_timeout=1, **few.arguments(wires))
+
+    assert result["failed"] and "has not ended in 1 seconds" in result["msg"] and "nothing was changed" in result["msg"]
+    assert few.held == few.consumers
+
+
+def test_two_runs_at_once_on_two_machines(ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    """The other run comes and goes between proof and write of this one's second request, without a lock between them."""
+    many.claim()
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+    other = Ansible(minicloud.root, folders[1], {**minicloud.environment, "TMPDIR": str(folders[1])})
+    results: list[dict[str, t.Any]] = []
+
+    def meanwhile() -> None:
+        results.append(other.direct("orphan_remediate", output_dir=str(folders[1]), **many.arguments()))
+
+    wires.placement.on(*WRITE, nth=2, before=meanwhile)
+    results.append(ansible.direct("orphan_remediate", output_dir=str(folders[0]), **many.arguments(wires)))
+
+    made = [[outcome["consumer"] for outcome in result["outcomes"] if outcome["outcome"] == "removed"] for result in results]
+    assert made == [many.consumers[8:], many.consumers[:8]]
+    assert many.held == [] and not any(result["tally"]["failed"] or result.get("failed") for result in results)
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL", "SIGTERM to the group", "SIGINT to the group"])
+def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str) -> None:
+    """As Ctrl-C, a cancelled job or a closed terminal does it: what is under way is finished and told, and nothing else is begun."""
+    many.claim()
+    name, _space, group = how.partition(" ")
+    modules: list[int] = []
+    plan = tmp_path / "reviewed.json"
+    plan.write_text(json.dumps(many.arguments(wires)["plan"]))
+    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0}
+    playbook = subprocess.Popen(
+        [ansible.program("ansible-playbook"), "osops.placement.cleanup_orphans", "-e", json.dumps(variables)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ansible.folder,
+        env=ansible.environment,
+        start_new_session=True,
+    )
+
+    def stop() -> None:
+        modules.extend(known for known in descendants(playbook.pid) if b"orphan_remediate" in command(known))
+        number = signal.Signals[name]
+        os.killpg(playbook.pid, number) if group else playbook.send_signal(number)
+        playbook.wait(timeout=60)
+
+    stopped = wires.placement.on(*WRITE, nth=2, before=stop)
+    playbook.wait(timeout=120)
+    world.wait("the second write to be under way", lambda: stopped.ran)
+    world.wait("the module to end", lambda: not any(command(known) for known in modules))
+
+    assert modules and wires.placement.requests.count("POST /allocations") == 2
+    kept = json.loads((ansible.folder / "orphan-cleanup" / "remediation.json").read_text())
+    assert list(many.truth({**kept, "changed": True, "stopped": True, "failed": True}).values()) == ["removed"] * 16 + ["skipped"] * 4
+    assert all(outcome["reason"].startswith("The run was stopped") for outcome in kept["outcomes"][16:])
+    journal = records(ansible.folder / "orphan-cleanup")
+    assert [record["event"] for record in journal] == (["before"] * 8 + ["after"] * 8) * 2
+
+
+def test_a_module_that_is_told_to_stop_tells_what_it_did(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+    many.claim()
+    running: list[subprocess.Popen[str]] = []
+    wires.placement.on(*WRITE, nth=1, before=lambda: running[0].send_signal(signal.SIGTERM))
+    running.append(ansible.started("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires)))
+
+    result = told(running[0])
+
+    assert result["failed"] and result["stopped"] == "The run was stopped by SIGTERM."
+    assert "8 of 20 changes were made: run again for the rest." in result["msg"]
+    assert list(many.truth(result).values()) == ["removed"] * 8 + ["skipped"] * 12
+
+
+def test_a_module_that_is_told_to_stop_during_a_proof_writes_nothing_more(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
+    few.claim()
+    running: list[subprocess.Popen[str]] = []
+    wires.nova.on("GET", f"/servers/{few.consumers[0]}$", before=lambda: running[0].send_signal(signal.SIGTERM))
+    running.append(ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires)))
+
+    assert set(few.truth(told(running[0])).values()) == {"skipped"}
+    assert "POST /allocations" not in wires.placement.requests
+
+
+def test_a_module_that_waits_for_another_run_can_be_stopped(
+    ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
+) -> None:
+    few.claim()
+    with alone(f"{wires.placement.url}/", 0):
+        running = ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+        lock = lock_path(f"{wires.placement.url}/")
+        world.wait("the run to wait", lambda: lock in open_files(running.pid))
+        running.terminate()
+        result = told(running)
+
+    assert result["failed"] and result["msg"].startswith("The run was stopped by SIGTERM. It still waited for another run")
+    assert few.held == few.consumers
+
+
+def descendants(root: int) -> list[int]:
+    """The processes that `root` started, and those that they started."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                parents.setdefault(parent, []).append(int(entry.name))
+    found = [root]
+    for known in found:
+        found.extend(parents.get(known, []))
+    return found[1:]
+
+
+def open_files(number: int) -> set[str]:
+    found = set()
+    for file in Path(f"/proc/{number}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(file))
+    return found
+
+
+def command(number: int) -> bytes:
+    """The command line of a process, empty when it is over."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    return b""
