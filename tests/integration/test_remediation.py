@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from pathlib import Path
 
 import pytest
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
-FORGOTTEN = {**NO_AGE, "kinds": ["forgotten_consumer"]}
+KINDS = ["forgotten_consumer"]
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": KINDS}
+NOBODY = "11111111-2222-4333-8444-555555555555"
 
 
 @pytest.fixture
@@ -38,40 +40,85 @@ def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def detect(ansible: Ansible, tmp_path: Path) -> Callable[[], str]:
+def detect(ansible: Ansible, tmp_path: Path) -> Callable[..., str]:
     """Detect, and return the path of what was found."""
 
-    def run() -> str:
+    def run(**scope: t.Any) -> str:
         path = str(tmp_path / "findings.json")
-        result = ansible.module("orphan_detect", dest=path, **NO_AGE)
+        result = ansible.direct("orphan_detect", dest=path, **NO_AGE, **scope)
         assert result["summary"]["coverage"]["complete"], result
         return path
 
     return run
 
 
-def test_removes_reads_back_and_journals(
-    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], detect: Callable[[], str]
-) -> None:
-    result = ansible.module("orphan_remediate", findings=detect(), output_dir=str(tmp_path), **FORGOTTEN)
+@pytest.fixture
+def plan(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[..., str]) -> Path:
+    """A plan to remove the orphans, and nothing else."""
+    ansible.direct("orphan_plan", findings=detect(consumers=orphans), kinds=KINDS, dest=str(tmp_path / "plan.json"))
+    return tmp_path / "plan.json"
 
-    assert result["changed"]
-    assert result["tally"]["removed"] >= 3
+
+def test_plans_removes_reads_back_and_journals(
+    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], detect: Callable[..., str]
+) -> None:
+    path = str(tmp_path / "plan.json")
+    before = placement.everything()
+    planned = ansible.module("orphan_plan", findings=detect(consumers=orphans), kinds=KINDS, dest=path)
+    assert (planned["changed"], planned["changes"], planned["plan"]) == (False, 3, path)
+    assert planned["actions"] == {"remove": 3} and planned["frees"] == {name: 3 * amount for name, amount in CLAIM.items()}
+    # What is needed to take a change back is told before anything is written.
+    assert placement.everything() == before
+
+    result = ansible.module("orphan_remediate", plan=path, output_dir=str(tmp_path), **NO_AGE)
+
+    assert result["changed"] and result["tally"]["removed"] == 3
     assert [placement.held(consumer) for consumer in orphans] == [{}, {}, {}]
-    with open(result["journal"], encoding="utf-8") as journal:
-        records = [json.loads(line) for line in journal]
-    assert {record["consumer"] for record in records} >= set(orphans)
+    journal = [json.loads(line) for line in Path(result["journal"]).read_text().splitlines()]
+    assert [(record["event"], record["consumer"]) for record in journal] == [
+        (event, consumer) for event in ("before", "after") for consumer in orphans
+    ]
+    assert [_timeless(record) for record in journal[:3]] == [_timeless(record) for record in planned["records"]]
+
+    again = ansible.module("orphan_remediate", plan=path, output_dir=str(tmp_path), **NO_AGE)
+
+    assert (again["changed"], again["failed"], again["tally"]["skipped"], again["journal"]) == (False, False, 3, None)
+    assert {outcome["reason"] for outcome in again["outcomes"]} == {"It holds nothing any more."}
+
+    restored = ansible.module("orphan_restore", journal=planned["records"], output_dir=str(tmp_path))
+
+    assert restored["tally"] == {"restored": 3, "skipped": 0, "failed": 0}
+    now = placement.everything()
+    assert {consumer: now[consumer] for consumer in orphans} == {consumer: before[consumer] for consumer in orphans}
+
+
+def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
+    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
+) -> None:
+    before = placement.everything()
+    given = {"plan": json.loads(plan.read_text()), "output_dir": str(tmp_path), **NO_AGE}
+
+    predicted = ansible.module("orphan_remediate", "--check", "--diff", **given)
+
+    assert predicted["changed"] and predicted["tally"]["removed"] == 3
+    assert all(consumer in predicted["printed_diff"] for consumer in orphans)
+    assert placement.everything() == before
+    assert not list(tmp_path.glob("journal-*"))
+
+    made = ansible.module("orphan_remediate", **given)
+
+    assert made["outcomes"] == predicted["outcomes"]
+    assert [placement.held(consumer) for consumer in orphans] == [{}, {}, {}]
 
 
 def test_a_consumer_that_moved_is_skipped_and_named(
-    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], detect: Callable[[], str]
+    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
-    findings = detect()
     moved, *others = orphans
     more = {**CLAIM, "VCPU": 2}
     _claim(placement, moved, more, placement.allocation(moved)["consumer_generation"])
 
-    result = ansible.module("orphan_remediate", findings=findings, output_dir=str(tmp_path), **FORGOTTEN)
+    result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE)
 
     skipped = next(outcome for outcome in result["outcomes"] if outcome["consumer"] == moved)
     assert skipped["outcome"] == "skipped"
@@ -80,25 +127,70 @@ def test_a_consumer_that_moved_is_skipped_and_named(
     assert [placement.held(consumer) for consumer in others] == [{}, {}]
 
 
-def test_too_many_changes_stop_before_the_first(
-    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], detect: Callable[[], str]
+def test_another_claim_at_the_same_generation_is_not_the_one_that_was_judged(
+    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
-    before = placement.everything()
+    """A consumer that was emptied begins anew: its generation alone would not tell."""
+    replaced, *others = orphans
+    more = {**CLAIM, "VCPU": 3}
+    _claim(placement, replaced, None, 1)
+    _claim(placement, replaced, more, None)
+    assert placement.allocation(replaced)["consumer_generation"] == 1
 
-    result = ansible.module("orphan_remediate", findings=detect(), output_dir=str(tmp_path), max_changes=2, **FORGOTTEN)
+    result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE)
+
+    assert result["tally"]["skipped"] == 1
+    assert list(placement.held(replaced).values()) == [more]
+    assert [placement.held(consumer) for consumer in others] == [{}, {}]
+
+
+@pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
+def test_too_many_changes_stop_before_the_first(
+    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path, module: str
+) -> None:
+    """Also of named consumers, which may be any share of all."""
+    before = placement.everything()
+    given = {} if module == "orphan_plan" else {"output_dir": str(tmp_path), **NO_AGE}
+
+    result = ansible.direct(module, plan=str(plan), max_changes=2, **given)
 
     assert result["failed"]
-    assert "max_changes is 2" in result["msg"]
+    assert "3 changes are planned and max_changes is 2: nothing was changed." in result["msg"]
+    assert "set max_changes (orphan_cleanup_max_changes) to 3 or more" in result["msg"]
     assert placement.everything() == before
 
 
-def test_without_a_place_for_the_journal_nothing_is_written(
-    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], detect: Callable[[], str]
+def test_too_great_a_share_stops_before_the_first_change(
+    ansible: Ansible, placement: Placement, tmp_path: Path, minicloud: Minicloud, detect: Callable[..., str]
 ) -> None:
+    """Not for named consumers, of which any share may be orphans."""
+    minicloud.scenario("healthy")
+    crowd = [str(uuid.uuid4()) for count in range(21)]
+    for consumer in crowd:
+        _claim(placement, consumer, CLAIM, None)
     before = placement.everything()
-    findings = detect()
+    limits = {"kinds": KINDS, "max_share": 0.01, "max_changes": 1000}
 
-    result = ansible.module("orphan_remediate", findings=findings, output_dir=f"{findings}/below-a-file", **FORGOTTEN)
+    whole = ansible.direct("orphan_plan", findings=detect(), dest=str(tmp_path / "plan.json"), **limits)
+    reviewed = ansible.direct(
+        "orphan_remediate", plan=str(tmp_path / "plan.json"), output_dir=str(tmp_path), max_share=0.01, max_changes=1000, **NO_AGE
+    )
+    narrow = ansible.direct("orphan_plan", findings=detect(consumers=crowd), **limits)
+
+    for result in (whole, reviewed):
+        assert result["failed"]
+        assert f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was changed." in result["msg"]
+        assert "set max_share (orphan_cleanup_max_share) to " in result["msg"]
+    assert (narrow.get("failed", False), narrow["changes"]) == (False, 21)
+    assert placement.everything() == before
+    for consumer in crowd:
+        _claim(placement, consumer, None, 1)
+
+
+def test_without_a_place_for_the_journal_nothing_is_written(ansible: Ansible, placement: Placement, plan: Path) -> None:
+    before = placement.everything()
+
+    result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=f"{plan}/below-a-file", **NO_AGE)
 
     assert result["failed"]
     assert "cannot be written" in result["msg"]
@@ -111,56 +203,168 @@ def test_without_a_place_for_the_journal_nothing_is_written(
         (None, "cannot be read"),
         ("", "is not JSON"),
         ('{"format": 1', "is not JSON"),
-        ("{}", "not as orphan_detect writes them"),
-        ("[]", "not as orphan_detect writes them"),
-        ('{"format": 99}', "format 99"),
+        ("{}", "not as orphan_detect writes it: it has no format"),
+        ("[]", "not as orphan_detect writes it"),
+        ('{"format": 1}', "not as orphan_detect writes them"),
+        ('{"format": 99}', "has format 99 and this version of the collection reads format 1"),
     ],
 )
-def test_findings_that_are_none_are_refused(
-    ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, contents: str | None, said: str
-) -> None:
-    before = placement.everything()
+def test_findings_that_are_none_are_refused(ansible: Ansible, tmp_path: Path, contents: str | None, said: str) -> None:
     path = tmp_path / "findings.json"
     if contents is not None:
         path.write_text(contents)
 
-    result = ansible.module("orphan_remediate", findings=str(path), output_dir=str(tmp_path), **FORGOTTEN)
+    result = ansible.direct("orphan_plan", findings=str(path), kinds=KINDS, dest=str(tmp_path / "plan.json"))
 
-    assert result["failed"]
-    assert said in result["msg"]
+    assert result["failed"] and said in result["msg"]
+    assert not (tmp_path / "plan.json").exists()
+
+
+def edited(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The first change takes away less than the plan says that it frees."""
+    del plan["changes"][0]["before"]["allocations"]
+    return plan
+
+
+def redirected(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The first change is one of another consumer, and still settles the old one's finding."""
+    plan["changes"][0]["consumer"] = NOBODY
+    return plan
+
+
+def enlarged(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The first change starts from more than there is."""
+    for share in plan["changes"][0]["before"]["allocations"].values():
+        share["resources"]["VCPU"] += 1
+    return plan
+
+
+def doubled(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    return {**plan, "changes": plan["changes"] * 2}
+
+
+def of_another_cloud(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    return {**plan, "placement_endpoint": "http://elsewhere/placement"}
+
+
+def of_another_region(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    return {**plan, "region": "RegionTwo"}
+
+
+def newer(plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    return {**plan, "format": 2}
+
+
+def empty(_plan: dict[str, t.Any]) -> str:
+    return ""
+
+
+def cut_short(plan: dict[str, t.Any]) -> str:
+    return json.dumps(plan)[:-10]
+
+
+def gone(_plan: dict[str, t.Any]) -> None:
+    return None
+
+
+WRONG_PLANS = [
+    (edited, "The plan is not as orphan_plan writes it"),
+    (redirected, f"The change of {NOBODY} is for the finding"),
+    (enlarged, "does not agree with itself: frees must follow from its documents"),
+    (doubled, "is changed twice in one plan"),
+    (of_another_cloud, "The plan is for another cloud: placement_endpoint is http://elsewhere/placement there"),
+    (of_another_region, "The plan is for another cloud: region is RegionTwo there"),
+    (newer, "has format 2 and this version of the collection reads format 1"),
+    (empty, "is not JSON"),
+    (cut_short, "is not JSON"),
+    (gone, "cannot be read"),
+]
+
+
+def test_a_wrong_plan_is_refused_whole(ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path) -> None:
+    """One change of it is wrong, and the others are not made either."""
+    before, right = placement.everything(), plan.read_text()
+    for wrong, said in WRONG_PLANS:
+        spoilt = wrong(json.loads(right))
+        if spoilt is None:
+            plan.unlink()
+        else:
+            plan.write_text(spoilt if isinstance(spoilt, str) else json.dumps(spoilt))
+
+        result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE)
+
+        assert result["failed"] and said in result["msg"], (wrong.__name__, result)
+    nothing = ansible.direct("orphan_remediate", plan="", output_dir=str(tmp_path), **NO_AGE)
+    assert nothing["failed"] and "plan is empty" in nothing["msg"]
+    assert placement.everything() == before
+    assert not list(tmp_path.glob("journal-*"))
+
+
+@pytest.mark.parametrize("how", ["empty", "nothing", "missing", "cut_short", "of_another_cloud"])
+def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
+    ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str
+) -> None:
+    before = placement.everything()
+    given: t.Any = {"empty": "", "nothing": {}, "missing": str(plan.parent / "nonesuch.json"), "cut_short": str(plan)}.get(how)
+    if how == "cut_short":
+        plan.write_text(plan.read_text()[:-10])
+    elif how == "of_another_cloud":
+        given = of_another_cloud(json.loads(plan.read_text()))
+
+    run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": given})
+
+    assert run.status != 0
+    assert "Find orphaned allocations" not in run.told
+    assert not (run.folder / "orphan-cleanup" / "findings.json").exists()
     assert placement.everything() == before
 
 
-def test_findings_of_another_cloud_are_refused(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[[], str]) -> None:
-    path = detect()
-    with open(path, encoding="utf-8") as stream:
-        findings = json.load(stream)
-    findings["cloud"]["placement_endpoint"] = "http://elsewhere/placement"
-    with open(path, "w", encoding="utf-8") as stream:
-        json.dump(findings, stream)
+def test_a_reviewed_plan_is_applied_by_the_playbook_once(ansible: Ansible, placement: Placement, orphans: list[str], plan: Path) -> None:
+    late = str(uuid.uuid4())
+    _claim(placement, late, CLAIM, None)
+    variables = {**FORGOTTEN, "orphan_cleanup_plan": plan.name}
 
-    result = ansible.module("orphan_remediate", findings=path, output_dir=str(tmp_path), **FORGOTTEN)
+    run = ansible.playbook("cleanup_orphans", variables=variables)
+    again = ansible.playbook("cleanup_orphans", variables=variables)
 
-    assert result["failed"]
-    assert "http://elsewhere/placement" in result["msg"]
+    assert (run.status, run.changed, again.status, again.changed) == (0, 1, 0, 0)
+    assert [placement.held(consumer) for consumer in (*orphans, late)][:3] == [{}, {}, {}]
+    assert placement.held(late), "it is no part of the plan"
+    _claim(placement, late, None, 1)
 
 
-def test_a_forged_finding_is_not_believed(
-    ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, orphans: list[str], detect: Callable[[], str]
+def test_a_forged_plan_is_not_believed(
+    ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
-    """Findings say that a live server is an orphan; the renewed proof says no."""
-    path = detect()
+    """A plan that is sound in itself says that a live server is an orphan, with what it really holds; the renewed proof says no."""
     server = minicloud.truth("healthy")["server"]
-    with open(path, encoding="utf-8") as stream:
-        forged = json.loads(stream.read().replace(orphans[0], server))
-    with open(path, "w", encoding="utf-8") as stream:
-        json.dump(forged, stream)
-    before = placement.held(server)
+    told = json.loads(plan.read_text().replace(orphans[0], server))
+    held = placement.allocation(server)
+    for change in told["changes"]:
+        if change["consumer"] == server:
+            owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
+            shares = {provider: {"resources": share["resources"]} for provider, share in held["allocations"].items()}
+            change |= {"generation": held["consumer_generation"], "before": {**owner, "allocations": shares}}
+            change |= {"after": {**owner, "allocations": {}}, "frees": {provider: share["resources"] for provider, share in shares.items()}}
 
-    result = ansible.module("orphan_remediate", findings=path, output_dir=str(tmp_path), **FORGOTTEN)
+    result = ansible.direct("orphan_remediate", plan=told, output_dir=str(tmp_path), **NO_AGE)
 
-    assert next(outcome for outcome in result["outcomes"] if outcome["consumer"] == server)["outcome"] == "skipped"
-    assert placement.held(server) == before != {}
+    skipped = next(outcome for outcome in result["outcomes"] if outcome["consumer"] == server)
+    assert skipped["outcome"] == "skipped" and skipped["reason"] == "It is healthy now."
+    assert placement.allocation(server) == held
+    assert result["tally"]["removed"] == 2
+
+
+def test_exclusions_and_ages_hold_for_a_plan_too(
+    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
+) -> None:
+    before = placement.everything()
+
+    old = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), min_age="0", forgotten_min_age="24h")
+    spared = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), exclude_providers=["compute-1"], **NO_AGE)
+
+    assert old["tally"]["skipped"] == spared["tally"]["skipped"] == 3
+    assert placement.everything() == before
 
 
 def test_a_snapshot_is_judged_alike_without_the_cloud(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
@@ -194,3 +398,8 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
 def _claim(placement: Placement, consumer: str, resources: dict[str, int] | None, generation: int | None) -> None:
     claims = {placement.providers()["compute-1"]: {"resources": resources}} if resources else {}
     placement.put(consumer, {"allocations": claims, "consumer_generation": generation, "project_id": "p", "user_id": "u"})
+
+
+def _timeless(record: dict[str, t.Any]) -> dict[str, t.Any]:
+    """A record without when and why it was made."""
+    return {key: value for key, value in record.items() if key not in ("at", "event")}
