@@ -21,8 +21,10 @@ from ansible_collections.osops.placement.tests.integration.world import CELL2, C
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
@@ -191,21 +193,16 @@ def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Pla
     spared(run, before, placement)
 
 
-def test_dies_between_two_changes(ansible: Ansible, placement: Placement, wires: Wires, world: World, stray: list[str]) -> None:
-    before = placement.everything()
-    first, second, third = stray
-    # Once it is asked for by detection, then by the renewed proof.
-    died = wires.placement.on("GET", f"/allocations/{second}$", nth=2, before=world.close_cell)
+def test_dies_between_two_writes(ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path) -> None:
+    many.claim()
+    # Just before the proof of the ninth, the first of the second request.
+    died = wires.placement.on("GET", f"^/allocations/{many.consumers[8]}$", before=world.close_cell)
 
-    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
 
-    outcomes = {outcome["consumer"]: outcome for outcome in run.read("remediation.json")["outcomes"]}
-    (journal,) = (run.folder / "orphan-cleanup").glob("journal-*.jsonl")
-    assert died.ran and run.status != 0
-    assert [outcomes[consumer]["outcome"] for consumer in stray] == ["removed", "failed", "failed"]
-    assert {outcomes[consumer]["reason"] for consumer in (second, third)} == {
-        "A cell has stopped answering: nothing more is changed in this run."
-    }
-    assert [(record["event"], record["consumer"]) for record in run.records(journal)] == [("before", first), ("after", first)]
-    del before[first]
-    spared(run, before, placement)
+    assert died.ran and told["failed"]
+    assert list(many.truth(told).values()) == ["removed"] * 8 + ["failed"] * 12
+    assert {outcome["reason"] for outcome in told["outcomes"][8:]} == {"A cell has stopped answering: nothing more is changed in this run."}
+    assert wires.placement.requests.count("POST /allocations") == 1
+    assert many.recorded(tmp_path) == many.consumers[:8]
+    many.others_are_spared()

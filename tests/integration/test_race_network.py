@@ -34,7 +34,7 @@ def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
 
 def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
     before = placement.everything()
-    write = wires.placement.on("PUT", f"/allocations/{stray}$", after=lambda: Fault.NO_ANSWER)
+    write = wires.placement.on("POST", "^/allocations$", nth=0, body=stray, after=lambda: Fault.NO_ANSWER)
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
@@ -53,11 +53,11 @@ def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement,
 )
 def test_the_write_does_not_arrive(ansible: Ansible, placement: Placement, wires: Wires, stray: str, fault: Fault, said: str) -> None:
     before = placement.everything()
-    write = wires.placement.on("PUT", f"/allocations/{stray}$", nth=0, before=lambda: fault)
+    write = wires.placement.on("POST", "^/allocations$", nth=0, body=stray, before=lambda: fault)
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
-    assert write.ran == 1 and run.status != 0
+    assert write.ran > 1 and run.status != 0
     assert run.outcome(stray)["outcome"] == "failed"
     assert said in run.outcome(stray)["reason"] and "\n" not in run.outcome(stray)["reason"]
     spared(run, before, placement)
