@@ -210,7 +210,7 @@ def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:
     """Return what a module tells at its end; nothing when it was killed."""
     output, errors = process.communicate(timeout=120)
     assert output or process.returncode < 0, errors
-    return json.loads(output) if output else {}
+    return {"failed": False, **json.loads(output)} if output else {}
 
 
 def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
