@@ -1,0 +1,183 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What was removed is put back: exactly that, only where it is still missing, and never at the cost of anybody."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+import uuid
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.strays import CLAIM, NO_AGE, OWNER
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+
+ELSEWHERE = "http://elsewhere/placement/"
+
+
+@pytest.fixture
+def journal(ansible: Ansible, few: Strays, tmp_path: Path) -> Path:
+    """That of a run that removed three orphans."""
+    few.release()
+    few.claim()
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path / "removed"), **few.arguments())
+    assert few.held == [] and told["tally"]["removed"] == 3
+    (path,) = (tmp_path / "removed").glob("journal-*.jsonl")
+    return path
+
+
+@pytest.fixture
+def small(placement: Placement) -> Iterator[str]:
+    """A provider with room for one server."""
+    provider = placement.create_provider(
+        f"small-{uuid.uuid4()}", {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 512}, "DISK_GB": {"total": 1}}
+    )
+    yield provider
+    placement.change("DELETE", f"/resource_providers/{provider}")
+
+
+def test_what_was_removed_is_put_back_once(ansible: Ansible, few: Strays, journal: Path, tmp_path: Path) -> None:
+    given = {"journal": str(journal), "output_dir": str(tmp_path)}
+
+    predicted = ansible.module("orphan_restore", "--check", "--diff", **given)
+
+    assert predicted["changed"] and predicted["tally"] == {"restored": 3, "skipped": 0, "failed": 0}
+    assert all(consumer in predicted["printed_diff"] for consumer in few.consumers)
+    assert few.held == [] and not list(tmp_path.glob("journal-*"))
+
+    first = ansible.module("orphan_restore", consumers=few.consumers[:1], **given)
+
+    assert first["tally"]["restored"] == 1 and few.held == few.consumers[:1]
+
+    with journal.open("a") as file:
+        file.write('{"at": "2026-')
+    every = ansible.module("orphan_restore", **given)
+
+    assert every["torn"] and every["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
+    assert few.held == few.consumers
+
+    again = ansible.module("orphan_restore", **given)
+
+    assert (again["changed"], again["failed"], again["journal"]) == (False, False, None)
+    assert {outcome["reason"].partition(" ")[2] for outcome in again["outcomes"]} == {
+        "holds what it held before: there is nothing to put back."
+    }
+    few.others_are_spared()
+
+
+def test_a_consumer_that_meanwhile_holds_something_is_skipped_and_named(
+    ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
+) -> None:
+    taken, *others = few.consumers
+    few.put(taken, {"VCPU": 3}, None)
+
+    told = ansible.direct("orphan_restore", journal=str(journal), output_dir=str(tmp_path))
+
+    outcome = next(outcome for outcome in told["outcomes"] if outcome["consumer"] == taken)
+    assert told["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
+    assert f"{taken} meanwhile holds something else, on " in outcome["reason"] and outcome["write"] is None
+    assert few.amounts(taken) == {"VCPU": 3} and few.held == others
+
+
+def test_project_user_and_type_come_back(ansible: Ansible, placement: Placement, tmp_path: Path) -> None:
+    consumers = [str(uuid.uuid4()), str(uuid.uuid4())]
+    claim = {"allocations": {placement.providers()["compute-1"]: {"resources": CLAIM}}, "consumer_generation": None, **OWNER}
+    placement.put(consumers[0], claim)
+    placement.put(consumers[1], {**claim, "consumer_type": "INSTANCE", "project_id": "q"}, "1.38")
+    before = [owned(placement, consumer) for consumer in consumers]
+    findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
+    ansible.direct("orphan_detect", dest=findings, consumers=consumers, **NO_AGE)
+    planned = ansible.direct("orphan_plan", findings=findings, kinds=["forgotten_consumer"], dest=plan)
+    made = ansible.direct("orphan_remediate", plan=plan, output_dir=str(tmp_path), **NO_AGE)
+    assert made["tally"]["removed"] == 2 and placement.held(consumers[1]) == {}
+
+    told = ansible.direct("orphan_restore", journal=planned["records"], output_dir=str(tmp_path))
+
+    assert told["tally"]["restored"] == 2
+    assert [owned(placement, consumer) for consumer in consumers] == before
+    assert [claim["consumer_type"] for claim in before] == ["unknown", "INSTANCE"]
+    for consumer in consumers:
+        placement.put(consumer, {**claim, "allocations": {}, "consumer_generation": 1})
+
+
+def test_one_for_which_there_is_no_place_does_not_keep_the_others_away(
+    ansible: Ansible, placement: Placement, few: Strays, journal: Path, small: str, tmp_path: Path
+) -> None:
+    """The host of one is gone, and on that of another somebody has taken the room."""
+    homeless, crowded, fine = few.consumers
+    somebody = str(uuid.uuid4())
+    taken = {"allocations": {small: {"resources": CLAIM}}, "consumer_generation": None, **OWNER}
+    placement.put(somebody, taken)
+    host = placement.providers()["compute-1"]
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    elsewhere = {homeless: str(uuid.uuid4()), crowded: small, fine: host}
+    moved = [json.loads(json.dumps(record).replace(host, elsewhere[record["consumer"]])) for record in records]
+
+    told = ansible.direct("orphan_restore", journal=moved, output_dir=str(tmp_path))
+
+    outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
+    assert told["failed"] and told["tally"] == {"restored": 1, "skipped": 0, "failed": 2}
+    assert elsewhere[homeless] in outcomes[homeless]["reason"] and "answered 400" in outcomes[homeless]["reason"]
+    assert "capacity" in outcomes[crowded]["reason"] and "answered 409" in outcomes[crowded]["reason"]
+    assert few.held == [fine]
+    assert placement.held(somebody) == {small: CLAIM}
+    placement.put(somebody, {**taken, "allocations": {}, "consumer_generation": 1})
+
+    # Placement keeps an empty record of a consumer for whose write it did not find the provider, which is in the way of a new one.
+    again = ansible.direct("orphan_restore", journal=str(journal), output_dir=str(tmp_path))
+
+    assert again["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
+    assert few.held == few.consumers
+
+
+def test_a_wrong_journal_is_refused_whole(ansible: Ansible, few: Strays, journal: Path, tmp_path: Path) -> None:
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(journal.read_text()[100:])
+    wrong: list[tuple[t.Any, str]] = [
+        ([*records[1:], {**records[0], "placement_endpoint": ELSEWHERE}], f"The journal is of another cloud: its Placement is {ELSEWHERE}"),
+        ([*records[1:], {**records[0], "format": 2}], "has format 2"),
+        ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "does not agree with itself"),
+        (str(cut), "is no record of a journal"),
+        (str(tmp_path / "nonesuch.jsonl"), "cannot be read"),
+        ("", "must be the path of one"),
+    ]
+    for given, said in wrong:
+        told = ansible.direct("orphan_restore", journal=given, output_dir=str(tmp_path))
+        assert told["failed"] and said in told["msg"], (said, told)
+    stranger = str(uuid.uuid4())
+    told = ansible.direct("orphan_restore", journal=str(journal), consumers=[stranger], output_dir=str(tmp_path))
+    assert told["failed"] and told["msg"] == f"The journal tells nothing of consumer {stranger}."
+    assert few.held == []
+
+
+def test_the_playbook_restores_what_is_named(ansible: Ansible, few: Strays, journal: Path) -> None:
+    variables = {"orphan_cleanup_journal": str(journal), "orphan_cleanup_restore_consumers": few.consumers[:2]}
+
+    checked = ansible.playbook("restore_allocations", "--check", variables=variables)
+    assert (checked.status, checked.changed, few.held) == (0, 1, [])
+    restored = ansible.playbook("restore_allocations", variables=variables)
+
+    assert (restored.status, restored.changed) == (0, 1)
+    assert few.held == few.consumers[:2]
+    assert restored.read("restoration.json")["tally"]["restored"] == 2
+
+
+def test_the_playbook_needs_a_journal(ansible: Ansible) -> None:
+    run = ansible.playbook("restore_allocations")
+
+    assert run.status != 0 and "journal" in run.told and run.changed == 0
+
+
+def owned(placement: Placement, consumer: str) -> dict[str, t.Any]:
+    """What a consumer holds, whose it is and of what type, at which generation."""
+    return {**placement.allocation(consumer), "allocations": placement.held(consumer)}
