@@ -79,7 +79,7 @@ class Plan:
             if closed := findings["summary"]["coverage"]["closed_gates"]:
                 raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
             chosen = [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"]]
-            steps = [_step(entry["id"], entry["kind"], entry["change"]) for entry in chosen]
+            steps = [step_told(entry["id"], entry["kind"], entry["change"]) for entry in chosen]
             narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
             # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
             counted = "servers" if findings["scope"]["mode"] == "triage" else "consumers"
@@ -98,7 +98,7 @@ class Plan:
         """Return the plan that `as_dict` wrote. Raises InvalidInput for anything else, also if only one change of it is not right."""
         _check_format(told, "plan", "orphan_plan")
         try:
-            steps = [_step(entry["finding"], entry["kind"], _without(entry, "finding", "kind")) for entry in told["changes"]]
+            steps = [step_told(entry["finding"], entry["kind"], _without(entry, "finding", "kind")) for entry in told["changes"]]
             plan = cls(
                 placement_endpoint=told["placement_endpoint"],
                 region=told["region"],
@@ -186,7 +186,8 @@ def _check_format(told: t.Any, what: str, writer: str) -> None:
         raise InvalidInput(f"The {what} given has format {told['format']!r} and this version of the collection reads format {FORMAT}.")
 
 
-def _step(finding: str, kind: str, told: Mapping[str, t.Any]) -> Step:
+def step_told(finding: str, kind: str, told: Mapping[str, t.Any]) -> Step:
+    """Return the step whose change `Change.as_dict` told. Raises InvalidInput also when it cannot settle the finding."""
     change = change_told(told)
     if kind not in {known.name for known in CHANGEABLE} or finding != f"{kind}/{change.consumer}":
         raise InvalidInput(f"The change of {change.consumer} is for the finding {finding!r} of kind {kind!r}, which it cannot settle.")

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._change import Change, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
-from ansible_collections.osops.placement.plugins.module_utils._plan import Step, change_told
+from ansible_collections.osops.placement.plugins.module_utils._plan import Step, step_told
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
                     del steps[refused[-1]]
             continue
         try:
-            step = Step(entry["finding"], entry["kind"], change_told({key: entry[key] for key in _CHANGE}))
+            step = step_told(entry["finding"], entry["kind"], {key: entry[key] for key in _CHANGE})
             there = entry["placement_endpoint"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(

@@ -146,7 +146,7 @@ def test_a_wrong_journal_is_refused_whole(ansible: Ansible, few: Strays, journal
     wrong: list[tuple[t.Any, str]] = [
         ([*records[1:], {**records[0], "placement_endpoint": ELSEWHERE}], f"The journal is of another cloud: its Placement is {ELSEWHERE}"),
         ([*records[1:], {**records[0], "format": 2}], "has format 2"),
-        ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "does not agree with itself"),
+        ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "which it cannot settle"),
         (str(cut), "is no record of a journal"),
         (str(tmp_path / "nonesuch.jsonl"), "cannot be read"),
         ("", "must be the path of one"),
