@@ -91,11 +91,12 @@ def restore(
     One that cannot be taken back does not keep the others from it; a journal that cannot be written does.
     """
     done: list[Restoration] = []
+    providers = reader.providers() if steps else {}
     for position, step in enumerate(steps):
         if why := stopped():
             return done + [Restoration(left, SKIPPED, why) for left in steps[position:]]
         try:
-            done.append(_restored(step, reader, writer, journal))
+            done.append(_restored(step, providers, reader, writer, journal))
         except JournalError as error:
             return done + [Restoration(left, FAILED, str(error)) for left in steps[position:]]
         except CloudError as error:
@@ -106,11 +107,16 @@ def restore(
     return done
 
 
-def _restored(step: Step, reader: PlacementReader, writer: AllocationWriter, journal: Journal | None) -> Restoration:
+def _restored(
+    step: Step, providers: Collection[str], reader: PlacementReader, writer: AllocationWriter, journal: Journal | None
+) -> Restoration:
     held = {part.consumer: document(allocation) for part in step.change.parts if (allocation := reader.allocation(part.consumer).value)}
     inverse, why = undone(step.change, held)
     if inverse is None:
         return Restoration(step, SKIPPED, why)
+    if gone := sorted(set(inverse.claims) - set(providers)):
+        # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
+        return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.")
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.before([Step(step.finding, step.kind, inverse)])

@@ -31,11 +31,16 @@ def uuid(number: int) -> str:
     return f"{number:08x}-0000-4000-8000-000000000000"
 
 
+def _provider(uuid: str) -> Body:
+    return {"uuid": uuid, "name": uuid, "generation": 1, "root_provider_uuid": uuid, "parent_provider_uuid": None}
+
+
 class Placement:
     """Consumers and what they hold."""
 
     def __init__(self) -> None:
         self.held: dict[str, Body] = {}
+        self.providers = [HERE, THERE]
         self.posts: list[tuple[str, list[str]]] = []
         self.faults: list[Fault | None] = []
         self.under_way: list[Body] = []
@@ -60,6 +65,8 @@ class Placement:
         with self._lock:
             if method == "GET" and path.startswith("allocations/"):
                 status, body = (500, {}) if self.reads_fail else (200, self._told(path.removeprefix("allocations/"), microversion))
+            elif (method, path) == ("GET", "resource_providers"):
+                status, body = 200, {"resource_providers": [] if options["params"] else list(map(_provider, self.providers))}
             elif (method, path) == ("POST", "allocations"):
                 body = json.loads(json.dumps(options["json"]))
                 self.posts.append((microversion, sorted(body)))

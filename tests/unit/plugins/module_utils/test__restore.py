@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._placement import 
 from ansible_collections.osops.placement.plugins.module_utils._plan import Step
 from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, restore, undone
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement, uuid
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import THERE, Placement, uuid
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -397,3 +397,11 @@ def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: 
 
     assert _outcomes(done) == ["restored", "failed", "restored"]
     assert "RuntimeError: no thread" in done[1].reason
+
+
+def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) -> None:
+    """Placement would keep an empty record of the consumer, and refuse whatever is claimed for it later."""
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == [] and site.placement.held == {}
