@@ -97,10 +97,12 @@ class Api:
         self.endpoint: str = f"{endpoint.rstrip('/')}/"
         if needed is None:
             return
-        self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
-        if self.newest == (1, 0):
-            # Discovery passes over a service that does not answer; a request of our own says why.
+        if data is None or data.max_microversion is None:
+            # Discovery passes over a service that does not answer; a request of our own says why, or it answers now.
             self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
+            with _speaking_clearly(name):
+                data = adapter.get_endpoint_data()
+        self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
         self.at_least(*needed)
 
     def at_least(self, major: int, minor: int) -> str:
