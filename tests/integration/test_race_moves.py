@@ -68,7 +68,7 @@ RACES = {
     "between Placement and Nova": Race("nova", ("GET", "/os-hypervisors/detail", 1), moves_to(THIRD), THIRD),
     "as it is looked up, to a third host": Race("nova", ("GET", "/servers/{}$", 1), moves_to(THIRD), THIRD),
     "as it is looked up, to the host that it seemed to hold in vain": Race(
-        "nova", ("GET", "/servers/{}$", 1), moves_to(OTHER), OTHER, "It changed since detection: generation"
+        "nova", ("GET", "/servers/{}$", 1), moves_to(OTHER), OTHER, "Nothing is left to change: it holds what it should."
     ),
     "as it is looked up, and is deleted": Race("nova", ("GET", "/servers/{}$", 1), is_deleted, None),
     "before the remediation": Race(
