@@ -62,8 +62,8 @@ Measured on {date}: {changes} orphans, each consumer a change of its own, at {sc
 |---|---|
 | {ours} | the module, given a plan, in a process of its own: from its start to the written `remediation.json` |
 | {replayed} | its requests, recorded once and sent again by Python's own HTTP client, as many at once, nothing read but the status |
-| {unproven} | a bare client that proves nothing: for one consumer after the other a GET, a write under the generation found, and a GET: what it takes less is the price of the proofs |
-| {by_hand} | `openstack resource provider allocation unset UUID`, a process for each; {few} were measured, and all would take as many times that |
+| {unproven} | a bare client: for each consumer in turn a GET, a write under the generation found, and a GET; the difference is the proofs |
+| {by_hand} | `openstack resource provider allocation unset UUID`, a process for each; measured for {few} of them, and told for all |
 
 {machine}
 

@@ -46,17 +46,21 @@ def claim(server: dict[str, t.Any]) -> dict[str, int]:
 
 
 class Life:
-    """One server after the other, and all that happens to them until it is `over`.
+    """One server after the other, and all that happens to them until it is `over`; `rounds` of cleaning are done meanwhile.
+
+    A restless one waits for none of them, and its server only moves.
 
     done: how often each thing happened, and how often Nova did not do what it was asked.
     spoilt: how often the claim of a server was made to need a change of a kind.
     losses: what a server lacked when it was looked at.
     """
 
-    def __init__(self, world: World, name: str, over: Callable[[], bool]) -> None:
+    def __init__(self, world: World, name: str, over: Callable[[], bool], rounds: Callable[[], int], restless: bool = False) -> None:
         self.world = world
         self.cloud = world.cloud
         self.over = over
+        self._rounds = rounds
+        self._restless = restless
         self.server = ""
         self.done: collections.Counter[str] = collections.Counter()
         self.spoilt: collections.Counter[tuple[str, str]] = collections.Counter()
@@ -68,13 +72,13 @@ class Life:
         while True:
             self.server = self.world.boot(self._chance.choice(STEADY), SMALL)
             self._is_done("boot")
-            happenings = self._chance.sample(HAPPENINGS, self._chance.randrange(2, 6))
+            happenings = self._chance.sample(MOVES if self._restless else HAPPENINGS, self._chance.randrange(2, 6))
             # The last, for no migration says where an unshelved server is, and what is spoilt of its claim cannot be proven.
             for happens in [*happenings, Life._shelving]:
                 if self.over():
                     return
                 self._chance.choice(SPOILING)(self)
-                if self._now_and_then():
+                if not self._restless and self._now_and_then():
                     self._is_healed()
                 happens(self)
                 if self._is_done(happens.__name__) != "ACTIVE":
@@ -213,7 +217,15 @@ class Life:
     def _is_parked(self) -> bool:
         found = self._rests()
         self._check(found, "parking")
+        if self._now_and_then():
+            self._stays()
+            self._check(self._rests(), "having been parked")
         return found["status"] == "VERIFY_RESIZE"
+
+    def _stays(self) -> None:
+        """Do nothing for a whole round."""
+        begun = self._rounds() + 1
+        self.world.wait("a round of cleaning", lambda: self._rounds() > begun or self.over())
 
     def _rests(self) -> dict[str, t.Any]:
         """Wait until nothing is being done to the server, and return how Nova shows it then."""
@@ -271,7 +283,7 @@ class Life:
         return self._chance.random() < 0.5
 
 
-HAPPENINGS: Sequence[Callable[[Life], None]] = (
+MOVES: Sequence[Callable[[Life], None]] = (
     Life._live_migration,
     Life._live_migration,
     Life._confirmed_migration,
@@ -279,6 +291,9 @@ HAPPENINGS: Sequence[Callable[[Life], None]] = (
     Life._confirmed_resize,
     Life._reverted_resize,
     Life._abandoned_boot,
+)
+HAPPENINGS: Sequence[Callable[[Life], None]] = (
+    *MOVES,
     Life._lost_claim,
     Life._misplaced_claim,
     Life._swapped_claim,
@@ -293,14 +308,16 @@ class DoomedLife(Life):
         self.world.own_host(DOOMED)
         while True:
             first, second = (self.world.boot(DOOMED) for _count in range(2))
+            rested = ""
             self.done["boot"] += 2
             self.world.kill(DOOMED)
             for server in (first, second):
                 servers.act(self.cloud, server, "evacuate", {"host": self._chance.choice(STEADY)})
             for self.server in (first, second):
-                self._is_done("evacuation")
-            self._live_migration()
-            self._is_done("live_migration")
+                rested = self._is_done("evacuation")
+            if rested == "ACTIVE":
+                self._live_migration()
+                self._is_done("live_migration")
             self.server = first
             self._die()
             self._let_hold(first, {self.world.provider(DOOMED): CLAIM})
@@ -308,7 +325,7 @@ class DoomedLife(Life):
                 return
             lifecycle.start_computes(self.world.paths, [DOOMED])
             self.server = second
-            self._is_done("return of the host it left")
-            self._confirmed_migration()
-            self._is_done("confirmed_migration")
+            if self._is_done("return of the host it left") == "ACTIVE":
+                self._confirmed_migration()
+                self._is_done("confirmed_migration")
             self._die()

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses as d
+import itertools
 import json
 import os
 import time
@@ -32,7 +34,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 SECONDS = float(os.environ.get("LIVE_CLOUD_SECONDS", "60"))
-LIVES = 6
+LIVES, RESTLESS = 7, 4
 # Each round has so many that Nova knows nothing of, besides what the lives leave behind.
 UNKNOWN = 2
 # After everything has ended, so many rounds must be enough.
@@ -65,6 +67,7 @@ class Round:
     """One detection, its plan, and what became of that."""
 
     faults: list[str]
+    protected: collections.Counter[str]
     outcomes: list[dict[str, t.Any]]
     made: list[Made]
 
@@ -84,13 +87,20 @@ class Story:
     def made(self) -> list[Made]:
         return [made for played in self.rounds for made in played.made]
 
+    @property
+    def protected(self) -> collections.Counter[str]:
+        return sum((played.protected for played in self.rounds), collections.Counter())
+
     def figures(self) -> str:
         done = sum((life.done for life in self.lives), collections.Counter[str]())
         made = collections.Counter(f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made)
         outcomes = [outcome for played in self.rounds for outcome in played.outcomes]
         spared = collections.Counter(outcome["reason"].split(":")[0][:60] for outcome in outcomes if outcome["outcome"] == "skipped")
+        protected = collections.Counter({f"protected: {kind}": count for kind, count in self.protected.items() if kind != "excluded"})
         told = [f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, {spared.total()} skipped"]
-        return "\n".join([*told, *(f"  {count:4} {what}" for counter in (done, made, spared) for what, count in counter.most_common())])
+        return "\n".join(
+            [*told, *(f"  {count:4} {what}" for counter in (done, made, spared, protected) for what, count in counter.most_common())]
+        )
 
 
 @pytest.fixture(scope="module")
@@ -105,19 +115,25 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     def over() -> bool:
         return time.monotonic() > end
 
-    told.lives = [*(Life(world, f"life {number}", over) for number in range(LIVES)), DoomedLife(world, "doomed", over)]
+    def rounds() -> int:
+        return len(told.rounds)
+
+    told.lives = [Life(world, f"life {number}", over, rounds, restless=number < RESTLESS) for number in range(LIVES)]
+    told.lives.append(DoomedLife(world, "doomed", over, rounds))
+    # What moves from or to one of them is then under way for as long as the cloud is looked at, or written to.
+    held_up = itertools.cycle([(step, f"nova-compute-{host}") for host in STEADY for step in ("orphan_detect", "orphan_remediate")])
     with noted(world) as told.chronicle, concurrent.futures.ThreadPoolExecutor(len(told.lives)) as threads:
         running = [threads.submit(life.goes_on) for life in told.lives]
         while not all(life.done() for life in running):
             for number in range(UNKNOWN):
                 world.claim(STEADY[number])
-            told.rounds.append(clean(ansible, list(others)))
+            told.rounds.append(clean(world, ansible, list(others), next(held_up)))
         for life in running:
             life.result()
         told.parked = next(life.server for life in told.lives if servers.get(world.cloud, life.server)["status"] == "ACTIVE")
         servers.migrate(world.cloud, told.parked, elsewhere(world, told.parked))
         for _count in range(LAST_ROUNDS):
-            told.rounds.append(clean(ansible, list(others)))
+            told.rounds.append(clean(world, ansible, list(others)))
             if not told.rounds[-1].made:
                 break
     told.held = {consumer: held for consumer, held in placement.everything().items() if consumer not in others}
@@ -127,21 +143,27 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     return told
 
 
-def clean(ansible: Ansible, spared: list[str]) -> Round:
+def clean(world: World, ansible: Ansible, spared: list[str], held_up: tuple[str, str] | None = None) -> Round:
+    """Detect, plan and remediate, while during one of these steps one service of the cloud stands still."""
     folder = ansible.folder / f"round-{time.monotonic()}"
     findings, plan = folder / "findings.json", folder / "plan.json"
     policy = {"min_age": "0", "forgotten_min_age": "0", "exclude_consumers": spared}
     limits = {"max_changes": 1000, "max_share": 1.0}
-    results = [
-        # Named, they are looked for everywhere: a wrong owner shows in no listing.
-        ansible.direct("orphan_detect", kinds=KINDS, dest=str(findings), **policy),
-        ansible.direct("orphan_plan", findings=str(findings), kinds=KINDS, dest=str(plan), **limits),
-        ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(folder), **policy, **limits),
-    ]
+    steps = {
+        # Named, the kinds are looked for everywhere: a wrong owner shows in no listing.
+        "orphan_detect": {"kinds": KINDS, "dest": str(findings), **policy},
+        "orphan_plan": {"findings": str(findings), "kinds": KINDS, "dest": str(plan), **limits},
+        "orphan_remediate": {"plan": str(plan), "output_dir": str(folder), **policy, **limits},
+    }
+    results = []
+    for name, arguments in steps.items():
+        with world.paused(held_up[1]) if held_up and held_up[0] == name else contextlib.nullcontext():
+            results.append(ansible.direct(name, **arguments))
     outcomes = json.loads((folder / "remediation.json").read_text())["outcomes"]
     seconds = {record["finding"]: record["at"] for record in records(results[-1]["journal"]) if record["event"] == "before"}
     made = [Made(outcome, seconds[outcome["finding"]]) for outcome in outcomes if outcome["outcome"] not in ("skipped", "failed")]
-    return Round([result["msg"] for result in results if result["failed"]], outcomes, made)
+    protected = collections.Counter(entry["kind"] for entry in json.loads(findings.read_text())["protected"])
+    return Round([result["msg"] for result in results if result["failed"]], protected, outcomes, made)
 
 
 def records(journal: str | None) -> list[dict[str, t.Any]]:
@@ -160,6 +182,7 @@ def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
     assert kinds >= {"forgotten_consumer", "wrong_host"}, story.figures()
     assert len(kinds) >= 5, story.figures()
     assert happened.total() >= LIVES, story.figures()
+    assert story.protected["moving"] and story.protected["verify_resize"], story.figures()
 
 
 def test_every_run_ended_well(story: Story) -> None:
