@@ -89,7 +89,7 @@ def test_each_request_meets_each_fault(ansible: Ansible, wires: Wires, few: Stra
     few.others_are_spared()
 
 
-@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.RESET, Fault.BROKEN, Fault.BAD_GATEWAY, Fault.UNAVAILABLE, Fault.TOO_MANY])
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.RESET, Fault.BAD_GATEWAY])
 def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
     few.claim()
     write = wires.placement.on("POST", "^/allocations$", nth=0, after=lambda: fault)
@@ -101,7 +101,7 @@ def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires:
     assert few.recorded(tmp_path) == few.recorded(tmp_path, "after") == few.consumers
 
 
-@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.RESET, Fault.BROKEN, Fault.UNAVAILABLE, Fault.CONFLICT])
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.CONFLICT])
 def test_no_write_ever_arrives(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
     few.claim()
     write = wires.placement.on("POST", "^/allocations$", nth=0, before=lambda: fault)
@@ -172,7 +172,7 @@ def test_one_that_moves_between_its_proof_and_the_write(ansible: Ansible, wires:
 
 
 def test_a_token_expires_in_the_middle_of_the_run(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
-    """Every request is refused that has the token with which the second write was sent first."""
+    """A write and a look-up meet a service that no longer knows the token with which they come."""
     many.claim()
     expired = wires.placement.on("POST", "^/allocations$", nth=2, before=lambda: Fault.EXPIRED)
     also = wires.nova.on("GET", "/servers/[^/]*$", nth=10, before=lambda: Fault.EXPIRED)
