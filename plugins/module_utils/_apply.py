@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
-import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._clock import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
@@ -39,7 +39,7 @@ OUTCOMES = (*DONE.values(), SKIPPED, FAILED)
 # So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
 _AT_ONCE = WORKERS
 
-# In seconds. A service that does not answer for long lets a proof grow old.
+# In seconds. A service that does not answer for long, or a laptop that sleeps, lets a proof grow old.
 _PROOF_LASTS = 60
 
 # The kind for which every host must have been asked for its servers.
@@ -106,7 +106,7 @@ class Remediation:
         return outcomes
 
     def _settled(self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]) -> list[Outcome]:
-        began = time.monotonic()
+        began = elapsed()
         try:
             proven = self._proven(batch, listings)
         except GateClosed:
@@ -114,7 +114,7 @@ class Remediation:
         except Exception as error:
             told = error if isinstance(error, CloudError) else f"An unexpected {type(error).__name__}: {error}"
             raise _Unproven(f"It could not be proven anew. {told}") from error
-        if time.monotonic() - began > _PROOF_LASTS:
+        if elapsed() - began > _PROOF_LASTS:
             raise _Unproven(f"Its proof took longer than {_PROOF_LASTS} seconds, and was too old at its end to rely on.")
         ready = [outcome.step for outcome in proven if outcome.made]
         if self._journal is None or not ready:

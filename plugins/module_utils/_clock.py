@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import re
+import time
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 
@@ -47,6 +48,11 @@ def between(earlier: str | None, later: str | None) -> int | None:
         return None
     start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC) for text in (earlier, later))
     return max(0, int((end - start).total_seconds()))
+
+
+def elapsed() -> float:
+    """Return seconds of a clock that nobody sets and that goes on while the machine sleeps; only differences mean anything."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def now() -> str:

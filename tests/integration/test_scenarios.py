@@ -176,7 +176,10 @@ def test_every_change_was_made_and_journaled(story: Story) -> None:
 
     assert story.cleaned.status == 0, story.cleaned.output
     assert remediation["tally"]["skipped"] == remediation["tally"]["failed"] == 0
-    assert [record["event"] for record in records] == ["before", "after"] * len(remediation["outcomes"])
+    events = [(record["event"], record["finding"]) for record in records]
+    found = {outcome["finding"] for outcome in remediation["outcomes"]}
+    assert sorted(events) == sorted((event, finding) for event in ("before", "after") for finding in found)
+    assert all(events.index(("before", finding)) < events.index(("after", finding)) for finding in found)
     assert all(record["before"]["project_id"] for record in records if record["event"] == "before")
 
 
