@@ -10,6 +10,8 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration wrong_
 	booting parked_resize foreign_consumer
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+# Each worker has a cloud of its own, which waits more than it works.
+PARALLEL := --numprocesses=3 --dist=loadfile
 
 GATES := sanity ansible-lint ruff mypy docs changelog build
 LINT := ansible-lint ruff mypy docs changelog
@@ -37,7 +39,7 @@ demo-down: ## stop the OpenStack of the demo
 test: venv-controller ## everything: the gates, then all tests
 	@status=0; \
 	$(MAKE) --no-print-directory gates || status=$$?; \
-	$(controller)/pytest $(PYTEST_ARGS) || status=$$?; \
+	$(minicloud) install && $(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
 	exit $$status
 
 .PHONY: unit

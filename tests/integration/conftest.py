@@ -4,7 +4,8 @@
 
 """A real cloud for the tests, and the two ways in which users reach it: playbooks and single modules.
 
-The cloud is made anew for each session, in a folder of its own. With MINICLOUD_HOME set, the one there is used and kept.
+The cloud is made anew for each session, in a folder of its own, and one for each worker of pytest-xdist. With MINICLOUD_HOME set, the
+one there is used and kept.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def minicloud() -> Iterator[Minicloud]:
     kept = os.environ.get("MINICLOUD_HOME")
-    cloud = Minicloud(ROOT, Path(kept) if kept else ROOT / ".minicloud" / "integration")
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    cloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker)
     if not kept:
         cloud.run("down", "--purge")
     cloud.run("up")

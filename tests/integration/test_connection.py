@@ -43,8 +43,8 @@ def no_such_region(config: str) -> str:
 BROKEN = [
     (wrong_password, "The identity service refused the credentials"),
     (keystone_down, f"The identity service cannot be reached: Unable to establish connection to {NOWHERE}/v3/auth/tokens."),
-    (placement_down, f"Placement at {NOWHERE} cannot be reached"),
-    (nova_down, f"Nova at {NOWHERE} cannot be reached"),
+    (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),
+    (nova_down, f"Nova at {NOWHERE}/ cannot be reached"),
     (no_such_region, "Placement has no endpoint in the service catalogue"),
 ]
 
