@@ -417,7 +417,7 @@ class Snapshot:
     usages: what is in use of each provider, where that was asked for instead of all holdings.
     services, services_after: the compute services before and after everything else was read.
     samples: direct look-ups of live servers, preferably of other projects, to see whether these credentials may look.
-    control: the deleted listing asked for the first of them, which must not be in it; None without a live server.
+    control: the deleted listing asked for one of them that is still there, and must not be in it; None without a live server.
     nominated: the consumers that the listings do not show to be in order, each with a dossier; these are judged.
     dossiers: by uuid, for those, for the servers of nominated migrations and for the migrations of nominated servers.
     details: by provider, what those have that were asked for it.

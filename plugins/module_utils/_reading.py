@@ -148,7 +148,7 @@ class Reading:
             hypervisors=hypervisors,
             migrations=migrations,
             samples=samples,
-            control=self._nova.deleted_listing(live.uuid) if live else None,
+            control=self._control(samples),
             nominated=(),
             dossiers={},
             services_after=services_after,
@@ -312,6 +312,15 @@ class Reading:
             if action.action in PLACING_ACTIONS:
                 break
         return actions, tuple(self._nova.action(server.uuid, request_id) for request_id in wanted)
+
+    def _control(self, samples: Sequence[Answer[Server]]) -> Answer[tuple[Server, ...]] | None:
+        """Ask the listing of the deleted for a live server, which must not be in it; one that was deleted just then tells nothing."""
+        control = None
+        for server in (sample.value for sample in samples if sample.value):
+            control = self._nova.deleted_listing(server.uuid)
+            if not control.value or self._nova.server(server.uuid).status != 404:
+                break
+        return control
 
     def _samples(self) -> tuple[Answer[Server], ...]:
         """Look directly at some live servers, those of other projects first."""

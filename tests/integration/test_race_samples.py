@@ -1,0 +1,33 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The live servers by which the credentials are tested, and which may be deleted meanwhile like any other."""
+
+from __future__ import annotations
+
+import typing as t
+
+from minicloud_ctl import servers
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+
+def test_one_that_is_deleted_before_it_is_looked_for_among_the_deleted_tells_nothing(
+    ansible: Ansible, minicloud: Minicloud, wires: Wires, world: World
+) -> None:
+    minicloud.scenario("healthy")
+    world.boot_samples()
+
+    def is_deleted() -> None:
+        servers.delete(world.cloud, wires.nova.requests[-1].rpartition("=")[2])
+
+    asked = wires.nova.on("GET", "deleted=True&uuid=", before=is_deleted)
+
+    result = ansible.module("orphan_detect", min_age="0")
+
+    assert asked.ran
+    assert result["summary"]["coverage"]["closed_gates"] == []
