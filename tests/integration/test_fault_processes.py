@@ -127,7 +127,7 @@ def test_two_runs_at_once_on_one_machine(ansible: Ansible, wires: Wires, many: S
 
 def test_a_run_does_not_wait_for_ever_for_another(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
     few.claim()
-    with alone(f"{wires.placement.url}/", 0):
+    with alone(f"{wires.placement.url}/", 0, str):
         result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), lock_timeout=1, **few.arguments(wires))
 
     assert result["failed"] and "has not ended in 1 seconds" in result["msg"] and "nothing was changed" in result["msg"]
@@ -220,7 +220,7 @@ def test_a_module_that_waits_for_another_run_can_be_stopped(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
-    with alone(f"{wires.placement.url}/", 0):
+    with alone(f"{wires.placement.url}/", 0, str):
         running = ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
         lock = lock_path(f"{wires.placement.url}/")
         world.wait("the run to wait", lambda: lock in open_files(running.pid))

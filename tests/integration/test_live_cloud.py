@@ -159,11 +159,14 @@ def clean(world: World, ansible: Ansible, spared: list[str], held_up: tuple[str,
     for name, arguments in steps.items():
         with world.paused(held_up[1]) if held_up and held_up[0] == name else contextlib.nullcontext():
             results.append(ansible.direct(name, **arguments))
+    faults = [result["msg"] for result in results if result["failed"]]
+    protected = collections.Counter(entry["kind"] for entry in json.loads(findings.read_text())["protected"])
+    if not (folder / "remediation.json").exists():
+        return Round(faults, protected, [], [])
     outcomes = json.loads((folder / "remediation.json").read_text())["outcomes"]
     seconds = {record["finding"]: record["at"] for record in records(results[-1]["journal"]) if record["event"] == "before"}
     made = [Made(outcome, seconds[outcome["finding"]]) for outcome in outcomes if outcome["outcome"] not in ("skipped", "failed")]
-    protected = collections.Counter(entry["kind"] for entry in json.loads(findings.read_text())["protected"])
-    return Round([result["msg"] for result in results if result["failed"]], protected, outcomes, made)
+    return Round(faults, protected, outcomes, made)
 
 
 def records(journal: str | None) -> list[dict[str, t.Any]]:
