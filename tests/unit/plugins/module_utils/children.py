@@ -18,16 +18,18 @@ if t.TYPE_CHECKING:
 
 # No test waits for so many seconds: one that would hang fails instead.
 LONG = 30
-# The tests themselves may run under nohup.
-_AS_AT_A_TERMINAL = ("env", "--default-signal=HUP")
 
 
 @contextlib.contextmanager
-def child(code: str, *arguments: str, **options: t.Any) -> Iterator[subprocess.Popen[str]]:
-    """Run `code` in a Python of its own, which is killed at the end, or after `LONG` seconds, if it still runs."""
+def child(code: str, *arguments: str, hangup: str = "default", **options: t.Any) -> Iterator[subprocess.Popen[str]]:
+    """Run `code` in a Python of its own, which is killed at the end, or after `LONG` seconds, if it still runs.
+
+    hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under which the tests may run themselves.
+    """
+    wrapper = ["env", f"--{hangup}-signal=HUP"]
     environment = {**os.environ, **options.pop("env", {}), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    with subprocess.Popen([*_AS_AT_A_TERMINAL, sys.executable, "-c", code, *arguments], env=environment, text=True, **pipes) as process:
+    with subprocess.Popen([*wrapper, sys.executable, "-c", code, *arguments], env=environment, text=True, **pipes) as process:
         watchdog = threading.Timer(LONG, process.kill)
         watchdog.start()
         try:

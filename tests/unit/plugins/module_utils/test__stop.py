@@ -66,7 +66,7 @@ def test_the_first_of_several_signals_is_told_and_none_ends_it() -> None:
 
 
 def test_under_nohup_the_end_of_the_terminal_is_survived() -> None:
-    with child(RUNNING, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as run:
+    with child(RUNNING, hangup="ignore") as run:
         assert _said(run) == "runs"
         run.send_signal(signal.SIGHUP)
         run.terminate()
