@@ -49,7 +49,7 @@ def read_json(path: str) -> t.Any:
 def bytes_of(path: str) -> bytes:
     """Return what the file `path` holds. Raises InvalidInput when it is not there."""
     try:
-        with open(path, "rb") as stream:
+        with open(os.path.expanduser(path), "rb") as stream:
             return stream.read()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
@@ -62,4 +62,4 @@ def given(option: str, value: t.Any) -> t.Any:
     """
     if not value:
         raise InvalidInput(f"{option} is empty: give the path of a file, or its contents.")
-    return read_json(os.path.expanduser(value)) if isinstance(value, str) else value
+    return read_json(value) if isinstance(value, str) else value

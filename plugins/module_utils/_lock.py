@@ -25,12 +25,15 @@ _PAUSE = 0.2
 
 
 @contextlib.contextmanager
-def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str]) -> t.Iterator[None]:
+def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True) -> t.Iterator[None]:
     """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `patience` seconds.
 
-    Raises InvalidInput when that is not over by then, or when `stopped` says to stop. The lock ends with the process that holds it,
-    however that ends.
+    A run that is not `writing`, as in check mode, neither waits nor keeps anybody waiting. Raises InvalidInput when another one is not over
+    by then, or when `stopped` says to stop. The lock ends with the process that holds it, however that ends.
     """
+    if not writing:
+        yield
+        return
     path = lock_path(placement_endpoint)
     file = _opened(path)
     try:

@@ -214,7 +214,6 @@ records:
 """
 
 import collections
-import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -233,7 +232,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     else:
         plan = Plan.read(given("plan", options["plan"]))
         if path is None and isinstance(options["plan"], str):
-            path = os.path.expanduser(options["plan"])
+            path = options["plan"]
     if options["dest"]:
         write_json(options["dest"], plan.as_dict())
     plan.check(limits(options))

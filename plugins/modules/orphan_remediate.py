@@ -215,10 +215,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     with contextlib.suppress(OSError):
         os.unlink(kept)
     journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
-    with (
-        stopping() as stopped,
-        contextlib.nullcontext() if journal is None else alone(session.placement.endpoint, options["lock_timeout"], stopped),
-    ):
+    with stopping() as stopped, alone(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal)
         outcomes = run_of.of(plan.steps, stopped) if plan.steps else []
         why_stopped = stopped()

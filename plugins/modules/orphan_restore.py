@@ -145,7 +145,6 @@ journal:
   sample: /var/lib/placement/journal-2026-11-20T050607Z-4712.jsonl
 """
 
-import contextlib
 import os
 import typing as t
 
@@ -170,15 +169,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     consumers = [required(text, "consumers:") for text in options["consumers"]]
-    source = options["journal"]
-    records, torn = read(os.path.expanduser(source) if isinstance(source, str) else source)
+    records, torn = read(options["journal"])
     placement = connect().placement
     steps = changes_in(records, placement.endpoint, consumers)
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
-    with (
-        stopping() as stopped,
-        contextlib.nullcontext() if journal is None else alone(placement.endpoint, options["lock_timeout"], stopped),
-    ):
+    with stopping() as stopped, alone(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         done = restore(steps, PlacementReader(placement), AllocationWriter(placement), journal, stopped)
         why_stopped = stopped()
     if torn:

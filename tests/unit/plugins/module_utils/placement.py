@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._session import Ap
 HERE, THERE = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
 
 Body = dict[str, t.Any]
-Fault = t.Callable[[Body], int | None]
+Fault = t.Callable[[Body], "int | None"]
 """What happens to one POST instead: the status of a proxy's answer, or an exception."""
 
 

@@ -223,7 +223,7 @@ def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_serv
 ) -> None:
     cloud = Cloud()
     server = swapped_claim(cloud)
-    (move,) = cloud.migrations
+    move = next(iter(cloud.migrations))
     cloud.holdings[move] = d.replace(cloud.holdings[move], **spared)
     finding = cloud.finding(server, policy(move, cloud.here))
 

@@ -87,7 +87,7 @@ def _at(node: t.Any, path: t.Iterable[t.Any]) -> t.Any:
 
 
 PLACES = list(_places(TOLD))
-LEAVES = [path for path in PLACES if not _at(TOLD, path) or not isinstance(_at(TOLD, path), dict | list)]
+LEAVES = [path for path in PLACES if not _at(TOLD, path) or not isinstance(_at(TOLD, path), (dict, list))]
 OBJECTS = [(), *(path for path in PLACES if isinstance(_at(TOLD, path), dict))]
 KEYED = [path for path in PLACES if isinstance(path[-1], str)]
 VALUES = st.one_of(
