@@ -30,25 +30,35 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def minicloud() -> Iterator[Minicloud]:
+def cloud() -> Iterator[Minicloud]:
+    """The cloud of this process, which need not run."""
     kept = os.environ.get("MINICLOUD_HOME")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    cloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker)
-    if not kept:
-        cloud.run("down", "--purge")
+    cloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker, kept=bool(kept))
+    cloud.forget()
+    yield cloud
+    cloud.forget()
+
+
+@pytest.fixture(scope="module")
+def minicloud(cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[Minicloud]:
+    """The running cloud; for a module with OWN_CLOUD a new one that nobody uses afterwards."""
+    own = getattr(request.module, "OWN_CLOUD", False)
+    if own:
+        cloud.forget()
     cloud.run("up")
     yield cloud
-    if not kept:
-        cloud.run("down", "--purge")
+    if own:
+        cloud.forget()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def connection(minicloud: Minicloud) -> t.Any:
     """The tests' own admin connection."""
     return Connection(config=OpenStackConfig(config_files=[str(minicloud.clouds_yaml)]).get_one("minicloud"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def placement(connection: t.Any) -> Placement:
     return Placement(connection.placement)
 

@@ -20,8 +20,9 @@ from pathlib import Path
 class Minicloud:
     """The small OpenStack of `tests/minicloud`, by its command line."""
 
-    def __init__(self, root: Path, home: Path) -> None:
+    def __init__(self, root: Path, home: Path, kept: bool) -> None:
         self.root = root
+        self._kept = kept
         self._command = [str(root / "tests" / "minicloud" / "minicloud"), "--home", str(home)]
         self.home = home
 
@@ -29,6 +30,11 @@ class Minicloud:
         done = subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"minicloud {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
+
+    def forget(self) -> None:
+        """Stop the cloud with all that is in it, unless it is to be kept."""
+        if not self._kept:
+            self.run("down", "--purge")
 
     @property
     def environment(self) -> dict[str, str]:

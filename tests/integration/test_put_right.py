@@ -21,6 +21,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
     from ansible_collections.osops.placement.tests.integration.world import World
 
+OWN_CLOUD = True
 MADE = {
     "swapped_claim": "rewritten",
     "moved_server": "rewritten",

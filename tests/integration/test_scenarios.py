@@ -75,6 +75,9 @@ EVERY_KIND = {
 Holdings = dict[str, t.Any]
 
 
+OWN_CLOUD = True
+
+
 @d.dataclass(frozen=True)
 class Story:
     """All situations at once, cleaned up: what Placement held at each stage, and what each run printed and wrote."""
@@ -199,7 +202,7 @@ def test_the_table_tells_everything(story: Story) -> None:
     output = " ".join(story.checked.output.split())
     for entry in story.checked.read("findings.json")["findings"]:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
-        written = f"PUT /allocations/{entry['consumer']} at generation {entry['generation']}" in output
+        written = f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}" in output
         assert written is (entry["verdict"] == "orphaned")
 
 

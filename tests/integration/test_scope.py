@@ -15,6 +15,7 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 
+OWN_CLOUD = True
 SCENARIOS = ("healthy", "deleted_server", "evacuated_source", "wrong_host", "wrong_owner", "wrong_amount", "missing_allocation")
 YOUNG = {"min_age": "0", "forgotten_min_age": "0"}
 

@@ -24,6 +24,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 
+OWN_CLOUD = True
+
+
 class Operator:
     """Who follows a document, with our modules and playbooks."""
 
