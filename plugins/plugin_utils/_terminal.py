@@ -80,6 +80,26 @@ def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, wid
     return lines
 
 
+def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
+    """Return what Nova and Placement have of a host that is to be retired, and what holds it back."""
+    name = printable(host["name"], _NAME)
+    if not host["known"]:
+        return ["", f"{name}: neither Nova nor Placement knows it."]
+    service = host["service"]
+    state = f"{service['status']}, {service['state']}" if service else "none"
+    lines = ["", name, *_field("service", state, width)]
+    for label, key in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
+        told = [f"{printable(known['name'], _NAME)} ({known['uuid']})" for known in host[key]]
+        lines += _field(label, ", ".join(told), width)
+    for title, key, subject in (("Held back by:", "blockers", "subject"), ("Left over, and removed:", "left_over", "consumer")):
+        if host[key]:
+            lines += ["", title]
+        for known in host[key][:_ROWS]:
+            lines += [f"{known['kind']:20}{printable(known[subject], _NAME)}", *_field("why", known["reason"], width)]
+        lines += _more(host[key], _ROWS, "host.json")
+    return lines if host["blockers"] else [*lines, "", "Nothing holds it back."]
+
+
 def printable(text: t.Any, limit: int | None = None) -> str:
     """Return `text` with every character that a terminal would act on spelled out, cut to `limit` characters."""
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text))
