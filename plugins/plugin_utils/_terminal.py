@@ -95,7 +95,8 @@ def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
         if host[key]:
             lines += ["", title]
         for known in host[key][:_ROWS]:
-            lines += [f"{known['kind']:20}{printable(known[subject], _NAME)}", *_field("why", known["reason"], width)]
+            about = f"{known['kind']:20}{printable(known[subject], _NAME):38}{printable(known.get('name', ''), _NAME)}".rstrip()
+            lines += [about, *_field("why", known["reason"], width)]
         lines += _more(host[key], _ROWS, "host.json")
     return lines if host["blockers"] else [*lines, "", "Nothing holds it back."]
 

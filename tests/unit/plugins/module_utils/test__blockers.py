@@ -167,6 +167,7 @@ def test_a_consumer_of_somebody_else_holds_it_back(type: str) -> None:
 
 def test_a_consumer_that_nova_does_not_know_holds_it_back_unless_it_is_chosen() -> None:
     site = Site()
+    site.server(site.new, site.new)
     site.stranger(site.old)
 
     assert _kinds(site.blockers()) == ["claim"]
