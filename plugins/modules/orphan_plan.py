@@ -219,6 +219,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
@@ -237,13 +238,14 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if options["dest"]:
         write_json(options["dest"], plan.as_dict())
     plan.check(limits(options))
-    changes = [step.change for step in plan.steps]
+    steps = [*plan.steps, *plan.removals]
+    changes = [step.change for step in steps]
     result = {
         "changed": False,
         "plan": path,
         "changes": len(changes),
         "actions": dict(collections.Counter(change.action for change in changes)),
-        "records": [record(PLANNED, step, plan.placement_endpoint) for step in plan.steps],
+        "records": [record(PLANNED, step, plan.placement_endpoint) for step in steps],
     }
     for told in ("frees", "claims"):
         sums: collections.Counter[str] = collections.Counter()
@@ -252,8 +254,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
                 sums.update(share)
         result[told] = dict(sorted(sums.items()))
     if module._diff:
-        parts = [part for change in changes for part in change.parts]
-        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+        result["diff"] = diff_of(changes)
     return result
 
 
