@@ -26,6 +26,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
 
 CHANGEABLE = tuple(kind for kind in KINDS if kind.by_default != REPORT)
+# Those of them whose change is one of an allocation; that of the others is the deletion of a tree of providers.
+OF_CONSUMERS = tuple(kind for kind in CHANGEABLE if kind.prove)
 
 # What gives capacity back comes before what takes it.
 _ORDER = ("remove", "reduce", "rewrite", "create")
@@ -222,9 +224,8 @@ def _sorted(changes: Iterable[tuple[str, str, Mapping[str, t.Any]]]) -> tuple[li
         else:
             step = Step(finding, kind, change_told(told))
             steps.append(step)
-        of_trees = {known.name for known in CHANGEABLE if known.survey}
-        of_kind = of_trees if isinstance(step, TreeStep) else {known.name for known in CHANGEABLE} - of_trees
-        if kind not in of_kind or finding != f"{kind}/{step.subject}":
+        of_tree = isinstance(step, TreeStep)
+        if kind not in {known.name for known in CHANGEABLE if (known not in OF_CONSUMERS) == of_tree} or finding != f"{kind}/{step.subject}":
             raise InvalidInput(f"The change of {step.subject} is for the finding {finding!r} of kind {kind!r}, which it cannot settle.")
     if len({step.subject for step in removals}) < len(removals):
         raise InvalidInput("A provider is deleted twice in one plan.")

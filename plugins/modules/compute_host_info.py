@@ -218,7 +218,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings import F
 from ansible_collections.osops.placement.plugins.module_utils._hosts import HostReader
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._plan import OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -246,8 +246,8 @@ def main() -> None:
         "kinds": {
             "type": "list",
             "elements": "str",
-            "choices": [kind.name for kind in CHANGEABLE],
-            "default": [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE],
+            "choices": [kind.name for kind in OF_CONSUMERS],
+            "default": [kind.name for kind in OF_CONSUMERS if kind.by_default == REMEDIATE],
         },
         "providers": {"type": "list", "elements": "str", "default": []},
         "dest": {"type": "path"},

@@ -45,6 +45,7 @@ options:
       - V(swapped_claim), V(moved_server), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
         right. They have a change only where the right claim is known for certain; anything else is left to
         C(nova-manage placement heal_allocations), and the finding says so.
+      - V(ghost_provider) and V(name_conflict) are trees of providers that are deleted, once nobody holds a share of them any more.
     type: list
     elements: str
     choices:
@@ -60,6 +61,8 @@ options:
       - missing_allocation
       - wrong_amount
       - wrong_owner
+      - ghost_provider
+      - name_conflict
     default:
       - deleted_server
       - ended_migration
@@ -167,7 +170,9 @@ records:
       type: str
       sample: deleted_server
     action:
-      description: V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), or V(create) where it held nothing.
+      description: >-
+        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), V(create) where it held nothing, or
+        V(delete_providers), which has C(providers) instead of what follows.
       returned: success
       type: str
       sample: remove
