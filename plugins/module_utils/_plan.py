@@ -225,7 +225,10 @@ def _sorted(changes: Iterable[tuple[str, str, Mapping[str, t.Any]]]) -> tuple[li
             step = Step(finding, kind, change_told(told))
             steps.append(step)
         of_tree = isinstance(step, TreeStep)
-        if kind not in {known.name for known in CHANGEABLE if (known not in OF_CONSUMERS) == of_tree} or finding != f"{kind}/{step.subject}":
+        if (
+            kind not in {known.name for known in CHANGEABLE if (known not in OF_CONSUMERS) == of_tree}
+            or finding != f"{kind}/{step.subject}"
+        ):
             raise InvalidInput(f"The change of {step.subject} is for the finding {finding!r} of kind {kind!r}, which it cannot settle.")
     if len({step.subject for step in removals}) < len(removals):
         raise InvalidInput("A provider is deleted twice in one plan.")
@@ -234,12 +237,15 @@ def _sorted(changes: Iterable[tuple[str, str, Mapping[str, t.Any]]]) -> tuple[li
 
 def _removal_told(told: Mapping[str, t.Any]) -> ProviderRemoval:
     """Return the deletion that `ProviderRemoval.as_dict` told. Raises InvalidInput for what is none."""
-    root = told["providers"][-1]["uuid"]
-    tree = tuple(
-        Provider(entry["uuid"], str(entry["name"]), _count(entry["generation"]), root, entry["parent"]) for entry in told["providers"]
-    )
+    entries = told["providers"]
+    uuids = [entry["uuid"] for entry in entries]
+    root = uuids[-1] if uuids else ""
+    # Where each is below one that comes later, and the last below none, there is a depth to compare orders by.
+    whole = entries and entries[-1]["parent"] is None and all(entry["parent"] in uuids[at:] for at, entry in enumerate(entries[:-1], 1))
+    tree = tuple(Provider(entry["uuid"], str(entry["name"]), _count(entry["generation"]), root, entry["parent"]) for entry in entries)
     removal = ProviderRemoval(tree)
-    if removal.as_dict() != told or any(canonical(provider.uuid) != provider.uuid for provider in tree) or child_first(root, tree) != tree:
+    named = all(canonical(provider.uuid) == provider.uuid for provider in tree)
+    if not whole or not named or removal.as_dict() != told or child_first(root, tree) != tree:
         raise InvalidInput(f"The deletion of provider {root!r} does not name a whole tree, children first.")
     return removal
 
