@@ -66,7 +66,9 @@ def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, wid
     lines = [""]
     told_of = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     for outcome in told_of[:_ROWS]:
-        lines += [f"{outcome['outcome']:9} {outcome['consumer']}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
+        # What is deleted is no consumer's: its finding names the root of the tree.
+        about = outcome.get("consumer") or printable(outcome["finding"].partition("/")[2])
+        lines += [f"{outcome['outcome']:9} {about}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
     lines += _more(told_of, _ROWS, "remediation.json")
     told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
     if not told:

@@ -379,6 +379,14 @@ def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
     ]
 
 
+@pytest.mark.parametrize("outcome", ["skipped", "failed"])
+def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> None:
+    told = _remediation((outcome, "It is gone."))
+    told["outcomes"] = [{"outcome": outcome, "kind": "ghost_provider", "finding": f"ghost_provider/{CONSUMER}", "reason": "It is gone."}]
+
+    assert remediation_lines(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  ghost_provider", "    why      It is gone."]
+
+
 def test_check_mode_says_that_nothing_was_written() -> None:
     lines = remediation_lines(_remediation(("reduced", ""), check_mode=True), None, 100)
 
