@@ -92,7 +92,7 @@ class TreeRemoval:
             return "It is gone."
         if closed := closed_gates(now):
             raise GateClosed(f"Nothing may be deleted now. {' '.join(closed)}")
-        finding = next((known for known in judge(now, self._policy) if step.subject in known.providers), None)
+        finding = next((known for known in judge(now, self._policy) if step.subject == known.subject), None)
         if finding is None:
             return "It is no longer found."
         if finding.id != step.finding or finding.change is None:
