@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval, child_first
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
+from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, PROTECTED, UNDECIDED, Finding
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -170,10 +171,12 @@ def _may_still_be_needed(land: Landscape, root: Provider) -> str:
         return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
     hosts = {node.host for node in land.nodes.values()}
     answers = (land.snapshot.services, land.snapshot.services_after)
-    services = (service for answer in answers for service in answer.value or ())
+    services = [service for answer in answers for service in answer.value or ()]
     unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
     if unlisted:
         return f"the {_COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
+    if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, root.name)}):
+        return f"the {_COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
     return ""
 
 

@@ -209,6 +209,18 @@ def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "verdict"), [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")]
+)
+def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(site: Site, host: str, verdict: str) -> None:
+    """Its compute node is there, and Nova does not list it."""
+    site.ghost("compute-3")
+    site.services.append(Service("nova-compute", host, "enabled", "down"))
+    (finding,) = site.findings("ghost_provider")
+
+    assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
+
+
+@pytest.mark.parametrize(
     ("scope", "told"), [({"hosts": ("compute-1",)}, False), ({"hosts": ("compute-3",)}, True), ({"consumers": ("u",)}, False)]
 )
 def test_of_a_narrow_scope_only_what_it_names_is_told(site: Site, scope: dict[str, t.Any], told: bool) -> None:
