@@ -13,7 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines, remediation_lines
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines, host_lines, remediation_lines
 
 WIDEST = 120
 
@@ -31,9 +31,10 @@ class ActionModule(ActionBase):
                 "findings": {"type": "path"},
                 "kinds": {"type": "list", "elements": "str"},
                 "remediation": {"type": "path"},
+                "hosts": {"type": "path"},
                 "journal": {"type": "path"},
             },
-            required_one_of=[("findings", "remediation")],
+            required_one_of=[("findings", "remediation", "hosts")],
         )
         width = min(shutil.get_terminal_size().columns, WIDEST)
         lines: list[str] = []
@@ -41,6 +42,9 @@ class ActionModule(ActionBase):
             lines += findings_lines(self._read(path, task_vars), path, options["kinds"], width)
         if path := options["remediation"]:
             lines += remediation_lines(self._read(path, task_vars), options["journal"], width)
+        if path := options["hosts"]:
+            for host in self._read(path, task_vars)["hosts"]:
+                lines += host_lines(host, width)
         Display().display("\n".join(lines))
         return {"changed": False}
 

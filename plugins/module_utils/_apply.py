@@ -14,7 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
-from ansible_collections.osops.placement.plugins.module_utils._change import document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._clock import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
@@ -26,15 +26,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
     from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Snapshot
-    from ansible_collections.osops.placement.plugins.module_utils._plan import Step
+    from ansible_collections.osops.placement.plugins.module_utils._plan import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
     from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
-DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created"}
+DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
 SKIPPED = "skipped"
 FAILED = "failed"
-OUTCOMES = (*DONE.values(), SKIPPED, FAILED)
+OUTCOMES = (*dict.fromkeys(DONE.values()), SKIPPED, FAILED)
 
 # So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
 _AT_ONCE = WORKERS
@@ -50,7 +50,7 @@ _BY_ABSENCE = "forgotten_consumer"
 class Outcome:
     """What became of one step (one of `OUTCOMES`), and why where it was not made."""
 
-    step: Step
+    step: Step | TreeStep
     outcome: str
     reason: str = ""
 
@@ -116,7 +116,7 @@ class Remediation:
             raise _Unproven(f"It could not be proven anew. {told}") from error
         if elapsed() - began > _PROOF_LASTS:
             raise _Unproven(f"Its proof took longer than {_PROOF_LASTS} seconds, and was too old at its end to rely on.")
-        ready = [outcome.step for outcome in proven if outcome.made]
+        ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.made]
         if self._journal is None or not ready:
             return proven
         if why := stopped():

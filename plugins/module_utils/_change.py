@@ -22,6 +22,9 @@ Amounts = dict[str, dict[str, int]]
 """Amounts by provider and resource class."""
 
 
+DELETE_PROVIDERS = "delete_providers"
+
+
 @d.dataclass(frozen=True)
 class Change:
     """One write to Placement: the consumer's whole document before and after it.
@@ -62,6 +65,10 @@ class Change:
         """The amounts that the change takes anew."""
         return _surplus(self._amounts("after"), self._amounts("before"))
 
+    def side(self, side: str) -> dict[str, t.Any]:
+        """Return the documents `before` or `after`, by consumer."""
+        return {part.consumer: getattr(part, side) for part in self.parts}
+
     def as_dict(self) -> dict[str, t.Any]:
         partner = self.partner.as_dict() if self.partner else None
         return {**d.asdict(self), "partner": partner, "action": self.action, "frees": self.frees, "claims": self.claims}
@@ -82,9 +89,18 @@ class ProviderRemoval:
 
     providers: tuple[Provider, ...]
 
+    action: t.ClassVar[str] = DELETE_PROVIDERS
+    frees: t.ClassVar[Amounts] = {}
+    claims: t.ClassVar[Amounts] = {}
+
+    def side(self, side: str) -> dict[str, t.Any]:
+        """Return the names of the providers `before`, and nothing `after`, by uuid."""
+        return {provider.uuid: provider.name for provider in self.providers} if side == "before" else {}
+
     def as_dict(self) -> dict[str, t.Any]:
-        told = [{"uuid": provider.uuid, "name": provider.name, "generation": provider.generation} for provider in self.providers]
-        return {"action": "delete_providers", "providers": told}
+        fields = ("uuid", "name", "generation", "parent")
+        told = [{field: getattr(provider, field) for field in fields} for provider in self.providers]
+        return {"action": self.action, "providers": told}
 
 
 def document(allocation: Allocation) -> dict[str, t.Any]:
@@ -96,6 +112,15 @@ def document(allocation: Allocation) -> dict[str, t.Any]:
         "user_id": allocation.user,
     }
     return body if allocation.type is None else {**body, "consumer_type": allocation.type}
+
+
+def diff_of(changes: Iterable[Change | ProviderRemoval]) -> dict[str, dict[str, t.Any]]:
+    """Return what Ansible shows with `--diff`."""
+    sides: dict[str, dict[str, t.Any]] = {"before": {}, "after": {}}
+    for change in changes:
+        for side, shown in sides.items():
+            shown.update(change.side(side))
+    return sides
 
 
 def same_claim(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> bool:

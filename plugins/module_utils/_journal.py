@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
-    from ansible_collections.osops.placement.plugins.module_utils._plan import Step
+    from ansible_collections.osops.placement.plugins.module_utils._plan import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration
 
 FORMAT = 1
@@ -42,14 +42,14 @@ class Journal:
     def written(self) -> bool:
         return self._file is not None
 
-    def before(self, steps: Iterable[Step]) -> None:
+    def before(self, steps: Iterable[Step | TreeStep], **facts: t.Any) -> None:
         """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
-        self._append(record(BEFORE, step, self._endpoint) for step in steps)
+        self._append({**record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
     def after(self, outcomes: Iterable[Outcome | Restoration]) -> None:
         """Record what became of it. Raises JournalError when that cannot be."""
         self._append(
-            _told(AFTER, finding=known.step.finding, consumer=known.step.change.consumer, outcome=known.outcome, reason=known.reason)
+            _told(AFTER, finding=known.step.finding, consumer=known.step.subject, outcome=known.outcome, reason=known.reason)
             for known in outcomes
         )
 
@@ -82,7 +82,7 @@ class Journal:
         return created
 
 
-def record(event: str, step: Step, placement_endpoint: str) -> dict[str, t.Any]:
+def record(event: str, step: Step | TreeStep, placement_endpoint: str) -> dict[str, t.Any]:
     """Return what is told of `step` before it is made."""
     return _told(event, placement_endpoint=placement_endpoint, **step.as_dict())
 

@@ -233,6 +233,16 @@ class Migration:
 
 
 @d.dataclass(frozen=True)
+class Aggregate:
+    """A host aggregate of Nova (`GET /os-aggregates`)."""
+
+    uuid: str
+    name: str
+    zone: str | None
+    hosts: tuple[str, ...]
+
+
+@d.dataclass(frozen=True)
 class Flavor:
     """What a server was given, as kept with the server; RAM and swap in MiB, disks in GiB.
 

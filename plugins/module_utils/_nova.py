@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Clo
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     Action,
     ActionEvent,
+    Aggregate,
     Answer,
     Flavor,
     Hypervisor,
@@ -100,6 +101,12 @@ class NovaReader:
     def server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
         return frozenset(self._pages("/servers", self._listing, "servers", "id", lambda row: row["id"], _PAGE, all_tenants="1").value or ())
+
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Return all host aggregates."""
+        path = "/os-aggregates"
+        reply = self._api.expect(self._api.get(path, self._listing), "for its aggregates")
+        return self._api.parse(lambda reply: tuple(map(_aggregate, reply.body["aggregates"])), reply, path)
 
     def migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
@@ -229,6 +236,10 @@ def _service(row: Mapping[str, t.Any]) -> Service:
         id=row.get("id"),
         zone=row.get("zone"),
     )
+
+
+def _aggregate(row: Mapping[str, t.Any]) -> Aggregate:
+    return Aggregate(row["uuid"], row["name"], row.get("availability_zone"), tuple(row["hosts"]))
 
 
 def _hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:

@@ -13,19 +13,21 @@ import dataclasses as d
 import math
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import Change
+from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, Change, ProviderRemoval, child_first
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._model import Provider
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
 
-# The kinds whose change is one of an allocation.
-CHANGEABLE = tuple(kind for kind in KINDS if kind.prove and kind.by_default != REPORT)
+CHANGEABLE = tuple(kind for kind in KINDS if kind.by_default != REPORT)
+# Those of them whose change is one of an allocation; that of the others is the deletion of a tree of providers.
+OF_CONSUMERS = tuple(kind for kind in CHANGEABLE if kind.prove)
 
 # What gives capacity back comes before what takes it.
 _ORDER = ("remove", "reduce", "rewrite", "create")
@@ -42,8 +44,33 @@ class Step:
     kind: str
     change: Change
 
+    @property
+    def subject(self) -> str:
+        """The consumer that the finding is about."""
+        return self.change.consumer
+
     def as_dict(self) -> dict[str, t.Any]:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
+
+
+@d.dataclass(frozen=True)
+class TreeStep:
+    """The deletion of a provider tree that is one step of a plan."""
+
+    finding: str
+    kind: str
+    change: ProviderRemoval
+
+    @property
+    def subject(self) -> str:
+        """The root provider that the finding is about."""
+        return self.change.providers[-1].uuid
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
+
+
+AnyStep = t.TypeVar("AnyStep", Step, TreeStep)
 
 
 @d.dataclass(frozen=True)
@@ -56,7 +83,7 @@ class Limits:
 
 @d.dataclass(frozen=True)
 class Plan:
-    """The changes of one run, in their order, for the cloud whose findings they settle.
+    """The changes of one run, in their order, for the cloud whose findings they settle; trees of providers go last.
 
     consumers: how many were read to find them; None after a reading of named hosts or consumers, for of a dead host everything is
         rightly an orphan.
@@ -67,6 +94,7 @@ class Plan:
     detected_at: str
     consumers: int | None
     steps: tuple[Step, ...]
+    removals: tuple[TreeStep, ...] = ()
 
     @classmethod
     def of(cls, findings: t.Any, kinds: Collection[str]) -> Plan:
@@ -79,7 +107,7 @@ class Plan:
             if closed := findings["summary"]["coverage"]["closed_gates"]:
                 raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
             chosen = [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"]]
-            steps = [step_told(entry["id"], entry["kind"], entry["change"]) for entry in chosen]
+            steps, removals = _sorted((entry["id"], entry["kind"], entry["change"]) for entry in chosen)
             narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
             # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
             counted = "servers" if findings["scope"]["mode"] == "triage" else "consumers"
@@ -89,6 +117,7 @@ class Plan:
                 detected_at=findings["finished_at"],
                 consumers=None if narrow else _count(findings["summary"]["coverage"][counted]),
                 steps=_checked(sorted(steps, key=lambda step: (_ORDER.index(step.change.action), step.change.consumer))),
+                removals=removals,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"The findings are not as orphan_detect writes them ({_spelled(error)}): detect again.") from error
@@ -98,13 +127,14 @@ class Plan:
         """Return the plan that `as_dict` wrote. Raises InvalidInput for anything else, also if only one change of it is not right."""
         _check_format(told, "plan", "orphan_plan")
         try:
-            steps = [step_told(entry["finding"], entry["kind"], _without(entry, "finding", "kind")) for entry in told["changes"]]
+            steps, removals = _sorted((entry["finding"], entry["kind"], _without(entry, "finding", "kind")) for entry in told["changes"])
             plan = cls(
                 placement_endpoint=told["placement_endpoint"],
                 region=told["region"],
                 detected_at=told["detected_at"],
                 consumers=None if told["consumers"] is None else _count(told["consumers"]),
                 steps=_checked(steps),
+                removals=removals,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"The plan is not as orphan_plan writes it ({_spelled(error)}): plan again.") from error
@@ -117,7 +147,7 @@ class Plan:
             "region": self.region,
             "detected_at": self.detected_at,
             "consumers": self.consumers,
-            "changes": [step.as_dict() for step in self.steps],
+            "changes": [*(step.as_dict() for step in self.steps), *(step.as_dict() for step in self.removals)],
         }
 
     def check_cloud(self, cloud: Cloud) -> None:
@@ -128,7 +158,7 @@ class Plan:
 
     def check(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make, or more than it may make of the consumers read."""
-        count = len(self.steps)
+        count = len(self.steps) + len(self.removals)
         if count > limits.max_changes:
             raise BreakerTripped(
                 f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
@@ -186,12 +216,47 @@ def _check_format(told: t.Any, what: str, writer: str) -> None:
         raise InvalidInput(f"The {what} given has format {told['format']!r} and this version of the collection reads format {FORMAT}.")
 
 
+def _sorted(changes: Iterable[tuple[str, str, Mapping[str, t.Any]]]) -> tuple[list[Step], tuple[TreeStep, ...]]:
+    """Return the steps for changes of allocations and those for deletions of trees, from the ids and kinds of findings with their changes."""
+    known = list(changes)
+    steps = [step_told(finding, kind, told) for finding, kind, told in known if told["action"] != DELETE_PROVIDERS]
+    removals = [
+        _settling(TreeStep(finding, kind, _removal_told(told)), of_consumers=False)
+        for finding, kind, told in known
+        if told["action"] == DELETE_PROVIDERS
+    ]
+    if len({step.subject for step in removals}) < len(removals):
+        raise InvalidInput("A provider is deleted twice in one plan.")
+    return steps, tuple(sorted(removals, key=lambda step: step.subject))
+
+
 def step_told(finding: str, kind: str, told: Mapping[str, t.Any]) -> Step:
     """Return the step whose change `Change.as_dict` told. Raises InvalidInput also when it cannot settle the finding."""
-    change = change_told(told)
-    if kind not in {known.name for known in CHANGEABLE} or finding != f"{kind}/{change.consumer}":
-        raise InvalidInput(f"The change of {change.consumer} is for the finding {finding!r} of kind {kind!r}, which it cannot settle.")
-    return Step(finding, kind, change)
+    return _settling(Step(finding, kind, change_told(told)), of_consumers=True)
+
+
+def _settling(step: AnyStep, of_consumers: bool) -> AnyStep:
+    kinds = {known.name for known in CHANGEABLE if (known in OF_CONSUMERS) == of_consumers}
+    if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
+        raise InvalidInput(
+            f"The change of {step.subject} is for the finding {step.finding!r} of kind {step.kind!r}, which it cannot settle."
+        )
+    return step
+
+
+def _removal_told(told: Mapping[str, t.Any]) -> ProviderRemoval:
+    """Return the deletion that `ProviderRemoval.as_dict` told. Raises InvalidInput for what is none."""
+    entries = told["providers"]
+    uuids = [entry["uuid"] for entry in entries]
+    root = uuids[-1] if uuids else ""
+    # Where each is below one that comes later, and the last below none, there is a depth to compare orders by.
+    whole = entries and entries[-1]["parent"] is None and all(entry["parent"] in uuids[at:] for at, entry in enumerate(entries[:-1], 1))
+    tree = tuple(Provider(entry["uuid"], str(entry["name"]), _count(entry["generation"]), root, entry["parent"]) for entry in entries)
+    removal = ProviderRemoval(tree)
+    named = all(canonical(provider.uuid) == provider.uuid for provider in tree)
+    if not whole or not named or removal.as_dict() != told or child_first(root, tree) != tree:
+        raise InvalidInput(f"The deletion of provider {root!r} does not name a whole tree, children first.")
+    return removal
 
 
 def _checked(steps: list[Step]) -> tuple[Step, ...]:

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import Change, document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, Change, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
 from ansible_collections.osops.placement.plugins.module_utils._plan import Step, step_told
@@ -58,6 +58,9 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
     """
     steps: list[Step] = []
     for entry in records:
+        if entry.get("action") == DELETE_PROVIDERS:
+            # A provider is made by its nova-compute, and nobody holds any of what is deleted.
+            continue
         if entry["event"] == AFTER:
             if entry.get("outcome") == SKIPPED:
                 refused = [position for position, step in enumerate(steps) if step.finding == entry.get("finding")]

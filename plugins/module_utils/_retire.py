@@ -81,11 +81,10 @@ def must_be_nobodys(
         raise GateClosed(strange)
     hosts = {node.host for node in known}
     for service in listed(services):
-        alive = service.binary == COMPUTE and service.state == "up"
-        if alive and service.host not in hosts and _short(service.host) == _short(root.name):
+        if may_have_unlisted(service, hosts, root.name):
             raise GateClosed(
-                f"The {COMPUTE} of {service.host} runs and has no compute node yet (nova-manage cell_v2 discover_hosts), "
-                f"and {root.name} may be its provider."
+                f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute node of it (nova-manage cell_v2 "
+                f"discover_hosts), and {root.name} may be its provider. If the host is gone, delete its service first."
             )
     if other_novas:
         raise GateClosed(
@@ -119,6 +118,16 @@ def must_leave_nothing(service: Service, holdings: Mapping[str, Holding]) -> str
             "set forced_down if Nova is to know of it at once, then run again; force_residual lets Nova try all the same."
         )
     return ""
+
+
+def may_have_unlisted(service: Service, hosts: Collection[str], provider: str) -> bool:
+    """Tell whether the provider with that name may be of a compute node of `service` that Nova does not list.
+
+    Nova lists none of a host that it has not yet discovered, whether that is up or just down.
+
+    hosts: those of the compute nodes that it lists.
+    """
+    return service.binary == COMPUTE and service.host not in hosts and _short(service.host) == _short(provider)
 
 
 def _short(host: str) -> str:

@@ -16,7 +16,8 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval, child_first
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
-from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, UNDECIDED, Finding
+from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
+from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, PROTECTED, UNDECIDED, Finding
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator, Mapping
@@ -35,16 +36,17 @@ def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
     for root in _strangers(land):
         if root.uuid not in conflicting and _nova_shaped(land, root):
             reason = f"No compute node of this Nova stands behind provider {root.name}, which is made like one's."
-            yield _about_tree("ghost_provider", land, root, reason)
+            yield _about_tree("ghost_provider", land, root, reason, policy)
 
 
 def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
     for root, node in _conflicts(land):
         reason = (
             f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
-            "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833)."
+            "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833). "
+            f"When that tree is deleted, restart nova-compute on {node.host}."
         )
-        yield _about_tree("name_conflict", land, root, reason)
+        yield _about_tree("name_conflict", land, root, reason, policy)
 
 
 def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
@@ -115,7 +117,8 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
                 "stale_service",
                 DRIFTED,
                 service.host,
-                f"The {_COMPUTE} of {service.host} {why} and has not reported for {spoken(age)}: if the host is gone, retire it.",
+                f"The {_COMPUTE} of {service.host} {why} and has not reported for {spoken(age)}: if the host is gone, retire it "
+                "(osops.placement.decommission_host).",
                 service=service,
                 evidence=(listing,),
             )
@@ -168,10 +171,12 @@ def _may_still_be_needed(land: Landscape, root: Provider) -> str:
         return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
     hosts = {node.host for node in land.nodes.values()}
     answers = (land.snapshot.services, land.snapshot.services_after)
-    services = (service for answer in answers for service in answer.value or ())
+    services = [service for answer in answers for service in answer.value or ()]
     unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
     if unlisted:
         return f"the {_COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
+    if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, root.name)}):
+        return f"the {_COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
     return ""
 
 
@@ -179,8 +184,10 @@ def _alive_without_node(service: Service, hosts: set[str]) -> bool:
     return service.binary == _COMPUTE and service.state == "up" and service.host not in hosts
 
 
-def _about_tree(kind: str, land: Landscape, root: Provider, reason: str) -> Finding:
+def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
     tree = child_first(root.uuid, land.providers.values())
+    if excluded := {name for provider in tree for name in (provider.uuid, provider.name)} & policy.exclude_providers:
+        return Finding("excluded", PROTECTED, root.uuid, f"{reason} Provider {min(excluded)} is excluded by name.")
     holders = land.holders.get(root.uuid, frozenset())
     doubt = _may_still_be_needed(land, root)
     if doubt:

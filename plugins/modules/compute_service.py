@@ -79,6 +79,12 @@ options:
       - Nova refuses in any case while servers are on the host, or migrations from it or to it are under way or wait to be confirmed.
     type: bool
     default: false
+  assume_removed:
+    description:
+      - In check mode only, UUIDs of consumers that something before this task would have removed, so that they are not counted.
+    type: list
+    elements: str
+    default: []
 notes:
   - Stop the process of the service before you delete it. One that runs on makes itself, and a part of its host, known again.
 seealso:
@@ -231,7 +237,8 @@ def _absent(module: AnsibleModule, session: Session, service: Service | None) ->
     placement = PlacementReader(session.placement)
     nodes = compute_nodes(NovaReader(session.compute).hypervisors(with_servers=False))
     trees = trees_of_service(service, nodes, placement.providers())
-    holdings = placement.holdings(trees)
+    gone = module.params["assume_removed"] if module.check_mode else ()
+    holdings = {consumer: held for consumer, held in placement.holdings(trees).items() if consumer not in gone}
     if holdings:
         result["consumers"] = sorted(holdings)
     if not module.params["force_residual"] and (why_not := must_leave_nothing(service, holdings)):
@@ -256,6 +263,7 @@ def main() -> None:
         "disabled_reason": {"type": "str"},
         "forced_down": {"type": "bool"},
         "force_residual": {"type": "bool", "default": False},
+        "assume_removed": {"type": "list", "elements": "str", "default": []},
     }
     run(
         AnsibleModule(argument_spec, supports_check_mode=True, required_one_of=[("host", "id")], mutually_exclusive=[("host", "id")]),

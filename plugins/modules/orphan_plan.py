@@ -45,6 +45,7 @@ options:
       - V(swapped_claim), V(moved_server), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
         right. They have a change only where the right claim is known for certain; anything else is left to
         C(nova-manage placement heal_allocations), and the finding says so.
+      - V(ghost_provider) and V(name_conflict) are trees of providers that are deleted, once nobody holds a share of them any more.
     type: list
     elements: str
     choices:
@@ -60,6 +61,8 @@ options:
       - missing_allocation
       - wrong_amount
       - wrong_owner
+      - ghost_provider
+      - name_conflict
     default:
       - deleted_server
       - ended_migration
@@ -167,7 +170,9 @@ records:
       type: str
       sample: deleted_server
     action:
-      description: V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), or V(create) where it held nothing.
+      description: >-
+        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), V(create) where it held nothing, or
+        V(delete_providers), which has C(providers) instead of what follows.
       returned: success
       type: str
       sample: remove
@@ -218,6 +223,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
@@ -236,13 +242,14 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if options["dest"]:
         write_json(options["dest"], plan.as_dict())
     plan.check(limits(options))
-    changes = [step.change for step in plan.steps]
+    steps = [*plan.steps, *plan.removals]
+    changes = [step.change for step in steps]
     result = {
         "changed": False,
         "plan": path,
         "changes": len(changes),
         "actions": dict(collections.Counter(change.action for change in changes)),
-        "records": [record(PLANNED, step, plan.placement_endpoint) for step in plan.steps],
+        "records": [record(PLANNED, step, plan.placement_endpoint) for step in steps],
     }
     for told in ("frees", "claims"):
         sums: collections.Counter[str] = collections.Counter()
@@ -251,8 +258,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
                 sums.update(share)
         result[told] = dict(sorted(sums.items()))
     if module._diff:
-        parts = [part for change in changes for part in change.parts]
-        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+        result["diff"] = diff_of(changes)
     return result
 
 

@@ -188,6 +188,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._apply import FAILED, OUTCOMES, Remediation
+from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
@@ -198,6 +199,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import Plan,
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._trees import TreeRemoval
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -218,6 +220,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     with stopping() as stopped, alone(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal)
         outcomes = run_of.of(plan.steps, stopped) if plan.steps else []
+        outcomes += TreeRemoval(session, spare, journal).of(plan.removals, stopped)
         why_stopped = stopped()
 
     tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
@@ -232,8 +235,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "remediation": kept,
     }
     if module._diff:
-        parts = [part for outcome in outcomes if outcome.made for part in outcome.step.change.parts]
-        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+        result["diff"] = diff_of(outcome.step.change for outcome in outcomes if outcome.made)
     wrong = []
     if why_stopped:
         wrong.append(

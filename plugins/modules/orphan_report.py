@@ -21,7 +21,7 @@ options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - At least one of O(findings) and O(remediation) must be given.
+      - At least one of O(findings), O(remediation) and O(hosts) must be given.
     type: path
   kinds:
     description:
@@ -31,6 +31,10 @@ options:
   remediation:
     description:
       - Path of the file C(remediation.json) that M(osops.placement.orphan_remediate) wrote.
+    type: path
+  hosts:
+    description:
+      - Path of the file that M(osops.placement.compute_host_info) wrote.
     type: path
   journal:
     description:

@@ -150,6 +150,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
@@ -191,8 +192,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "restoration": kept,
     }
     if module._diff:
-        parts = [part for known in done if known.outcome == RESTORED and known.write for part in known.write.parts]
-        result["diff"] = {side: {part.consumer: getattr(part, side) for part in parts} for side in ("before", "after")}
+        result["diff"] = diff_of(known.write for known in done if known.outcome == RESTORED and known.write)
     wrong = []
     if why_stopped:
         wrong.append(f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest.")

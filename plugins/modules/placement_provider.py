@@ -50,6 +50,12 @@ options:
       - This module asks one Nova for its compute nodes. Set it after you have made sure that none of the other one's is behind the tree.
     type: bool
     default: false
+  assume_removed:
+    description:
+      - In check mode only, UUIDs of consumers that something before this task would have removed, so that they are not counted.
+    type: list
+    elements: str
+    default: []
 notes:
   - It is refused as well when Nova cannot list all of its compute nodes, as with a cell that does not answer,
     and when most of those that it lists are no resource providers here, as with the wrong region.
@@ -130,7 +136,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if not tree:
         return result
     root = tree[-1]
-    holdings = placement.holdings(provider.uuid for provider in tree)
+    assumed = module.params["assume_removed"] if module.check_mode else ()
+    found = placement.holdings(provider.uuid for provider in tree)
+    holdings = {consumer: held for consumer, held in found.items() if consumer not in assumed}
     others = () if module.params["ignore_other_regions"] else session.other_novas
     must_be_nobodys(root, providers, nova.hypervisors(with_servers=False), nova.services(), others)
     if held := holds_back(holdings, f"the tree of {root.name}"):
@@ -152,6 +160,7 @@ def main() -> None:
         "name": {"type": "str", "required": True, "aliases": ["resource_provider"]},
         "state": {"type": "str", "choices": ["absent"], "default": "absent"},
         "ignore_other_regions": {"type": "bool", "default": False},
+        "assume_removed": {"type": "list", "elements": "str", "default": []},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

@@ -66,7 +66,9 @@ def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, wid
     lines = [""]
     told_of = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     for outcome in told_of[:_ROWS]:
-        lines += [f"{outcome['outcome']:9} {outcome['consumer']}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
+        # What is deleted is no consumer's: its finding names the root of the tree.
+        about = outcome.get("consumer") or printable(outcome["finding"].partition("/")[2])
+        lines += [f"{outcome['outcome']:9} {about}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
     lines += _more(told_of, _ROWS, "remediation.json")
     told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
     if not told:
@@ -78,6 +80,27 @@ def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, wid
     if journal:
         lines.append(f"Journal: {printable(journal)}")
     return lines
+
+
+def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
+    """Return what Nova and Placement have of a host that is to be retired, and what holds it back."""
+    name = printable(host["name"], _NAME)
+    if not host["known"]:
+        return ["", f"{name}: neither Nova nor Placement knows it."]
+    service = host["service"]
+    state = f"{service['status']}, {service['state']}" if service else "none"
+    lines = ["", name, *_field("service", state, width)]
+    for label, key in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
+        told = [f"{printable(known['name'], _NAME)} ({known['uuid']})" for known in host[key]]
+        lines += _field(label, ", ".join(told), width)
+    for title, key, subject in (("Held back by:", "blockers", "subject"), ("Left over, and removed:", "left_over", "consumer")):
+        if host[key]:
+            lines += ["", title]
+        for known in host[key][:_ROWS]:
+            about = f"{known['kind']:20}{printable(known[subject], _NAME):38}{printable(known.get('name', ''), _NAME)}".rstrip()
+            lines += [about, *_field("why", known["reason"], width)]
+        lines += _more(host[key], _ROWS, "host.json")
+    return lines if host["blockers"] else [*lines, "", "Nothing holds it back."]
 
 
 def printable(text: t.Any, limit: int | None = None) -> str:

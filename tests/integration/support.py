@@ -173,6 +173,17 @@ class Ansible:
         done = self._run("ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments)
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
+    def play(self, *plays: dict[str, t.Any], arguments: t.Sequence[str] = ()) -> Run:
+        """Run plays of a user's own, all of them on this machine."""
+        path = self.folder / f"play-{uuid.uuid4()}.json"
+        here = {"connection": "local", "gather_facts": False}
+        interpreter = {"ansible_python_interpreter": sys.executable}
+        path.write_text(
+            json.dumps([{"hosts": "localhost", **here, **play, "vars": {**interpreter, **play.get("vars", {})}} for play in plays])
+        )
+        done = self._run("ansible-playbook", str(path), *arguments)
+        return Run(done.returncode, done.stdout + done.stderr, self.folder)
+
     def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module on localhost and return its result, with the diff that was printed under `printed_diff`."""
         given = ("-a", json.dumps(arguments)) if arguments else ()

@@ -16,11 +16,12 @@ from pathlib import Path
 from minicloud_ctl import databases, holdings, lifecycle, processes, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.configs import REGIONS
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.waiting import wait_for
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
-CELL1, CELL2 = "first_cell1", "first_cell2"
+API, CELL1, CELL2 = "first_nova_api", "first_cell1", "first_cell2"
 
 # How often a detection asks whether all cells answer: before the listings, after them, and after the look-ups.
 CELLS_ASKED = 3
@@ -64,8 +65,12 @@ class World:
 
     def kill(self, host: str) -> None:
         """Let a host die, and let Nova know of it at once."""
-        lifecycle.kill_compute(self.paths, host)
+        self.crash(host)
         servers.force_down(self.cloud, host)
+
+    def crash(self, host: str) -> None:
+        """Let a host die, to which Nova goes on sending servers for a while."""
+        lifecycle.kill_compute(self.paths, host)
 
     def delete_service(self, host: str) -> None:
         """Have Nova delete a compute service, as any client would."""
@@ -206,6 +211,38 @@ class World:
             yield
         finally:
             must("keystone", "DELETE", f"/v3/services/{service}")
+
+    @contextlib.contextmanager
+    def one_region(self) -> t.Iterator[None]:
+        """Take the endpoints of the other region out of the catalogue, where they stand also when nobody answers there."""
+        must = self.cloud.session.must
+        others = [known["id"] for known in must("keystone", "GET", "/v3/endpoints")["endpoints"] if known["region_id"] == REGIONS["second"]]
+
+        def enable(enabled: bool) -> None:
+            for endpoint in others:
+                must("keystone", "PATCH", f"/v3/endpoints/{endpoint}", {"endpoint": {"enabled": enabled}})
+
+        enable(False)
+        try:
+            yield
+        finally:
+            enable(True)
+
+    def picture(self) -> dict[str, t.Any]:
+        """What Nova and Placement have, but for what changes by itself: equal before and after if and only if nobody changed anything."""
+        nova, placement = self.cloud.nova, self.cloud.placement
+        providers = placement("GET", "/resource_providers")["resource_providers"]
+        services = nova("GET", "/os-services")["services"]
+        migrations = nova("GET", "/os-migrations", version="2.80")["migrations"]
+        claims = {known["uuid"]: placement("GET", f"/resource_providers/{known['uuid']}/allocations")["allocations"] for known in providers}
+        return {
+            "services": {row["id"]: (row["host"], row["status"], row["forced_down"], row["disabled_reason"]) for row in services},
+            "nodes": self.cloud.hypervisors(),
+            "servers": {row["id"]: row["status"] for row in nova("GET", "/servers/detail?all_tenants=1")["servers"]},
+            "migrations": {row["uuid"]: row["status"] for row in migrations},
+            "providers": {row["uuid"]: (row["name"], row["parent_provider_uuid"]) for row in providers},
+            "claims": claims,
+        }
 
     def _named(self, kind: str, name: str, **made_with: str) -> str:
         found = self.cloud.session.must("keystone", "GET", f"/v3/{kind}s?name={name}")[f"{kind}s"]

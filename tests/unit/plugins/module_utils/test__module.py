@@ -16,14 +16,17 @@ import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, OF_CONSUMERS, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
 
 ROOT = pathlib.Path(__file__).parents[4]
 CHANGED = [kind.name for kind in CHANGEABLE]
 REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
+OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
 ENTRY_POINTS = ("main", "detect", "report", "remediate", "restore")
+STAGES = ("main", "check", "disable", "clean", "delete", "verify")
+CONNECTION = ("cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
@@ -33,12 +36,12 @@ def _documented(kind: str, name: str) -> dict[str, t.Any]:
     return t.cast("dict[str, t.Any]", yaml.safe_load(text)["options"])
 
 
-def _role(path: str) -> t.Any:
-    return yaml.safe_load((ROOT / "roles" / "orphan_cleanup" / path).read_text(encoding="utf-8"))
+def _role(path: str, name: str = "orphan_cleanup") -> t.Any:
+    return yaml.safe_load((ROOT / "roles" / name / path).read_text(encoding="utf-8"))
 
 
-def _role_options() -> dict[str, t.Any]:
-    return t.cast("dict[str, t.Any]", _role("meta/argument_specs.yml")["argument_specs"]["main"]["options"])
+def _role_options(name: str = "orphan_cleanup") -> dict[str, t.Any]:
+    return t.cast("dict[str, t.Any]", _role("meta/argument_specs.yml", name)["argument_specs"]["main"]["options"])
 
 
 def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -181,11 +184,53 @@ def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
     assert _role(f"tasks/{entry_point}.yml")
 
 
-@pytest.mark.parametrize("option", ["cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs"])
-def test_the_connection_of_the_role_is_that_of_the_modules(option: str) -> None:
-    ours, theirs = _facts(_role_options()[f"orphan_cleanup_{option}"]), _facts(connection_options()[option])
+@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission"])
+@pytest.mark.parametrize("option", CONNECTION)
+def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
+    ours, theirs = _facts(_role_options(role)[f"{role}_{option}"]), _facts(connection_options()[option])
 
     assert {**ours, "aliases": None} == {**theirs, "aliases": None}
+
+
+def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
+    """Whole trees are no choice there: that of the host goes, and no other."""
+    of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
+    of_module = _documented("modules", "compute_host_info")["kinds"]
+
+    assert (of_role["choices"], of_role["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
+    assert (of_module["choices"], of_module["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
+
+
+def test_the_defaults_for_retiring_hosts_are_those_that_are_documented() -> None:
+    documented = {name: option["default"] for name, option in _role_options("host_decommission").items() if "default" in option}
+
+    assert _role("defaults/main.yml", "host_decommission") == documented
+
+
+def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_and_its_tasks() -> None:
+    specs = _role("meta/argument_specs.yml", "host_decommission")["argument_specs"]
+
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(STAGES, _role_options("host_decommission"))
+    assert all(_role(f"tasks/{stage}.yml", "host_decommission") for stage in STAGES)
+
+
+def test_without_a_target_no_host_is_retired() -> None:
+    """No default may ever name one, and no stage may do without."""
+    assert _role_options("host_decommission")["host_decommission_target"]["required"]
+    assert "host_decommission_target" not in _role("defaults/main.yml", "host_decommission")
+    assert _role_options("host_decommission")["host_decommission_max_hosts"]["default"] == 1
+
+
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "stuck_min_age", "exclude_consumers", "exclude_providers"])
+def test_the_policy_for_retiring_hosts_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(policy_options()[option])
+
+
+def test_the_limit_and_the_other_regions_are_those_of_the_modules() -> None:
+    ours, theirs = _role_options("host_decommission"), _documented("modules", "placement_provider")
+
+    assert _facts(ours["host_decommission_max_changes"]) == _facts(limits_options()["max_changes"])
+    assert _facts(ours["host_decommission_ignore_other_regions"]) == _facts(theirs["ignore_other_regions"])
 
 
 def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:

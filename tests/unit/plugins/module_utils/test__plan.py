@@ -17,9 +17,18 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT, judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Scope
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Limits, Plan, Step, limits, limits_options
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope
+from ansible_collections.osops.placement.plugins.module_utils._plan import (
+    CHANGEABLE,
+    OF_CONSUMERS,
+    Limits,
+    Plan,
+    Step,
+    TreeStep,
+    limits,
+    limits_options,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)
@@ -57,6 +66,23 @@ def _told(findings: t.Any) -> t.Any:
     return json.loads(json.dumps(Plan.of(findings, ALL_KINDS).as_dict()))
 
 
+@pytest.fixture(name="ruins")
+def _ruins() -> t.Any:
+    """What is found of two ghosts, of which one has a child and a grandchild, and of a server that was deleted."""
+    world = World()
+    here = world.host("compute-1")
+    world.delete(world.server(here, here))
+    bare, full = world.provider("ghost-1"), world.provider("ghost-2")
+    world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
+    like_a_host = Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY})
+    return json.loads(json.dumps(report(world.snapshot(details=dict.fromkeys((bare, full), like_a_host)), HARSH)))
+
+
+@pytest.fixture(name="told_ruins")
+def _told_ruins(ruins: t.Any) -> t.Any:
+    return json.loads(json.dumps(Plan.of(ruins, ALL_KINDS).as_dict()))
+
+
 def _steps(findings: t.Any, kinds: t.Collection[str] = ALL_KINDS) -> tuple[Step, ...]:
     return Plan.of(findings, kinds).steps
 
@@ -84,7 +110,11 @@ def _of_kind(told: t.Any, kind: str) -> t.Any:
 
 
 def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
-    assert [kind.name for kind in KINDS if kind.by_default != REPORT and kind.prove] == list(ALL_KINDS)
+    assert [kind.name for kind in KINDS if kind.by_default != REPORT] == list(ALL_KINDS)
+
+
+def test_what_can_be_changed_is_a_claim_or_a_tree_of_providers() -> None:
+    assert [kind.name for kind in CHANGEABLE if kind not in OF_CONSUMERS] == ["ghost_provider", "name_conflict"]
 
 
 def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
@@ -441,6 +471,146 @@ def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
 
     with pytest.raises(InvalidInput):
         Plan.read(told)
+
+
+# Trees of providers
+
+
+def test_trees_are_deleted_after_all_changes_of_claims_children_first(ruins: t.Any) -> None:
+    plan = Plan.of(ruins, ALL_KINDS)
+
+    assert [step.kind for step in plan.steps] == ["deleted_server"]
+    assert [[provider.name for provider in step.change.providers] for step in plan.removals] == [
+        ["ghost-1"],
+        ["ghost-2_port", "ghost-2_agent", "ghost-2"],
+    ]
+    assert [change["action"] for change in plan.as_dict()["changes"]] == ["remove", "delete_providers", "delete_providers"]
+
+
+def test_trees_are_deleted_only_when_their_kind_is_chosen(ruins: t.Any) -> None:
+    assert Plan.of(ruins, [kind.name for kind in OF_CONSUMERS]).removals == ()
+
+
+def test_trees_that_were_not_selected_are_kept(ruins: t.Any) -> None:
+    for entry in ruins["findings"]:
+        entry["selected"] = False
+
+    assert Plan.of(ruins, ALL_KINDS).removals == ()
+
+
+def test_a_deletion_of_trees_is_read_as_it_was_written(ruins: t.Any, told_ruins: t.Any) -> None:
+    assert Plan.read(told_ruins) == Plan.of(ruins, ALL_KINDS)
+
+
+def test_trees_count_against_the_limit(ruins: t.Any) -> None:
+    with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
+        Plan.of(ruins, ALL_KINDS).check(Limits(2, 1.0))
+
+
+def _without_the_root(change: t.Any) -> None:
+    change["providers"].pop()
+
+
+def _without_a_link(change: t.Any) -> None:
+    del change["providers"][1]
+
+
+def _without_any(change: t.Any) -> None:
+    change["providers"].clear()
+
+
+def _parents_first(change: t.Any) -> None:
+    change["providers"].reverse()
+
+
+def _with_a_stranger(change: t.Any) -> None:
+    change["providers"].insert(-1, {"uuid": ELSEWHERE, "name": "another", "generation": 1, "parent": None})
+
+
+def _twice_the_same(change: t.Any) -> None:
+    change["providers"].insert(0, change["providers"][0])
+
+
+def _below_its_own_child(change: t.Any) -> None:
+    change["providers"][-1]["parent"] = change["providers"][0]["uuid"]
+
+
+def _its_own_parent(change: t.Any) -> None:
+    change["providers"][0]["parent"] = change["providers"][0]["uuid"]
+
+
+def _a_part_of_another(change: t.Any) -> None:
+    change["providers"][-1]["parent"] = ELSEWHERE
+
+
+def _by_name(change: t.Any) -> None:
+    change["providers"][0]["uuid"] = "compute-1"
+
+
+def _of_no_generation(change: t.Any) -> None:
+    change["providers"][0]["generation"] = True
+
+
+def _by_force(change: t.Any) -> None:
+    change["force"] = True
+
+
+def _as_a_claim(change: t.Any) -> None:
+    change["action"] = "remove"
+
+
+def _for_a_claim(change: t.Any) -> None:
+    change |= {"kind": "deleted_server", "finding": f"deleted_server/{change['providers'][-1]['uuid']}"}
+
+
+def _for_another(change: t.Any) -> None:
+    change["finding"] = f"ghost_provider/{ELSEWHERE}"
+
+
+def _reported(change: t.Any) -> None:
+    change |= {"kind": "capacity_drift", "finding": f"capacity_drift/{change['providers'][-1]['uuid']}"}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _without_the_root,
+        _without_a_link,
+        _without_any,
+        _parents_first,
+        _with_a_stranger,
+        _twice_the_same,
+        _below_its_own_child,
+        _its_own_parent,
+        _a_part_of_another,
+        _by_name,
+        _of_no_generation,
+        _by_force,
+        _as_a_claim,
+        _for_a_claim,
+        _for_another,
+        _reported,
+    ],
+)
+def test_a_deletion_that_is_of_no_whole_tree_is_refused(told_ruins: t.Any, spoil: t.Callable[[t.Any], None]) -> None:
+    change = next(change for change in told_ruins["changes"] if len(change.get("providers", ())) == 3)
+    spoil(change)
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told_ruins)
+
+
+def test_a_tree_that_is_deleted_twice_is_refused(told_ruins: t.Any) -> None:
+    told_ruins["changes"].append(told_ruins["changes"][-1])
+
+    with pytest.raises(InvalidInput, match="A provider is deleted twice in one plan"):
+        Plan.read(told_ruins)
+
+
+def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
+    for step in Plan.of(ruins, ALL_KINDS).removals:
+        assert isinstance(step, TreeStep)
+        assert step.finding == f"ghost_provider/{step.subject}"
 
 
 # For a cloud

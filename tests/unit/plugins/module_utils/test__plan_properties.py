@@ -5,9 +5,10 @@
 """What holds of every plan: it is read as it was written, and no single edit of it makes another write of it unseen.
 
 A plan is self-consistent when each of its changes follows from its own documents. One edit leaves it so only where a document says what
-nothing else in the plan repeats: whose the consumer is (`project_id`, `user_id`, `consumer_type`), and which consumer the partner is. Such
-an edit is read, the step then has another change than before, and a step whose change is not the one that the new proof proposes is
-skipped. Every other edit is refused, or is about something that is no part of a write.
+nothing else in the plan repeats: whose the consumer is (`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a
+provider of a tree is called, how often it was written, and which of those below the root it is. Such an edit is read, the step then has
+another change than before, and a step whose change is not the one that the new proof proposes is skipped. Every other edit is refused, or is
+about something that is no part of a write.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 
 if t.TYPE_CHECKING:
@@ -32,7 +33,21 @@ if t.TYPE_CHECKING:
 HARSH = Policy(min_age=0, forgotten_min_age=0)
 KINDS = [kind.name for kind in CHANGEABLE]
 OWNERS = ("project_id", "user_id", "consumer_type")
-KEYS = (*OWNERS, "partner", "allocations", "resources", "VCPU", "mappings", "consumer", "generation", "changes", "format")
+OF_PROVIDERS = ("uuid", "name", "generation", "parent")
+KEYS = (
+    *OWNERS,
+    *OF_PROVIDERS,
+    "providers",
+    "partner",
+    "allocations",
+    "resources",
+    "VCPU",
+    "mappings",
+    "consumer",
+    "generation",
+    "changes",
+    "format",
+)
 
 
 def _of_every_action() -> Plan:
@@ -45,11 +60,13 @@ def _of_every_action() -> Plan:
     world.server(here, there)
     world.server(third, third, project="theirs")
     world.server(third)
-    return _planned(world)
+    bare, full = world.provider("ghost-1"), world.provider("ghost-2")
+    world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
+    return _planned(world, details=dict.fromkeys((bare, full), Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY})))
 
 
-def _planned(world: World) -> Plan:
-    return Plan.of(report(world.snapshot(), HARSH), KINDS)
+def _planned(world: World, **snapshot: t.Any) -> Plan:
+    return Plan.of(report(world.snapshot(**snapshot), HARSH), KINDS)
 
 
 def _written(plan: Plan) -> Plan:
@@ -65,7 +82,8 @@ TOLD = _through_json(EVERY_ACTION.as_dict())
 
 
 def _writes(plan: Plan) -> list[t.Any]:
-    return [_write(part) for step in plan.steps for part in step.change.parts]
+    claims = [_write(part) for step in plan.steps for part in step.change.parts]
+    return claims + [json.dumps(step.change.as_dict(), sort_keys=True) for step in plan.removals]
 
 
 def _write(part: Change) -> t.Any:
@@ -118,7 +136,11 @@ def edits(draw: st.DrawFn) -> tuple[tuple[t.Any, ...], t.Any]:
 
 
 def _told_nowhere_else(path: tuple[t.Any, ...]) -> bool:
-    return path[-1] in OWNERS or path[-2:] == ("partner", "consumer")
+    return path[-1] in OWNERS or path[-2:] == ("partner", "consumer") or ("providers" in path and path[-1] in OF_PROVIDERS)
+
+
+def _steps(plan: Plan) -> list[t.Any]:
+    return [*plan.steps, *plan.removals]
 
 
 def test_the_plan_that_is_edited_here_has_every_action_and_a_partner() -> None:
@@ -126,6 +148,7 @@ def test_the_plan_that_is_edited_here_has_every_action_and_a_partner() -> None:
 
     assert {change.action for change in changes} == {"remove", "reduce", "rewrite", "create"}
     assert any(change.partner for change in changes)
+    assert [len(step.change.providers) for step in EVERY_ACTION.removals] == [1, 3]
 
 
 @hypothesis.settings(max_examples=200)
@@ -153,10 +176,10 @@ def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_comp
         return
     hypothesis.event("for the new proof")
     assert _told_nowhere_else(path), path
-    assert [(step.finding, step.change.action) for step in plan.steps] == [
-        (step.finding, step.change.action) for step in EVERY_ACTION.steps
+    assert [(step.finding, step.change.action) for step in _steps(plan)] == [
+        (step.finding, step.change.action) for step in _steps(EVERY_ACTION)
     ]
-    assert sum(step.change != known.change for step, known in zip(plan.steps, EVERY_ACTION.steps, strict=True)) == 1
+    assert sum(step.change != known.change for step, known in zip(_steps(plan), _steps(EVERY_ACTION), strict=True)) == 1
 
 
 def test_each_edit_by_a_value_that_looks_like_the_old_is_refused_or_changes_no_write() -> None:

@@ -99,8 +99,12 @@ def test_a_tree_without_a_compute_node_is_nobodys() -> None:
         ({"providers": {GHOST: PROVIDERS[GHOST]}}, "0 of 2 hypervisors are providers here"),
         ({"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))}, "could not say anything of compute-9"),
         (
+            {"services": _services(Service("nova-compute", "ghost", "enabled", "down"))},
+            "nova-compute of ghost is down and Nova lists no compute node of it",
+        ),
+        (
             {"services": _services(Service("nova-compute", "ghost", "enabled", "up"))},
-            "the nova-compute of ghost runs and has no compute node",
+            "nova-compute of ghost is up and Nova lists no compute node of it",
         ),
         ({"other_novas": ("north",)}, "Region north has a Nova of its own"),
     ],
@@ -118,7 +122,7 @@ def test_without_a_listing_of_services_nothing_is_sure() -> None:
 @pytest.mark.parametrize(
     "service",
     [
-        Service("nova-compute", "ghost", "enabled", "down"),
+        Service("nova-compute", "ghost-2", "enabled", "down"),
         Service("nova-conductor", "ghost", "enabled", "up"),
         Service("nova-compute", "compute-2", "enabled", "up"),
         Service("nova-compute", "compute-1", "enabled", "up"),

@@ -156,6 +156,41 @@ def test_what_may_be_somebody_elses_is_not_to_be_deleted(site: Site, kind: str, 
     assert told in finding.reason
 
 
+@pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
+@pytest.mark.parametrize("excluded", ["root", "root by name", "child", "child by name"])
+def test_a_tree_of_which_a_provider_is_excluded_is_protected(site: Site, kind: str, excluded: str) -> None:
+    if kind == "name_conflict":
+        del site.providers[site.here]
+    root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
+    child = site.provider("port", root)
+    name = {"root": root, "root by name": site.providers[root].name, "child": child, "child by name": "port"}[excluded]
+    found = [finding for finding in judge(site.read(), d.replace(HARSH, exclude_providers=frozenset({name}))) if finding.subject == root]
+
+    assert [(finding.kind, finding.verdict, finding.change) for finding in found] == [("excluded", "protected", None)]
+    assert f"Provider {name} is excluded by name." in found[0].reason
+
+
+@pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
+def test_a_claim_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
+    if kind == "name_conflict":
+        del site.providers[site.here]
+    root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
+    site.stranger(site.provider("port", root))
+    (finding,) = site.findings(kind)
+
+    assert finding.change is None
+    assert "1 consumers hold a share of its tree" in finding.reason
+
+
+def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
+    site.ghost("compute-1")
+    del site.providers[site.here]
+    (finding,) = site.findings("name_conflict")
+
+    assert "When that tree is deleted, restart nova-compute on compute-1." in finding.reason
+    assert f"is {site.here} now" in finding.reason
+
+
 def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
     root = site.ghost()
     site.details[root] = Details(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
@@ -171,6 +206,18 @@ def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
     (finding,) = site.findings("ghost_provider", services_after=after)
 
     assert finding.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("host", "verdict"), [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")]
+)
+def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(site: Site, host: str, verdict: str) -> None:
+    """Its compute node is there, and Nova does not list it."""
+    site.ghost("compute-3")
+    site.services.append(Service("nova-compute", host, "enabled", "down"))
+    (finding,) = site.findings("ghost_provider")
+
+    assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,13 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, findings_lines, printable, remediation_lines
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    amounts,
+    findings_lines,
+    host_lines,
+    printable,
+    remediation_lines,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 PATH = "/var/lib/placement/findings.json"
@@ -43,6 +49,25 @@ def _hostile(name: str) -> World:
     world.server(None, here, status="BUILD", task_state="scheduling", name=name)
     world.server(here, there, name=name, node="elsewhere")
     return world
+
+
+def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
+    """A host on which everything has that name: held back by a server, and with something left over."""
+    provider = {"uuid": CONSUMER, "name": name}
+    return {
+        "name": name,
+        "host": name,
+        "known": True,
+        "service": {"host": name, "status": "disabled", "state": "down", "disabled_reason": name},
+        "nodes": [provider],
+        "providers": [{**provider, "name": f"{name}_port"}, provider],
+        "aggregates": [{"uuid": CONSUMER, "name": name, "zone": name}],
+        "servers": [{"uuid": CONSUMER, "name": name, "status": "ACTIVE", "task_state": None}],
+        "migrations": [],
+        "left_over": [{"id": "deleted_server/x", "kind": "deleted_server", "consumer": CONSUMER, "reason": f"{name} is deleted."}],
+        "blockers": [{"kind": "server", "subject": CONSUMER, "name": name, "reason": f"Server {name} is on it.", "stops": "disable"}],
+        **changes,
+    }
 
 
 def _found(world: World, **changes: t.Any) -> t.Any:
@@ -277,6 +302,60 @@ def test_no_amounts_are_told_as_nothing() -> None:
     assert amounts({}) == "nothing"
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+def test_of_a_host_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+    for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
+        for line in host_lines(host, 100):
+            assert line.isprintable()
+            line.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_of_a_host_add_no_lines(name: str) -> None:
+    assert len(host_lines(_host(HOSTILE[name]), 10_000)) == len(host_lines(_host("x"), 10_000))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
+    assert max(map(len, host_lines(_host(HOSTILE[name]), 100))) <= 100
+
+
+def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
+    assert host_lines(_host(), 1000) == [
+        "",
+        "compute-17",
+        "    service  disabled, down",
+        f"    nodes    compute-17 ({CONSUMER})",
+        f"    tree     compute-17_port ({CONSUMER}), compute-17 ({CONSUMER})",
+        f"    in       compute-17 ({CONSUMER})",
+        "",
+        "Held back by:",
+        f"server              {CONSUMER}  compute-17",
+        "    why      Server compute-17 is on it.",
+        "",
+        "Left over, and removed:",
+        f"deleted_server      {CONSUMER}",
+        "    why      compute-17 is deleted.",
+    ]
+
+
+def test_a_host_that_nothing_holds_back_says_so() -> None:
+    assert host_lines(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
+    assert "Nothing holds it back." not in host_lines(_host(), 100)
+
+
+def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> None:
+    assert "    service  none" in host_lines(_host(service=None), 100)
+    assert host_lines(_host(known=False), 100) == ["", "compute-17: neither Nova nor Placement knows it."]
+
+
+def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
+    lines = host_lines(_host(blockers=_host()["blockers"] * 103), 100)
+
+    assert sum(line.startswith("server ") for line in lines) == 100
+    assert "… and 3 more in host.json" in lines
+
+
 def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[str, t.Any]:
     names = [outcome for outcome, _reason in outcomes]
     return {
@@ -298,6 +377,14 @@ def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
         "Outcome: 2 removed, 1 skipped.",
         "Journal: /j\\x07.jsonl",
     ]
+
+
+@pytest.mark.parametrize("outcome", ["skipped", "failed"])
+def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> None:
+    told = _remediation((outcome, "It is gone."))
+    told["outcomes"] = [{"outcome": outcome, "kind": "ghost_provider", "finding": f"ghost_provider/{CONSUMER}", "reason": "It is gone."}]
+
+    assert remediation_lines(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  ghost_provider", "    why      It is gone."]
 
 
 def test_check_mode_says_that_nothing_was_written() -> None:

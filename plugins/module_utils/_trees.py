@@ -1,0 +1,102 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The deletion of provider trees that no compute node stands behind, each proven anew, journaled and read back."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._apply import DONE, FAILED, SKIPPED, Outcome
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, GateClosed, InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._model import Scope
+from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
+from ansible_collections.osops.placement.plugins.module_utils._removal import ProviderWriter
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
+    from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._plan import TreeStep
+    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+
+
+class TreeRemoval:
+    """The last part of a run over a plan; without a journal (check mode) everything is proven and nothing deleted."""
+
+    def __init__(self, session: Session, policy: Policy, journal: Journal | None) -> None:
+        self._reading = Reading(session)
+        self._reader = PlacementReader(session.placement)
+        self._writer = ProviderWriter(session.placement)
+        self._policy = policy
+        self._journal = journal
+
+    def of(self, steps: Sequence[TreeStep], stopped: Callable[[], str]) -> list[Outcome]:
+        """Prove each of `steps` anew and make it, in their order.
+
+        One that cannot be made does not keep the others from being made; a reading that is not sound does, a journal that cannot be
+        written, and whatever `stopped` says.
+        """
+        outcomes: list[Outcome] = []
+        for position, step in enumerate(steps):
+            if why := stopped():
+                return outcomes + [Outcome(left, SKIPPED, why) for left in steps[position:]]
+            try:
+                outcomes.append(self._settled(step))
+            except (GateClosed, JournalError) as error:
+                return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[position:]]
+            except CloudError as error:
+                outcomes.append(Outcome(step, FAILED, str(error)))
+            except Exception as error:
+                # What was done so far must be told whatever happens, a fault of our own included.
+                outcomes.append(Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}"))
+        return outcomes
+
+    def _settled(self, step: TreeStep) -> Outcome:
+        if reason := self._moved(step):
+            return Outcome(step, SKIPPED, reason)
+        if self._journal is None:
+            return Outcome(step, DONE[step.change.action])
+        details = self._reader.details([provider.uuid for provider in step.change.providers], ("inventories", "traits", "aggregates"))
+        told = {
+            uuid: {
+                "inventories": {cls: d.asdict(stock) for cls, stock in known.inventories.items()},
+                "traits": sorted(known.traits),
+                "aggregates": sorted(known.aggregates),
+            }
+            for uuid, known in details.items()
+        }
+        self._journal.before([step], details=told)
+        _gone, refusal = self._writer.remove(step.change.providers)
+        outcome = Outcome(step, FAILED, refusal) if refusal else Outcome(step, DONE[step.change.action])
+        try:
+            self._journal.after([outcome])
+        except JournalError as error:
+            return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
+        return outcome
+
+    def _moved(self, step: TreeStep) -> str:
+        """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
+        try:
+            now = self._reading.of(Scope(hosts=(step.subject,), kinds=(step.kind,)))
+        except InvalidInput:
+            return "It is gone."
+        if closed := closed_gates(now):
+            raise GateClosed(f"Nothing may be deleted now. {' '.join(closed)}")
+        finding = next((known for known in judge(now, self._policy) if step.subject == known.subject), None)
+        if finding is None:
+            return "It is no longer found."
+        if finding.id != step.finding or finding.change is None:
+            return f"It is no longer proven: {finding.reason}"
+        if finding.change != step.change:
+            return "What would be deleted is no longer what detection proposed."
+        return ""

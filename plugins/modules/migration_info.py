@@ -1,0 +1,177 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: migration_info
+short_description: Show migrations of servers
+version_added: 1.0.0
+description:
+  - Lists the migrations that Nova knows (cold and live migrations, resizes and evacuations), with their age and, as long as they are not over,
+    what can be done about them.
+  - Nova forgets a migration together with its deleted server.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._connection
+  - osops.placement._attributes
+  - osops.placement._attributes.read_only
+  - osops.placement._attributes.action_group
+options:
+  host:
+    description: Only migrations from or to this host, by the name of its compute service.
+    type: str
+  server:
+    description: Only migrations of this server, by UUID.
+    type: str
+    aliases:
+      - instance_uuid
+  status:
+    description:
+      - Only migrations with one of these statuses, such as V(running), V(finished) (waits to be confirmed), V(error) or V(done).
+    type: list
+    elements: str
+  under_way:
+    description: Only those that are not over (V(true)), or only those that are (V(false)).
+    type: bool
+seealso:
+  - module: osops.placement.compute_host_info
+"""
+
+EXAMPLES = r"""
+---
+- name: See which moves to or from a host are not over
+  osops.placement.migration_info:
+    cloud: admin
+    host: compute-17
+    under_way: true
+"""
+
+RETURN = r"""
+migrations:
+  description: The migrations, the newest first.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uuid:
+      description: UUID of the migration, which is also the consumer of what it holds.
+      returned: success
+      type: str
+      sample: f2a1a8b4-6f0e-4a63-9f8f-1d2f9d3b7c55
+    server:
+      description: UUID of the server.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    type:
+      description: V(migration), V(resize), V(live-migration) or V(evacuation).
+      returned: success
+      type: str
+      sample: evacuation
+    status:
+      description: Its status, as Nova has it.
+      returned: success
+      type: str
+      sample: done
+    source_compute:
+      description: The host that is left.
+      returned: success
+      type: str
+      sample: compute-17
+    source_node:
+      description: The compute node that is left.
+      returned: success
+      type: str
+      sample: compute-17.example.org
+    dest_compute:
+      description: The host to which it goes, or V(null) before one is chosen.
+      returned: success
+      type: str
+      sample: compute-18
+    dest_node:
+      description: The compute node to which it goes, or V(null) before one is chosen.
+      returned: success
+      type: str
+      sample: compute-18.example.org
+    created_at:
+      description: When it began, in UTC.
+      returned: success
+      type: str
+      sample: '2026-11-02T03:00:00.000000'
+    updated_at:
+      description: When it last changed, in UTC, or V(null).
+      returned: success
+      type: str
+      sample: '2026-11-02T03:04:05.000000'
+    age_seconds:
+      description: Seconds since it last changed, by Nova's own clock.
+      returned: success
+      type: int
+      sample: 86400
+    advice:
+      description: What can be done about it, empty when it is over.
+      returned: success
+      type: str
+      sample: ""
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._blockers import move_told
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer
+from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._uuid import required
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Migration
+    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+
+
+def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    wish = module.params
+    server = required(wish["server"], "server") if wish["server"] else None
+    nova = NovaReader(connect().compute)
+    answer = _asked(nova, server, wish["host"])
+    if not all_answer(nova.services()):
+        # Nova leaves a dead cell out of its listings without a word.
+        module.warn("A cell is not answering: there may be more migrations than Nova lists.")
+    if answer.value is None:
+        raise CloudError(f"Nova answered {answer.status} to {answer.request}, or with more than it lists at once.")
+    chosen = [
+        row
+        for row in answer.value
+        if (not wish["host"] or wish["host"] in (row.source_compute, row.dest_compute))
+        and (not wish["status"] or row.status in wish["status"])
+        and wish["under_way"] in (None, not row.ended)
+    ]
+    chosen.sort(key=lambda row: row.created_at or "", reverse=True)
+    return {"changed": False, "migrations": [move_told(row, answer.at) for row in chosen]}
+
+
+def _asked(nova: NovaReader, server: str | None, host: str | None) -> Answer[tuple[Migration, ...]]:
+    if server:
+        return nova.migrations_of(server)
+    return nova.migrations_at(host) if host else nova.migrations()
+
+
+def main() -> None:
+    argument_spec = {
+        **connection_options(),
+        "host": {"type": "str"},
+        "server": {"type": "str", "aliases": ["instance_uuid"]},
+        "status": {"type": "list", "elements": "str"},
+        "under_way": {"type": "bool"},
+    }
+    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()

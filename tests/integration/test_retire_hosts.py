@@ -1,0 +1,436 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`decommission_host` and its role on real hosts: what holds them back, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import holdings, servers
+
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+YOUNG = {"host_decommission_min_age": 0, "host_decommission_forgotten_min_age": 0}
+# The catalogue of the minicloud always has a second region.
+KNOWN = {**YOUNG, "host_decommission_ignore_other_regions": True}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _living(minicloud: Minicloud) -> None:
+    minicloud.scenario("healthy")
+
+
+class Retirement:
+    """`decommission_host`, as it is run on a host."""
+
+    def __init__(self, ansible: Ansible) -> None:
+        self._ansible = ansible
+
+    def __call__(self, target: t.Any, *arguments: str, **variables: t.Any) -> Run:
+        return self._ansible.playbook("decommission_host", *arguments, variables={**KNOWN, "host_decommission_target": target, **variables})
+
+    def done(self, target: t.Any, *arguments: str, **variables: t.Any) -> Run:
+        run = self(target, *arguments, **variables)
+        assert run.status == 0, run.output
+        return run
+
+    def refused(self, target: t.Any, *arguments: str, **variables: t.Any) -> Run:
+        run = self(target, *arguments, **variables)
+        assert run.status != 0 and "Traceback" not in run.output, run.output
+        return run
+
+
+@pytest.fixture
+def retire(ansible: Ansible) -> Retirement:
+    return Retirement(ansible)
+
+
+def _new_host(world: World, **kind: str) -> str:
+    name = f"retire-{uuid.uuid4().hex[:8]}"
+    world.own_host(name, **kind)
+    return name
+
+
+def _dead_host(world: World) -> str:
+    name = _new_host(world)
+    world.kill(name)
+    return name
+
+
+def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
+    names = set(hosts)
+    assert not names & set(world.cloud.compute_services())
+    assert not names & set(world.cloud.hypervisors())
+    assert not [name for name in placement.providers() if name.startswith(hosts)]
+
+
+def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world: World, placement: Placement) -> None:
+    host = _dead_host(world)
+    before = world.picture()
+
+    foretold = retire.done(host, "--check")
+    assert world.picture() == before
+    done = retire.done(host)
+    _is_gone(world, placement, host)
+    again = retire.done(host)
+
+    assert f"{host} is gone: no service, no compute node, no provider, and its name is free." in done.told
+    assert f"Neither Nova nor Placement knows {host}" in again.told
+    assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
+    (world.paths.compute(host) / "compute_id").unlink()
+    world.own_host(host)
+    assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
+
+
+def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
+    ansible: Ansible, retire: Retirement, world: World, placement: Placement
+) -> None:
+    """One host from which moves go and one to which they do, both dead."""
+    here, there = _new_host(world), _new_host(world)
+    guest, parked, moving = world.boot(here), world.boot(here), world.boot(here)
+    resize = servers.migrate(world.cloud, parked, there)
+    world.crash(there)
+    servers.act(world.cloud, moving, "migrate", {"host": there})
+    holdings.await_providers(world.cloud, moving, world.provider(there))
+    move = servers.migrations(world.cloud, moving)[0]["uuid"]
+    for host in (here, there):
+        world.kill(host)
+    child = placement.create_provider(f"{here} port", {"VCPU": {"total": 8}}, parent=world.provider(here))
+    stray = world.claim(here)
+    foreign = str(uuid.uuid4())
+    zun = {"allocations": {child: {"resources": {"VCPU": 1}}}, "consumer_generation": None, "project_id": "p", "user_id": "u"}
+    placement.put(foreign, {**zun, "consumer_type": "CONTAINER"}, "1.38")
+    before = world.picture()
+
+    shown = retire.done([here, there], "--tags", "check", host_decommission_max_hosts=2)
+    one_by_one = [retire.refused(host) for host in (here, there)]
+    foretold = retire.refused(here, "--check")
+    told = {host: ansible.module("compute_host_info", hosts=[host], min_age=0)["hosts"][0] for host in (here, there)}
+    moves = ansible.module("migration_info", host=here, under_way=True)["migrations"]
+    placement.put(foreign, {**zun, "allocations": {}, "consumer_generation": 1, "consumer_type": "CONTAINER"}, "1.38")
+
+    def kinds(host: str) -> dict[str, str]:
+        return {blocker["subject"]: blocker["kind"] for blocker in told[host]["blockers"]}
+
+    assert world.picture()["claims"] == {**before["claims"], child: {}}
+    assert {**world.picture(), "claims": before["claims"]} == before
+    assert kinds(here) == {guest: "server", moving: "server", resize: "resize", move: "migration", stray: "claim", foreign: "claim"}
+    # The host that never answered is not yet named by the migration.
+    assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
+    assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
+        resize: ("migration", "confirm or reve"),
+        move: ("migration", "wait for it; wh"),
+    }
+    assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
+    for host, run in zip((here, there), one_by_one, strict=True):
+        assert f"{host} is held back by {len(kinds(host))} and is left as it is" in run.told
+        for subject, kind in kinds(host).items():
+            assert f"{kind} {subject}" in shown.told and subject in run.told
+    assert "Disable the service" not in one_by_one[0].told + foretold.told
+    assert "consumer type CONTAINER" in one_by_one[0].told or "CONTAINER" in one_by_one[0].told
+    for run in (*one_by_one, foretold):
+        assert run.changed == 0
+    # Nova deletes no service with moves that are not over.
+    world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE uuid IN (?, ?)", move, resize)
+
+
+def _leave_something(world: World, placement: Placement, host: str) -> dict[str, str]:
+    """Kill a host and leave on it what a deleted, an evacuated and a migrated server held, and a child; kinds by consumer."""
+    deleted, evacuated, moved = world.boot(host), world.boot(host), world.boot(host)
+    migration = servers.migrate(world.cloud, moved, "compute-1")
+    held = holdings.of(world.cloud, migration)
+    servers.confirm(world.cloud, moved)
+    holdings.await_providers(world.cloud, migration)
+    grave = holdings.of(world.cloud, deleted)
+    servers.delete(world.cloud, deleted)
+    holdings.await_providers(world.cloud, deleted)
+    world.kill(host)
+    servers.evacuate(world.cloud, evacuated, "compute-2")
+    child = placement.create_provider(f"{host} agent", {"VCPU": {"total": 8}}, parent=world.provider(host))
+    leaf = placement.create_provider(f"{host} port", {"VCPU": {"total": 8}}, parent=child)
+    holdings.write_back(world.cloud, migration, held)
+    holdings.put(world.cloud, deleted, {**grave.allocations, leaf: {"VCPU": 1}}, grave)
+    return {deleted: "deleted_server", evacuated: "evacuated_source", migration: "ended_migration"}
+
+
+def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement, world: World, placement: Placement) -> None:
+    hosts = [_new_host(world), _new_host(world)]
+    left = _leave_something(world, placement, hosts[0])
+    stray = world.claim(hosts[1])
+    reading = world.picture()
+    chosen = {"host_decommission_remediate_kinds": [*left.values(), "forgotten_consumer"]}
+
+    many = retire.refused(hosts, **chosen)
+    foretold = retire.done(hosts, "--check", host_decommission_max_hosts="2", **chosen)
+    assert world.picture() == reading
+    done = retire.done(hosts, host_decommission_max_hosts="2", **chosen)
+
+    assert "2 hosts would be retired and host_decommission_max_hosts is 1: nothing was changed." in many.told
+    _is_gone(world, placement, *hosts)
+    for consumer, kind in {**left, stray: "forgotten_consumer"}.items():
+        assert f"{kind} {consumer}" in foretold.told
+        providers = set(placement.held(consumer))
+        assert providers == ({world.provider("compute-2")} if kind == "evacuated_source" else set())
+    assert _course(foretold) == _course(done) - {"Look for what is left of the host", "Look for its name", "Say what is left"} - {
+        "Delete what is left of its providers"
+    }
+    journals = sorted((done.folder / "host-decommission").glob("*/journal-*.jsonl"))
+    assert [journal.parent.name for journal in journals] == sorted(hosts)
+    recorded = {record["consumer"] for journal in journals for record in done.records(journal)}
+    assert recorded == {*left, stray}
+
+
+def _course(run: Run) -> set[str]:
+    """The tasks that were carried out."""
+    found = set()
+    for part in run.output.split("\nTASK [")[1:]:
+        name, _bracket, rest = part.partition("]")
+        if "\nchanged:" in rest or "\nok:" in rest:
+            found.add(name.rpartition(" : ")[2])
+    return found
+
+
+@pytest.mark.parametrize("name", ["the service's", "its own"])
+def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_finished(
+    retire: Retirement, world: World, placement: Placement, wires: Wires, name: str
+) -> None:
+    host = _dead_host(world)
+    provider = world.provider(host)
+    child = placement.create_provider(f"{host} port", {"VCPU": {"total": 8}}, parent=provider)
+    if name == "its own":
+        full = f"{host}.example.org"
+        world.sql(CELL1, "UPDATE compute_nodes SET hypervisor_hostname = ? WHERE host = ?", full, host)
+        placement.change("PUT", f"/resource_providers/{provider}", {"name": full})
+    stray = str(uuid.uuid4())
+
+    # What is claimed in the last moment, Nova leaves behind.
+    wires.nova.on("DELETE", "/os-services/", before=lambda: world.hold(stray, {child: {"VCPU": 1}}))
+    stopped = retire.refused(host)
+    assert host not in world.cloud.compute_services() and provider in placement.providers().values()
+    still = retire.refused(host)
+    world.hold(stray, {})
+    done = retire.done(host)
+
+    assert stopped.changed == 2
+    for run in (stopped, still):
+        assert stray in run.told
+    _is_gone(world, placement, host)
+    assert f"{host} is gone" in done.told
+
+
+def test_each_stage_does_its_part_by_tag_and_by_entry_point(
+    ansible: Ansible, retire: Retirement, world: World, placement: Placement
+) -> None:
+    by_tag, by_entry_point = _new_host(world), _new_host(world)
+    for host in (by_tag, by_entry_point):
+        world.kill(host)
+    strays = {host: world.claim(host) for host in (by_tag, by_entry_point)}
+    forgotten = {"host_decommission_remediate_kinds": ["forgotten_consumer"]}
+
+    def stage(name: str, *arguments: str) -> Run:
+        return retire(by_tag, "--tags", name, *arguments, **forgotten)
+
+    before = world.picture()
+    assert stage("check").status == 0
+    assert world.picture() == before
+    early = stage("delete")
+    assert early.status != 0 and strays[by_tag] in early.told
+    foretold = stage("delete", "--check")
+    assert foretold.status != 0, "the clean-up that it would need is not a part of it"
+    assert stage("verify").status != 0
+    assert world.picture() == before
+    assert stage("disable").changed == 1
+    service = world.cloud.compute_services()[by_tag]
+    assert (service["status"], service["disabled_reason"]) == ("disabled", "retired with osops.placement")
+    assert placement.held(strays[by_tag])
+    assert stage("clean").changed == 1
+    assert placement.held(strays[by_tag]) == {} and by_tag in world.cloud.compute_services()
+    assert stage("delete").status == 0
+    _is_gone(world, placement, by_tag)
+    assert stage("verify").status == 0
+
+    variables = {**KNOWN, **forgotten, "host_decommission_target": by_entry_point}
+    stages = ["check", "disable", "clean", "delete", "verify"]
+    role = {"name": "osops.placement.host_decommission"}
+    run = ansible.play({"vars": variables, "tasks": [{"ansible.builtin.include_role": {**role, "tasks_from": name}} for name in stages]})
+    assert run.status == 0, run.output
+    _is_gone(world, placement, by_entry_point)
+
+
+def test_no_tag_skips_the_check(retire: Retirement, world: World) -> None:
+    host = _new_host(world)
+    server = world.boot(host)
+    before = world.picture()
+
+    for skipped in ("check", "disable", "clean", "delete", "verify"):
+        run = retire.refused(host, "--skip-tags", skipped)
+        assert f"{host} is held back by 1" in run.told and server in run.told, (skipped, run.output)
+        assert world.picture() == before, skipped
+
+
+BAD_TARGETS = {
+    "missing": {},
+    "empty": {"host_decommission_target": ""},
+    "blank": {"host_decommission_target": " "},
+    "null": {"host_decommission_target": None},
+    "no host": {"host_decommission_target": []},
+    "an empty one among others": {"host_decommission_target": ["compute-1", ""]},
+    "a null among others": {"host_decommission_target": ["compute-1", None]},
+    "twice the same": {"host_decommission_target": ["compute-1", "compute-1"]},
+    "a list as text": {"host_decommission_target": "compute-1,compute-2"},
+    "a mapping": {"host_decommission_target": {"compute-1": None}},
+    "a number": {"host_decommission_target": 1},
+    "undefined": {"host_decommission_target": "{{ nonesuch }}"},
+}
+
+
+def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
+    before = world.picture()
+    attempt = {"ansible.builtin.include_role": {"name": "osops.placement.host_decommission"}}
+
+    def tried(what: str) -> dict[str, t.Any]:
+        said = {"ansible.builtin.debug": {"msg": f"refused: {what}: {{{{ ansible_failed_result.msg }}}}"}}
+        return {"vars": {**KNOWN, **BAD_TARGETS[what]}, "block": [attempt], "rescue": [said]}
+
+    run = ansible.play({"tasks": [tried(what) for what in BAD_TARGETS]})
+
+    assert [what for what in BAD_TARGETS if f"refused: {what}: " not in run.told] == []
+    assert "Look at the host" not in run.told
+    assert world.picture() == before
+
+
+def test_a_forgotten_limit_stops_before_anything_is_touched(ansible: Ansible, world: World, placement: Placement) -> None:
+    host = _dead_host(world)
+    inventory = ansible.folder / "inventory"
+    inventory.write_text(f"[computes]\n{host}\ncompute-1\ncompute-2\n")
+    tasks = [{"ansible.builtin.include_role": {"name": "osops.placement.host_decommission"}}]
+    own = {"hosts": "computes", "vars": {**KNOWN, "host_decommission_target": "{{ inventory_hostname }}"}, "tasks": tasks}
+    before = world.picture()
+
+    forgotten = ansible.play(own, arguments=["-i", str(inventory)])
+    serially = ansible.play({**own, "serial": 1}, arguments=["-i", str(inventory), "-e", "host_decommission_max_hosts=2"])
+    assert world.picture() == before
+    meant = ansible.play(own, arguments=["-i", str(inventory), "--limit", host])
+
+    for run in (forgotten, serially):
+        assert run.status != 0
+        assert "3 hosts would be retired and host_decommission_max_hosts is" in run.told and "Was --limit forgotten?" in run.told
+        assert "Look at the host" not in run.told
+    assert meant.status == 0, meant.output
+    _is_gone(world, placement, host)
+
+
+def test_a_server_that_lands_between_check_and_disable_stops_it(retire: Retirement, world: World, wires: Wires) -> None:
+    host = _new_host(world)
+    landed: list[str] = []
+    hook = wires.nova.on("PUT", "/os-services/", before=lambda: landed.append(world.boot(host)))
+
+    run = retire.refused(host)
+
+    assert hook.ran and landed[0] in run.told
+    assert f"{host} is held back by 1" in run.told
+    assert "Nothing holds it back" not in run.told.partition("Disable the service")[2]
+    assert host in world.cloud.compute_services() and host in world.cloud.hypervisors()
+
+
+def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(retire: Retirement, world: World, placement: Placement) -> None:
+    host = _new_host(world)
+
+    foretold = retire.refused(host, "--check")
+    run = retire.refused(host)
+
+    for told in (foretold.told, run.told):
+        assert f"The nova-compute of {host} is up" in told
+    assert world.cloud.compute_services()[host]["status"] == "disabled"
+    world.kill(host)
+    assert retire.done(host).changed == 1
+    _is_gone(world, placement, host)
+
+
+def test_without_nova_telling_of_servers_a_host_is_held_back(retire: Retirement, world: World, wires: Wires) -> None:
+    host = _dead_host(world)
+    before = world.picture()
+    wires.nova.on("GET", f"/servers/detail.*host={host}", nth=0, before=lambda: Fault.BROKEN)
+
+    retire.refused(host)
+
+    assert world.picture() == before
+
+
+def test_the_nodes_of_one_service_go_one_by_one_and_together(retire: Retirement, world: World, placement: Placement) -> None:
+    host = _new_host(world, driver="minicloud_ironic.TwoNodes")
+    nodes = {name: provider for name, provider in placement.providers().items() if name in (host, f"{host}-2")}
+    server = servers.boot(world.cloud, host, host, node=f"{host}-2")
+    world.kill(host)
+    for name, provider in nodes.items():
+        placement.create_provider(f"{name} port", {"VCPU": {"total": 8}}, parent=provider)
+
+    single = retire.refused(f"{host}-2")
+    held = retire.refused(host)
+    servers.delete(world.cloud, server)
+    world.hold(server, {})
+    done = retire.done(host)
+
+    assert f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired together: name {host}." in single.told
+    assert server in held.told
+    for name, provider in nodes.items():
+        assert f"{name} ({provider})" in done.told
+    _is_gone(world, placement, host)
+
+
+def test_an_old_service_that_holds_back_the_rpc_version_is_listed_and_retired(
+    ansible: Ansible, retire: Retirement, world: World, placement: Placement
+) -> None:
+    host = _new_host(world)
+    servers.update_service(world.cloud, host, {"status": "disabled", "disabled_reason": "not upgraded"})
+    world.kill(host)
+    stale = {"orphan_cleanup_kinds": ["stale_service"], "orphan_cleanup_stale_min_age": 0, "orphan_cleanup_hosts": [host]}
+
+    found = ansible.playbook("detect_orphans", variables=stale).read("findings.json")["findings"]
+    run = retire.done(host)
+
+    assert [(finding["kind"], finding["service"]["host"]) for finding in found] == [("stale_service", host)]
+    assert "decommission_host" in found[0]["reason"]
+    assert run.changed == 2
+    _is_gone(world, placement, host)
+
+
+@pytest.mark.parametrize("first", ["clean-up", "return"])
+def test_an_evacuated_host_that_comes_back_and_our_clean_up_do_not_collide(
+    ansible: Ansible, world: World, placement: Placement, first: str
+) -> None:
+    host = _new_host(world)
+    server = world.boot(host)
+    world.kill(host)
+    migration = servers.evacuate(world.cloud, server, "compute-3")
+    assert set(placement.held(server)) == {world.provider(host), world.provider("compute-3")}
+    scope = {"orphan_cleanup_hosts": [host]}
+
+    def clean_up() -> Run:
+        run = ansible.playbook("cleanup_orphans", variables=scope)
+        assert run.status == 0, run.output
+        return run
+
+    if first == "clean-up":
+        assert clean_up().outcome(server)["outcome"] == "reduced"
+    world.restart(host)
+    world.wait("Nova to tidy up", lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed")
+    holdings.await_providers(world.cloud, server, world.provider("compute-3"))
+    if first == "return":
+        assert clean_up().changed == 0
+
+    assert servers.migrations(world.cloud, server)[0]["uuid"] == migration
+    assert placement.held(server) == {world.provider("compute-3"): CLAIM}
+    assert servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"] == "compute-3"
+    assert "Traceback" not in world.log(host) and "Failed to clean allocation" not in world.log(host)
+    assert placement.held(world.boot(host)) == {world.provider(host): CLAIM}

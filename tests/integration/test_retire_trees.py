@@ -1,0 +1,206 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Trees of providers behind which no compute node stands, deleted by choice; and those behind which one may stand, kept."""
+
+from __future__ import annotations
+
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import holdings, servers
+
+from ansible_collections.osops.placement.tests.integration.interposer import interposed
+from ansible_collections.osops.placement.tests.integration.world import API, CLAIM
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
+KINDS = ["deleted_server", "ghost_provider", "name_conflict"]
+STOCK = {"VCPU": {"total": 8}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_nova(minicloud: Minicloud, world: World) -> Iterator[None]:
+    """Where another region has a Nova on the same Placement, no tree is deleted."""
+    minicloud.scenario("healthy")
+    with world.one_region():
+        yield
+
+
+def _dead_host(world: World) -> str:
+    name = f"ghost-{uuid.uuid4().hex[:8]}"
+    world.own_host(name)
+    world.kill(name)
+    return name
+
+
+def _haunted(world: World, host: str) -> str:
+    """Let a host die on which a deleted server still holds a share, and Nova delete its service: its provider stays. The server."""
+    server = world.boot(host)
+    held = holdings.of(world.cloud, server)
+    servers.delete(world.cloud, server)
+    holdings.await_providers(world.cloud, server)
+    world.kill(host)
+    holdings.write_back(world.cloud, server, held)
+    world.delete_service(host)
+    return server
+
+
+def _ghost_of(world: World, placement: Placement, host: str) -> tuple[str, str, str]:
+    """Let Nova delete a dead host's service while a consumer holds a share; the root that stays, a child of it, and that consumer."""
+    root, stray = world.provider(host), world.claim(host)
+    world.delete_service(host)
+    world.hold(stray, {})
+    return root, placement.create_provider(f"{host} port", STOCK, parent=root), stray
+
+
+def _clean_up(ansible: Ansible, host: str, *arguments: str, **variables: t.Any) -> Run:
+    chosen = {"orphan_cleanup_hosts": [host], "orphan_cleanup_remediate_kinds": KINDS, **variables}
+    run = ansible.playbook("cleanup_orphans", *arguments, variables=chosen)
+    assert run.status == 0 and "Traceback" not in run.output, run.output
+    return run
+
+
+def _only_finding(run: Run, kind: str) -> dict[str, t.Any]:
+    (finding,) = [found for found in run.read("findings.json")["findings"] if found["kind"] == kind]
+    return finding
+
+
+def _deleted(run: Run) -> dict[str, t.Any]:
+    """What the newest journal says of a deletion before it was made."""
+    newest = max((run.folder / "orphan-cleanup").glob("journal-*.jsonl"))
+    (record,) = [record for record in run.records(newest) if record["event"] == "before"]
+    return record
+
+
+def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible: Ansible, world: World, placement: Placement) -> None:
+    host = f"ghost-{uuid.uuid4().hex[:8]}"
+    world.own_host(host)
+    root = world.provider(host)
+    server = _haunted(world, host)
+    child = placement.create_provider(f"{host} port", STOCK, parent=root)
+
+    first = _clean_up(ansible, host)
+    assert "hold a share of its tree" in _only_finding(first, "ghost_provider")["reason"]
+    assert first.outcome(server)["outcome"] == "removed"
+    assert {root, child} <= set(placement.providers().values())
+    reading = world.picture()
+    foretold = _clean_up(ansible, host, "--check", "--diff")
+    assert world.picture() == reading
+    by_default = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [host]})
+    assert by_default.status == 0 and world.picture() == reading
+    second = _clean_up(ansible, host)
+    again = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_plan": "orphan-cleanup/plan.json"})
+
+    assert set(reading["providers"]) - set(world.picture()["providers"]) == {root, child}
+    assert {**world.picture(), "providers": {}, "claims": {}} == {**reading, "providers": {}, "claims": {}}
+    assert foretold.changed == second.changed == 1
+    assert f'"{child}": "{host} port"' in foretold.output
+    record = _deleted(second)
+    assert [provider["uuid"] for provider in record["providers"]] == [child, root]
+    assert record["details"][child]["inventories"]["VCPU"]["total"] == 8
+    assert set(record["details"][root]) == {"inventories", "traits", "aggregates"}
+    assert {"VCPU", "MEMORY_MB", "DISK_GB"} <= set(record["details"][root]["inventories"])
+    assert "COMPUTE_NODE" in record["details"][root]["traits"]
+    assert (again.status, again.changed) == (0, 0), again.output
+    assert "It is gone." in again.told
+
+
+def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(ansible: Ansible, world: World, placement: Placement) -> None:
+    host = _dead_host(world)
+    root, child, stray = _ghost_of(world, placement, host)
+    path, findings, folder = (str(ansible.folder / name) for name in ("plan.json", "findings.json", "kept"))
+
+    def plan() -> None:
+        ansible.direct("orphan_detect", hosts=[host], dest=findings, **NO_AGE)
+        assert ansible.direct("orphan_plan", findings=findings, kinds=KINDS, dest=path)["actions"] == {"delete_providers": 1}
+
+    def skipped(**more: t.Any) -> str:
+        result = ansible.direct("orphan_remediate", plan=path, output_dir=folder, **NO_AGE, **more)
+        (outcome,) = result["outcomes"]
+        assert (outcome["outcome"], result["changed"], result["failed"]) == ("skipped", False, False), result
+        assert {root, child} <= set(placement.providers().values())
+        return outcome["reason"]
+
+    plan()
+    assert f"Provider {host} port is excluded by name." in skipped(exclude_providers=[f"{host} port"])
+    world.hold(stray, {child: {"VCPU": 1}})
+    assert "1 consumers hold a share of its tree" in skipped()
+    world.hold(stray, {})
+    assert skipped() == "What would be deleted is no longer what detection proposed."
+    plan()
+    more = placement.create_provider(f"{host} agent", STOCK, parent=root)
+    assert skipped() == "What would be deleted is no longer what detection proposed."
+    placement.change("DELETE", f"/resource_providers/{more}")
+    plan()
+    world.own_host(host)
+    assert world.cloud.hypervisors()[host] == root
+    assert skipped() == "It is no longer found."
+    assert root in placement.held(world.boot(host))
+
+
+def test_a_share_claimed_in_the_last_moment_keeps_the_root(
+    ansible: Ansible, world: World, placement: Placement, minicloud: Minicloud
+) -> None:
+    host = _dead_host(world)
+    root, child, stray = _ghost_of(world, placement, host)
+    with interposed(ansible, minicloud) as wires:
+        hook = wires.placement.on("DELETE", child, after=lambda: world.hold(stray, {root: CLAIM}))
+        run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [host], "orphan_cleanup_remediate_kinds": KINDS})
+    world.hold(stray, {})
+
+    assert hook.ran and run.status != 0
+    assert "has allocations" in run.told
+    assert root in placement.providers().values()
+
+
+def test_a_conflicting_name_is_freed_for_the_new_compute_node(ansible: Ansible, world: World, placement: Placement) -> None:
+    host = f"ghost-{uuid.uuid4().hex[:8]}"
+    world.own_host(host)
+    old = world.provider(host)
+    server = _haunted(world, host)
+    # What a reinstallation loses: nova-compute makes up a new uuid, and Placement refuses its name.
+    (world.paths.compute(host) / "compute_id").unlink()
+    world.own_host(host)
+    new = world.cloud.hypervisors()[host]
+    assert new != old and placement.providers()[host] == old
+
+    first = _clean_up(ansible, host)
+    assert first.outcome(server)["outcome"] == "removed"
+    assert placement.providers()[host] == old
+    second = _clean_up(ansible, host)
+    assert old not in placement.providers().values()
+    reason = _only_finding(second, "name_conflict")["reason"]
+    world.restart(host)
+
+    assert f"is {new} now" in reason and f"restart nova-compute on {host}" in reason
+    assert [provider["uuid"] for provider in _deleted(second)["providers"]] == [old]
+    assert placement.providers()[host] == new
+    assert list(placement.held(world.boot(host))) == [new]
+
+
+def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_service_is_there(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
+    """One without a host mapping is no hypervisor to Nova, though its compute node is there and its nova-compute only down."""
+    host = _dead_host(world)
+    world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", f"{host}-away", host)
+    before = world.picture()
+    assert host not in before["nodes"]
+
+    run = _clean_up(ansible, host)
+    by_module = ansible.module("placement_provider", name=host, state="absent")
+    now = world.picture()
+    world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", host, f"{host}-away")
+
+    assert now == before
+    (finding,) = [found for found in run.read("findings.json")["undecided"] if found["kind"] == "ghost_provider"]
+    for told in (finding["reason"], by_module["msg"]):
+        assert f"The nova-compute of {host}" in told or f"the nova-compute of {host}" in told
