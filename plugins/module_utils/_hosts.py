@@ -13,6 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._blockers import Host, Seen, blockers, find_host, left_over, move_told, trees
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
@@ -68,7 +69,10 @@ class HostReader:
         now = {node.uuid: node for node in snapshot.hypervisors.value or ()}
         host = d.replace(host, nodes=tuple(now.get(node.uuid, node) for node in host.nodes))
         aggregates = tuple(known for known in self._nova.aggregates() if host.name in known.hosts)
-        seen = Seen(self._nova.servers_at(host.name), self._nova.migrations_at(host.name), aggregates)
+        servers = self._nova.servers_told_at(host.name)
+        if servers.value is None:
+            raise CloudError(f"Nova answered {servers.status} when asked for the servers of {host.name} ({servers.request}).")
+        seen = Seen(servers.value, self._nova.migrations_at(host.name), aggregates)
         left = left_over(host, snapshot, self._policy, self._kinds)
         return {
             **told,

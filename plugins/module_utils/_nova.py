@@ -96,7 +96,11 @@ class NovaReader:
 
     def servers_at(self, host: str) -> tuple[Server, ...]:
         """Return the servers of one host with their flavors; none when Nova does not tell."""
-        return self._pages("/servers/detail", self._listing, "servers", "id", _server, _PAGE, all_tenants="1", host=host).value or ()
+        return self.servers_told_at(host).value or ()
+
+    def servers_told_at(self, host: str) -> Answer[tuple[Server, ...]]:
+        """Return what Nova answers when asked for the servers of one host."""
+        return self._pages("/servers/detail", self._listing, "servers", "id", _server, _PAGE, all_tenants="1", host=host)
 
     def server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""

@@ -166,6 +166,7 @@ def _leave_something(world: World, placement: Placement, host: str) -> dict[str,
 def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement, world: World, placement: Placement) -> None:
     hosts = [_new_host(world), _new_host(world)]
     left = _leave_something(world, placement, hosts[0])
+    world.kill(hosts[1])
     stray = world.claim(hosts[1])
     reading = world.picture()
     chosen = {"host_decommission_remediate_kinds": [*left.values(), "forgotten_consumer"]}
