@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def cloud() -> Iterator[Minicloud]:
+def own_cloud() -> Iterator[Minicloud]:
     """The cloud of this process, which need not run."""
     kept = os.environ.get("MINICLOUD_HOME")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
@@ -41,15 +41,15 @@ def cloud() -> Iterator[Minicloud]:
 
 
 @pytest.fixture(scope="module")
-def minicloud(cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[Minicloud]:
+def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[Minicloud]:
     """The running cloud; for a module with OWN_CLOUD a new one that nobody uses afterwards."""
-    own = getattr(request.module, "OWN_CLOUD", False)
-    if own:
-        cloud.forget()
-    cloud.run("up")
-    yield cloud
-    if own:
-        cloud.forget()
+    alone = getattr(request.module, "OWN_CLOUD", False)
+    if alone:
+        own_cloud.forget()
+    own_cloud.run("up")
+    yield own_cloud
+    if alone:
+        own_cloud.forget()
 
 
 @pytest.fixture(scope="module")

@@ -79,13 +79,11 @@ RACES = {
     ),
     "as it is looked up anew": Race("nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "What would be written is no longer"),
     "after the renewed proof": Race("placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "changed just now"),
-    "as it is written": Race("placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "Placement refused to change"),
+    "as it is written": Race("placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "changed just now"),
     "shelved, before the renewed proof": Race(
         "placement", ("GET", "/allocations/{}$", 2), is_unshelved, "any", "It changed since detection: generation", shelved=True
     ),
-    "shelved, as it is written": Race(
-        "placement", ("POST", "^/allocations$", 1), is_unshelved, "any", "Placement refused to change", shelved=True
-    ),
+    "shelved, as it is written": Race("placement", ("POST", "^/allocations$", 1), is_unshelved, "any", "changed just now", shelved=True),
 }
 
 
