@@ -20,6 +20,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
     from ansible_collections.osops.placement.tests.integration.world import World
 
+OWN_CLOUD = True
 YOUNG = {"host_decommission_min_age": 0, "host_decommission_forgotten_min_age": 0}
 # The catalogue of the minicloud always has a second region.
 KNOWN = {**YOUNG, "host_decommission_ignore_other_regions": True}

@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
     from ansible_collections.osops.placement.tests.integration.world import World
 
+OWN_CLOUD = True
+
 NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
 KINDS = ["deleted_server", "ghost_provider", "name_conflict"]
 STOCK = {"VCPU": {"total": 8}}
