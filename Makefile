@@ -11,7 +11,7 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration wrong_
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 # Each worker has a cloud of its own, which waits more than it works.
-PARALLEL := --numprocesses=3 --dist=loadfile
+PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
 GATES := sanity ansible-lint ruff mypy docs changelog build
 LINT := ansible-lint ruff mypy docs changelog
