@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The errors that our own code raises; `_module.run` turns them into `fail_json`."""
+"""The errors that our own code raises; `_offline.run_offline` turns them into `fail_json`."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What all modules share: the connection options, and the one place where errors become `fail_json`."""
+"""What all modules that ask a cloud share: the connection options, and the way in and out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.osops.placement.plugins.module_utils._errors import PlacementToolsError
+from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._session import OPENSTACKSDK_IMPORT_ERROR, connect
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -48,7 +48,7 @@ def connection_options() -> ArgumentSpec:
 
 
 def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]) -> t.NoReturn:
-    """Do `work` and exit with its result. A result with `failed` in it fails the task and keeps what was done.
+    """Do `work` and exit with its result, as `run_offline` does.
 
     `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
     """
@@ -56,17 +56,6 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
     run_offline(module, lambda module: work(module, lambda: connect(module.params)))
-
-
-def run_offline(module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
-    """Do `work`, for which no cloud is needed, and exit with its result as `run` does."""
-    try:
-        result = work(module)
-    except PlacementToolsError as error:
-        module.fail_json(msg=str(error))
-    if result.get("failed"):
-        module.fail_json(**result)
-    module.exit_json(**result)
 
 
 def _harmless(params: t.Mapping[str, t.Any]) -> set[str]:

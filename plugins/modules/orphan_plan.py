@@ -227,7 +227,7 @@ from ansible_collections.osops.placement.plugins.module_utils._change import dif
 from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._module import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan, limits, limits_options
 
 
