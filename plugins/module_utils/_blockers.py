@@ -42,7 +42,7 @@ DISABLE, DELETE = "disable", "delete"
 class Host:
     """A compute host by the name of its service: what Nova and Placement have of it.
 
-    nodes: its compute nodes, several with ironic. roots: the root providers of those, or one that they left behind.
+    nodes: its compute nodes, several with ironic. roots: the root providers of those, and what others of that name left behind.
     """
 
     name: str
@@ -95,8 +95,10 @@ def find_host(
         raise InvalidInput(f"{name} is one of {len(own)} compute nodes of service {host}, which can only be retired together: name {host}.")
     every = {node.uuid for node in nodes}
     strangers = [provider for provider in providers.values() if provider.is_host and provider.uuid not in every]
-    uuids = {node.uuid for node in own} or {provider.uuid for provider in strangers if name in (provider.name, provider.uuid)}
-    uuids |= {provider.uuid for provider in strangers if provider.uuid in remembered}
+    # A host that was installed anew has another uuid, and the tree of the old one keeps its name (LP 1817833).
+    names = {name, host, *(node.name for node in own)}
+    uuids = {node.uuid for node in own}
+    uuids |= {provider.uuid for provider in strangers if {provider.name, provider.uuid} & names or provider.uuid in remembered}
     roots = sorted((providers[uuid] for uuid in uuids if uuid in providers), key=lambda provider: provider.name)
     return Host(host, computes.get(host), own, tuple(roots))
 

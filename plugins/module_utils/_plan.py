@@ -162,7 +162,8 @@ class Plan:
         if count > limits.max_changes:
             raise BreakerTripped(
                 f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
-                f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes) to {count} or more."
+                f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
+                f"a host that is retired) to {count} or more."
             )
         if self.consumers is None:
             return

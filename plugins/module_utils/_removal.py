@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
@@ -19,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._placement import 
 from ansible_collections.osops.placement.plugins.module_utils._services import listed
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Provider, Service
     from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
@@ -43,7 +44,7 @@ class ProviderWriter:
         """
         refusal = ""
         for provider in tree:
-            refusal = self._delete(provider)
+            refusal = self._delete(provider.uuid, provider.name)
             if refusal:
                 break
         try:
@@ -56,10 +57,29 @@ class ProviderWriter:
             refusal = f"Placement accepted the deletion of {tree[-1].name}, but lists it still."
         return [provider for provider in tree if provider.uuid not in left], refusal if left else ""
 
-    def _delete(self, provider: Provider) -> str:
+    @contextlib.contextmanager
+    def standing_in(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
+        """Give an empty provider to compute `nodes` that have none, while their service is deleted.
+
+        To the deletion of a service with such a node, as a conflict of names leaves it, Nova answers 500
+        (nova/scheduler/client/report.py, delete_resource_provider). What stands in, it deletes with the service.
+        """
+        made = []
         try:
-            reply = self._api.write("DELETE", f"/resource_providers/{provider.uuid}", _PROVIDERS)
-            self._api.expect(reply, f"to delete provider {provider.name}", 204, 404)
+            for node in nodes:
+                body = {"uuid": node.uuid, "name": node.uuid}
+                reply = self._api.write("POST", "/resource_providers", _PROVIDERS, body)
+                self._api.expect(reply, f"to let a provider stand in for {node.name}")
+                made.append(node)
+            yield
+        finally:
+            for node in made:
+                self._delete(node.uuid, node.name)
+
+    def _delete(self, uuid: str, name: str) -> str:
+        try:
+            reply = self._api.write("DELETE", f"/resource_providers/{uuid}", _PROVIDERS)
+            self._api.expect(reply, f"to delete provider {name}", 204, 404)
         except CloudError as error:
             return str(error)
         return ""

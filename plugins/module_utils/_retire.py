@@ -94,14 +94,11 @@ def must_be_nobodys(
 
 
 def trees_of_service(service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> dict[str, Provider]:
-    """Return the providers in the trees of the compute nodes of `service`, by uuid.
-
-    Of a service without any, which its compute node may have left behind, that is the tree with the name of its host.
-    """
+    """Return the providers in the trees of the compute nodes of `service`, by uuid, and in what others of its name left behind."""
     every = tuple(nodes)
-    own = {node.uuid for node in every if node.host == service.host}
-    strangers = {provider.uuid for provider in providers.values() if provider.name == service.host} - {node.uuid for node in every}
-    roots = own or strangers
+    own = {node.uuid: node.name for node in every if node.host == service.host}
+    names = {service.host, *own.values()}
+    roots = own.keys() | {provider.uuid for provider in providers.values() if provider.name in names} - {node.uuid for node in every}
     return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
 
 

@@ -14,6 +14,8 @@ description:
   - Deletes a service so that nothing of its host stays behind. When Nova deletes a compute service, it deletes the resource providers of
     its compute nodes, too, but only those of which nobody holds a share. The others it leaves behind without a word.
     This module refuses instead, and says who it is that holds them.
+  - A compute node that has no resource provider, as a conflict of names leaves it, makes Nova fail with 500. This module lets an empty
+    provider stand in for it, which Nova then deletes with the service.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -192,7 +194,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._removal import ServiceWriter
+from ansible_collections.osops.placement.plugins.module_utils._removal import ProviderWriter, ServiceWriter
 from ansible_collections.osops.placement.plugins.module_utils._retire import compute_nodes, must_leave_nothing, trees_of_service
 from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE, amended, amendment, described, listed, named
 
@@ -236,7 +238,8 @@ def _absent(module: AnsibleModule, session: Session, service: Service | None) ->
         return {**result, "left_providers": []}
     placement = PlacementReader(session.placement)
     nodes = compute_nodes(NovaReader(session.compute).hypervisors(with_servers=False))
-    trees = trees_of_service(service, nodes, placement.providers())
+    providers = placement.providers()
+    trees = trees_of_service(service, nodes, providers)
     gone = module.params["assume_removed"] if module.check_mode else ()
     holdings = {consumer: held for consumer, held in placement.holdings(trees).items() if consumer not in gone}
     if holdings:
@@ -245,7 +248,9 @@ def _absent(module: AnsibleModule, session: Session, service: Service | None) ->
         return {**result, "failed": True, "changed": False, "msg": why_not}
     if module.check_mode:
         return result
-    ServiceWriter(session.compute).remove(service, [node for node in nodes if node.host == service.host])
+    own = [node for node in nodes if node.host == service.host]
+    with ProviderWriter(session.placement).standing_in(node for node in own if node.uuid not in providers):
+        ServiceWriter(session.compute).remove(service, own)
     left = sorted({provider.root for provider in placement.trees({provider.root for provider in trees.values()}).values()})
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")

@@ -26,6 +26,7 @@ _USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
 # What a change does to its consumer, and then what it leaves it with.
 _VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
+_TREE = "delete_providers"
 
 Entry = t.Mapping[str, t.Any]
 
@@ -89,6 +90,8 @@ def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
         return ["", f"{name}: neither Nova nor Placement knows it."]
     service = host["service"]
     state = f"{service['status']}, {service['state']}" if service else "none"
+    if service and service["disabled_reason"]:
+        state += f" ({service['disabled_reason']})"
     lines = ["", name, *_field("service", state, width)]
     for label, key in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
         told = [f"{printable(known['name'], _NAME)} ({known['uuid']})" for known in host[key]]
@@ -118,6 +121,9 @@ def amounts(resources: Mapping[str, int], shares: Mapping[str, float] | None = N
 
 def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
     change, left = entry["change"], _why_not(entry, kinds)
+    if change["action"] == _TREE:
+        tree = ", ".join(f"{printable(provider['name'], _NAME)} ({provider['uuid']})" for provider in change["providers"])
+        return ["", *_spared(entry, width), *_write(f"DELETE /resource_providers of {tree}", left, width)]
     names = {provider["uuid"]: printable(provider["name"], _NAME) for provider in entry["providers"]}
 
     def told(shares: Mapping[str, Mapping[str, int]]) -> str:
@@ -133,8 +139,12 @@ def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list
         *_field("frees", told(change["frees"]), width),
         *_field("claims", told(change["claims"]), width),
         *_field("why", entry["reason"], width),
-        *_field("could" if left else "write", f"{write}; not now, for {left}" if left else write, width),
+        *_write(write, left, width),
     ]
+
+
+def _write(write: str, left: str, width: int) -> list[str]:
+    return _field("could" if left else "write", f"{write}; not now, for {left}" if left else write, width)
 
 
 def _at_generation(change: Mapping[str, t.Any]) -> str:
@@ -143,8 +153,8 @@ def _at_generation(change: Mapping[str, t.Any]) -> str:
 
 
 def _writes(entry: Entry) -> bool:
-    """Tell whether there is a write to an allocation that would settle a finding."""
-    return bool(entry["change"]) and entry["change"]["action"] in _VERBS
+    """Tell whether there is a write that would settle a finding."""
+    return bool(entry["change"])
 
 
 def _why_not(entry: Entry, kinds: Collection[str] | None) -> str:

@@ -156,7 +156,7 @@ def test_too_many_changes_stop_before_the_first(
 
     assert result["failed"]
     assert "3 changes are planned and max_changes is 2: nothing was changed." in result["msg"]
-    assert "set max_changes (orphan_cleanup_max_changes) to 3 or more" in result["msg"]
+    assert "set max_changes (orphan_cleanup_max_changes, or" in result["msg"] and "to 3 or more." in result["msg"]
     assert placement.everything() == before
 
 

@@ -72,6 +72,7 @@ def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
     names = set(hosts)
     assert not names & set(world.cloud.compute_services())
     assert not names & set(world.cloud.hypervisors())
+    assert not names & world.mapped_hosts()
     assert not [name for name in placement.providers() if name.startswith(hosts)]
 
 
@@ -134,7 +135,7 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
     }
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):
-        assert f"{host} is held back by {len(kinds(host))} and is left as it is" in run.told
+        assert f"{host} is held back by {len(kinds(host))}, and nothing more is done to it" in run.told
         for subject, kind in kinds(host).items():
             assert f"{kind} {subject}" in shown.told and subject in run.told
     assert "Disable the service" not in one_by_one[0].told + foretold.told
@@ -192,6 +193,57 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement
     assert recorded == {*left, stray}
 
 
+def test_of_two_hosts_neither_is_touched_when_one_is_held_back(retire: Retirement, world: World) -> None:
+    """The one that nothing holds back is named first."""
+    free, held = _dead_host(world), _new_host(world)
+    name = "{{ 7 * 7 }} <b>=cmd()|"
+    server = world.boot(held, name=name)
+    before = world.picture()
+
+    run = retire.refused([free, held], host_decommission_max_hosts=2)
+
+    assert "Nothing holds it back." in run.told
+    assert f"{held} is held back by 1" in run.told and server in run.told
+    assert name in run.told
+    assert world.picture() == before
+
+
+def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(retire: Retirement, world: World, placement: Placement) -> None:
+    host = _new_host(world)
+    left = _leave_something(world, placement, host)
+    world.delete_service(host)
+    before = world.picture()
+    assert host in placement.providers() and host not in before["nodes"]
+
+    foretold = retire.done(host, "--check")
+    assert world.picture() == before
+    done = retire.done(host)
+
+    assert foretold.changed == done.changed
+    _is_gone(world, placement, host)
+    for consumer, kind in left.items():
+        # What evacuated servers left, Nova removes with the service.
+        assert (f"{kind} {consumer}" in foretold.told) == (kind != "evacuated_source")
+
+
+def test_a_host_that_was_installed_anew_goes_with_the_tree_that_kept_its_name(
+    retire: Retirement, world: World, placement: Placement
+) -> None:
+    host = _dead_host(world)
+    old, stray = world.provider(host), world.claim(host)
+    world.delete_service(host)
+    world.hold(stray, {})
+    (world.paths.compute(host) / "compute_id").unlink()
+    world.own_host(host)
+    world.kill(host)
+    assert world.cloud.hypervisors()[host] != old == placement.providers()[host]
+
+    done = retire.done(host)
+
+    assert f"{host} ({old})" in done.told
+    _is_gone(world, placement, host)
+
+
 def _course(run: Run) -> set[str]:
     """The tasks that were carried out."""
     found = set()
@@ -200,6 +252,12 @@ def _course(run: Run) -> set[str]:
         if "\nchanged:" in rest or "\nok:" in rest:
             found.add(name.rpartition(" : ")[2])
     return found
+
+
+def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world: World) -> None:
+    run = retire.done("..", "--tags", "check")
+
+    assert [path.name for path in (run.folder / "host-decommission").iterdir()] == ["_."]
 
 
 @pytest.mark.parametrize("name", ["the service's", "its own"])

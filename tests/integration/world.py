@@ -82,9 +82,9 @@ class World:
             servers.force_down(self.cloud, host)
             self.delete_service(host)
 
-    def boot(self, host: str, flavor: str = "m1.tiny", project: str = "demo") -> str:
+    def boot(self, host: str, flavor: str = "m1.tiny", project: str = "demo", name: str = "") -> str:
         """A live server on `host`; its uuid."""
-        server = servers.boot(Cloud(self.state, project=project), f"race-{uuid.uuid4()}", host, flavor)
+        server = servers.boot(Cloud(self.state, project=project), name or f"race-{uuid.uuid4()}", host, flavor)
         self._undo.callback(self._delete, server)
         return server
 
@@ -167,6 +167,11 @@ class World:
     def sql(self, database: str, statement: str, *values: object) -> None:
         with databases.writing(self.paths, database) as connection:
             assert connection.execute(statement, values).rowcount, f"no row for {statement} {values}"
+
+    def mapped_hosts(self) -> set[str]:
+        """The hosts that Nova has assigned to a cell, of which no API tells."""
+        with databases.writing(self.paths, API) as connection:
+            return {row["host"] for row in connection.execute("SELECT host FROM host_mappings")}
 
     def close_cell(self) -> None:
         """Let every query of the second cell's database fail."""

@@ -227,6 +227,16 @@ def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> 
     assert [known.uuid for known in site.found("anything", [site.old]).roots] == [site.old]
 
 
+@pytest.mark.parametrize("name", ["old", "old.example.org"])
+def test_the_tree_that_keeps_the_name_from_a_host_that_was_installed_anew_goes_with_it(name: str) -> None:
+    world = World()
+    new = world.host("old.example.org", service="old")
+    kept = world.provider("old.example.org")
+    del world.providers[new]
+
+    assert [known.uuid for known in find_host(name, world.services, tuple(world.nodes.values()), world.providers, ()).roots] == [kept]
+
+
 def test_a_provider_with_a_compute_node_is_never_taken_for_what_another_left_behind() -> None:
     site = Site()
 

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Inventory, Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     amounts,
     findings_lines,
@@ -228,6 +228,21 @@ def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
     assert "could be put right; not now, for missing_allocation is not among the kinds to remediate" in told
 
 
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None:
+    world = World()
+    ghost = world.provider("gone-1")
+    child = world.provider("gone-1_port", ghost)
+    here = world.host("compute-1")
+    world.server(here, here)
+    stock = Inventory(8, 0, 1, 8, 1, 1.0)
+    details = {ghost: Details({"VCPU": stock, "MEMORY_MB": stock})}
+    told = _words(_lines(_found(world, details=details), kinds=["ghost_provider" if chosen else "deleted_server"]))
+
+    assert (f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told) == chosen
+    assert ("could be put right; not now, for ghost_provider is not among" in told) != chosen
+
+
 def test_orphans_come_by_kind_host_and_consumer() -> None:
     world = World()
     second, first = world.host("compute-2"), world.host("compute-1")
@@ -324,7 +339,7 @@ def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
     assert host_lines(_host(), 1000) == [
         "",
         "compute-17",
-        "    service  disabled, down",
+        "    service  disabled, down (compute-17)",
         f"    nodes    compute-17 ({CONSUMER})",
         f"    tree     compute-17_port ({CONSUMER}), compute-17 ({CONSUMER})",
         f"    in       compute-17 ({CONSUMER})",
