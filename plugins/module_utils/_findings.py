@@ -100,7 +100,7 @@ def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
         "generation": allocation.generation if allocation else None,
         "age_seconds": allocation.age_seconds if allocation else None,
         "providers": [_provider(uuid, share, finding.dropped, land) for uuid, share in sorted(held.items())],
-        "evidence": [_evidence(answer) for answer in finding.evidence],
+        "evidence": [evidence_told(answer) for answer in finding.evidence],
         "change": finding.change.as_dict() if finding.change else None,
     }
 
@@ -117,7 +117,8 @@ def _provider(uuid: str, share: Mapping[str, int], dropped: Collection[str], lan
     }
 
 
-def _evidence(answer: Answer[t.Any]) -> dict[str, t.Any]:
+def evidence_told(answer: Answer[t.Any]) -> dict[str, t.Any]:
+    """Return one request and what it answered as a finding tells of it."""
     told = {field: getattr(answer, field) for field in ("request", "microversion", "status", "at")}
     return {**told, "facts": _facts(answer.value)}
 

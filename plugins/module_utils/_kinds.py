@@ -32,12 +32,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def deleted_server(case: Case, policy: Policy) -> Ruling | None:
-    deleted = _deletion(case.subject)
+    deleted = deletion_of(case.subject)
     if case.migration or deleted is None:
         return None
     if case.contradiction:
         return undecided(f"Nova lists server {deleted.uuid} as deleted, but {case.contradiction}.", *case.questions)
-    return orphaned(f"{_how_it_went(case.subject, deleted)} Its claim stayed.", *case.questions, server=deleted)
+    return orphaned(f"{how_it_went(case.subject, deleted)} Its claim stayed.", *case.questions, server=deleted)
 
 
 def ended_migration(case: Case, policy: Policy) -> Ruling | None:
@@ -47,9 +47,9 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     current = next((known for known in case.subject.migrations.value or () if known.uuid == case.consumer), None)
     if current is None:
         return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
-    deleted = _deletion(case.subject)
+    deleted = deletion_of(case.subject)
     if deleted and not case.contradiction:
-        return orphaned(f"{_ended(current)} {_how_it_went(case.subject, deleted)}", *evidence, server=deleted)
+        return orphaned(f"{_ended(current)} {how_it_went(case.subject, deleted)}", *evidence, server=deleted)
     if not case.settled or not case.arrived:
         return undecided(f"{_ended(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence)
     if reverted := _may_be_reverted(case, current):
@@ -65,7 +65,7 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
 
 def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     subject = case.subject
-    if case.migration or not _unlisted(subject) or subject.marker.status != 200 or case.contradiction:
+    if case.migration or not unlisted(subject) or subject.marker.status != 200 or case.contradiction:
         return None
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
@@ -133,11 +133,8 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
 
 
 def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
-    subject, land, age = case.subject, case.land, case.allocation.age_seconds
-    if case.migration or not _unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
-        return None
-    named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
-    if named or case.server_migrations or not case.trees or not set(case.trees) <= set(land.nodes):
+    land, age = case.land, case.allocation.age_seconds
+    if not forgotten(case) or not case.trees or not set(case.trees) <= set(land.nodes):
         return None
     evidence: tuple[Answer[t.Any], ...] = (land.snapshot.hypervisors, *case.migration_listings, *case.questions)
     if age is None or age < policy.forgotten_min_age:
@@ -159,6 +156,15 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
         f"a container service that shares Nova's hosts ({known}), or an operator who blocks capacity by hand, looks the same.",
         *evidence,
     )
+
+
+def forgotten(case: Case) -> bool:
+    """Tell whether Nova, asked in every way there is, shows no memory of the consumer, neither as a server nor as a migration."""
+    subject = case.subject
+    if case.migration or not unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
+        return False
+    named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
+    return not named and not case.server_migrations
 
 
 def _may_be_reverted(case: Case, migration: Migration) -> str | None:
@@ -193,7 +199,7 @@ def _may_get_a_host(case: Case) -> str | None:
     return None
 
 
-def _deletion(subject: Dossier) -> Server | None:
+def deletion_of(subject: Dossier) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
@@ -204,7 +210,7 @@ def _deletion(subject: Dossier) -> Server | None:
     return named
 
 
-def _unlisted(subject: Dossier) -> bool:
+def unlisted(subject: Dossier) -> bool:
     """No server of this uuid is found, neither a live one nor a deleted one, and it was looked for among its hosts' migrations."""
     found_nothing = subject.server.status == 404 and subject.deleted_listing.value == ()
     return found_nothing and subject.migrations.value is not None and bool(subject.host_migrations)
@@ -265,7 +271,7 @@ def _ended(migration: Migration) -> str:
     )
 
 
-def _how_it_went(subject: Dossier, deleted: Server) -> str:
+def how_it_went(subject: Dossier, deleted: Server) -> str:
     when = deleted.terminated_at or deleted.updated
     if deletion := deletion_in(subject.actions):
         return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."

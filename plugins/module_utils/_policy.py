@@ -34,7 +34,8 @@ def policy_options() -> dict[str, dict[str, t.Any]]:
 
 
 def policy(options: Mapping[str, t.Any]) -> Policy:
-    """Return the policy that the options describe. Raises InvalidInput for what is no duration or no UUID."""
+    """Return the policy that the options describe, some of them or all. Raises InvalidInput for what is no duration or no UUID."""
+    options = {**{name: option["default"] for name, option in policy_options().items()}, **options}
     return Policy(
         min_age=seconds(options["min_age"]),
         forgotten_min_age=seconds(options["forgotten_min_age"]),

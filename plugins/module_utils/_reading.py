@@ -102,7 +102,7 @@ class Reading:
     def of(self, scope: Scope) -> Snapshot:
         """Read what `scope` names, and look closely at each consumer that the listings nominate."""
         listed = self._listed(scope, with_servers=scope.mode == "full" and not scope.narrow)
-        listed = self._with_servers(listed, hosts_of_interest(listed))
+        listed = self.with_servers(listed, hosts_of_interest(listed))
         glances = {server.uuid: server for servers in each(self._nova.servers_at, worth_a_glance(listed)) for server in servers}
         living = self._nova.server_uuids() if listed.hypervisors.value is None else ()
         nominated = nominate(listed, glances, living)
@@ -190,7 +190,7 @@ class Reading:
         consumers = {*scope.consumers, *(move.uuid for answer in moves for move in answer.value or ())}
         return {allocation.consumer: allocation.resources for allocation in self._placement.allocations(consumers)}
 
-    def _with_servers(self, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
+    def with_servers(self, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
         """Ask for the servers of those compute nodes that were not yet asked for them."""
         listed = snapshot.hypervisors.value or ()
         wanted = [node.uuid for node in listed if node.servers is None and node.uuid in nodes]
@@ -219,7 +219,7 @@ class Reading:
         for dossier in (known for some in asked for known in some):
             dossiers[dossier.uuid] = _both(dossiers.get(dossier.uuid), dossier)
         looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
-        looked_at = self._with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
+        looked_at = self.with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
         after = self._nova.services() if all_answer(snapshot.services_after) else snapshot.services_after
         return d.replace(looked_at, services_after=after, finished_at=now())
 
