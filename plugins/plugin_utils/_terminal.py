@@ -12,17 +12,31 @@ Whatever comes from a cloud is hostile until printed: names may hold escape sequ
 
 from __future__ import annotations
 
+import collections
 import textwrap
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
+
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 _ROWS = 100
 _SPARED_ROWS = 20
+_COMPLAINTS = 3
 _NAME = 40
 _LABEL = 9
 _USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+
+# What a host says by each kind of complaint.
+_SAID = {
+    "not_in_database": "it is not found in the database",
+    "not_managed": "it is not managed here",
+    "moved_away": "it has moved to <to>",
+    "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
+    "provider_conflict": "another resource provider has this name",
+    "rpc_version_cap": "version <requested> was requested where <cap> is the cap",
+}
 
 # What a change does to its consumer, and then what it leaves it with.
 _VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
@@ -30,11 +44,16 @@ _VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "cre
 Entry = t.Mapping[str, t.Any]
 
 
-def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int) -> list[str]:
+def findings_lines(
+    findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int, complaints: Iterable[Entry] = ()
+) -> list[str]:
     """Return the table of what a detection found: orphans, drift, what is protected and undecided, and a line of totals.
 
     kinds: those that may be changed; None for any.
+    complaints: the records of `nova_log_info`, to be shown with what explains them.
     """
+    told = joined(findings, complaints)
+    log = _log(told["explained"], width)
     found = sorted(findings["findings"], key=lambda entry: (entry["kind"], _host(entry), entry["id"]))
     # What a user chose to have put right is told like an orphan, with the write that would be made.
     orphans = [entry for entry in found if entry["verdict"] == "orphaned" or (kinds and entry["kind"] in kinds and _writes(entry))]
@@ -43,12 +62,12 @@ def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[s
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
     for entry in orphans[:_ROWS]:
-        lines += _with_write(entry, kinds, width)
+        lines += [*_with_write(entry, kinds, width), *log(entry)]
     lines += _more(orphans, _ROWS, path)
     if drifted:
         lines += ["", "Not as it should be, and left alone:"]
     for entry in drifted[:_ROWS]:
-        lines += _spared(entry, width)
+        lines += [*_spared(entry, width), *log(entry)]
         if _writes(entry):
             lines += _field("could", f"be put right; not now, for {entry['kind']} is not among the kinds to remediate", width)
     lines += _more(drifted, _ROWS, path)
@@ -56,8 +75,15 @@ def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[s
         if findings[key]:
             lines += ["", title]
             for entry in findings[key][:_SPARED_ROWS]:
-                lines += _spared(entry, width)
+                lines += [*_spared(entry, width), *log(entry)]
             lines += _more(findings[key], _SPARED_ROWS, path)
+    unexplained = told["unexplained"]
+    if unexplained:
+        lines += ["", "Complaints of hosts without a finding:"]
+    for record in unexplained[:_ROWS]:
+        about = record.get("instance") or (record.get("provider") or {}).get("name") or ""
+        lines += [f"{printable(record['kind'], 19):20}{printable(about, _NAME)}".rstrip(), *_field("log", _complaint(record), width)]
+    lines += [f"… and {len(unexplained) - _ROWS} more"] if len(unexplained) > _ROWS else []
     return [*lines, "", *_totals(findings["summary"], width)]
 
 
@@ -135,6 +161,31 @@ def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list
         *_field("why", entry["reason"], width),
         *_field("could" if left else "write", f"{write}; not now, for {left}" if left else write, width),
     ]
+
+
+def _log(explained: Iterable[Mapping[str, t.Any]], width: int) -> Callable[[Entry], list[str]]:
+    """Return what tells of an entry what hosts said of it."""
+    records: dict[str, list[Entry]] = collections.defaultdict(list)
+    for pair in explained:
+        records[pair["finding"]].append(pair["record"])
+
+    def lines(entry: Entry) -> list[str]:
+        own = records[entry["id"]]
+        more = f"; and {len(own) - _COMPLAINTS} more" if len(own) > _COMPLAINTS else ""
+        return _field("log", "; ".join(map(_complaint, own[:_COMPLAINTS])) + more, width) if own else []
+
+    return lines
+
+
+def _complaint(record: Entry) -> str:
+    """Return who complained of what, how often and until when."""
+    said = _SAID.get(record["kind"], record["kind"])
+    facts = {"to": record.get("other_host") or "no host", **(record.get("counts") or {}), **(record.get("versions") or {})}
+    for name, fact in facts.items():
+        said = said.replace(f"<{name}>", str(fact))
+    claimed = f", holding {amounts(record['amounts'])}" if record.get("amounts") else ""
+    last = f", last at {record['last_seen']}" if record.get("last_seen") else ""
+    return f"{printable(record['host'], _NAME)} says: {said}{claimed} ({record.get('count', 1)} times{last})"
 
 
 def _at_generation(change: Mapping[str, t.Any]) -> str:
