@@ -13,7 +13,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines, host_lines, remediation_lines
+from ansible_collections.osops.placement.plugins.module_utils._complaints import records_of
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines, guest_lines, host_lines, remediation_lines
 
 WIDEST = 120
 
@@ -30,23 +32,37 @@ class ActionModule(ActionBase):
             argument_spec={
                 "findings": {"type": "path"},
                 "kinds": {"type": "list", "elements": "str"},
+                "complaints": {"type": "raw"},
                 "remediation": {"type": "path"},
                 "hosts": {"type": "path"},
+                "guests": {"type": "path"},
                 "journal": {"type": "path"},
             },
-            required_one_of=[("findings", "remediation", "hosts")],
+            required_one_of=[("findings", "remediation", "hosts", "guests")],
+            required_by={"complaints": ("findings",)},
         )
         width = min(shutil.get_terminal_size().columns, WIDEST)
         lines: list[str] = []
         if path := options["findings"]:
-            lines += findings_lines(self._read(path, task_vars), path, options["kinds"], width)
+            complaints = self._complaints(options["complaints"], task_vars)
+            lines += findings_lines(self._read(path, task_vars), path, options["kinds"], width, complaints)
         if path := options["remediation"]:
             lines += remediation_lines(self._read(path, task_vars), options["journal"], width)
         if path := options["hosts"]:
             for host in self._read(path, task_vars)["hosts"]:
                 lines += host_lines(host, width)
+        if path := options["guests"]:
+            lines += guest_lines(self._read(path, task_vars), path, options["kinds"] or (), width)
         Display().display("\n".join(lines))
         return {"changed": False}
+
+    def _complaints(self, given: t.Any, task_vars: dict[str, t.Any] | None) -> list[t.Any]:
+        if given is None:
+            return []
+        try:
+            return records_of(self._read(given, task_vars) if isinstance(given, str) else given)
+        except InvalidInput as error:
+            raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
     def _read(self, path: str, task_vars: dict[str, t.Any] | None) -> t.Any:
         slurped = self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": path}, task_vars=task_vars)

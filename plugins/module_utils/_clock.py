@@ -5,7 +5,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Times and durations as users and the two APIs write them."""
+"""Times and durations as users and the two APIs write them.
+
+Modules that run on hypervisors need it, too: any Python from 3.9 on reads this.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ import re
 import time
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+
+# datetime.UTC is of Python 3.11.
+UTC = datetime.timezone.utc  # noqa: UP017
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
@@ -46,7 +52,7 @@ def between(earlier: str | None, later: str | None) -> int | None:
     """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
     if not earlier or not later:
         return None
-    start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC) for text in (earlier, later))
+    start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) for text in (earlier, later))
     return max(0, int((end - start).total_seconds()))
 
 
@@ -57,16 +63,17 @@ def elapsed() -> float:
 
 def now() -> str:
     """Return the time, in UTC and to the second, as both APIs write it."""
-    return _written(datetime.datetime.now(datetime.UTC))
+    return written(datetime.datetime.now(UTC))
 
 
 def http_time(header: str | None) -> str | None:
     """Return the time in a `Date` header as `now` writes it; None where there is none."""
     try:
-        return _written(email.utils.parsedate_to_datetime(header)) if header else None
+        return written(email.utils.parsedate_to_datetime(header)) if header else None
     except ValueError:
         return None
 
 
-def _written(moment: datetime.datetime) -> str:
+def written(moment: datetime.datetime) -> str:
+    """Return a moment in UTC as both APIs write it, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

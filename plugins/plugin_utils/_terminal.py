@@ -12,17 +12,31 @@ Whatever comes from a cloud is hostile until printed: names may hold escape sequ
 
 from __future__ import annotations
 
+import collections
 import textwrap
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
+
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 _ROWS = 100
 _SPARED_ROWS = 20
+_COMPLAINTS = 3
 _NAME = 40
 _LABEL = 9
 _USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+
+# What a host says by each kind of complaint.
+_SAID = {
+    "not_in_database": "it is not found in the database",
+    "not_managed": "it is not managed here",
+    "moved_away": "it has moved to <to>",
+    "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
+    "provider_conflict": "another resource provider has this name",
+    "rpc_version_cap": "version <requested> was requested where <cap> is the cap",
+}
 
 # What a change does to its consumer, and then what it leaves it with.
 _VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
@@ -31,11 +45,16 @@ _TREE = "delete_providers"
 Entry = t.Mapping[str, t.Any]
 
 
-def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int) -> list[str]:
+def findings_lines(
+    findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int, complaints: Iterable[Entry] = ()
+) -> list[str]:
     """Return the table of what a detection found: orphans, drift, what is protected and undecided, and a line of totals.
 
     kinds: those that may be changed; None for any.
+    complaints: the records of `nova_log_info`, to be shown with what explains them.
     """
+    told = joined(findings, complaints)
+    log = _log(told["explained"], width)
     found = sorted(findings["findings"], key=lambda entry: (entry["kind"], _host(entry), entry["id"]))
     # What a user chose to have put right is told like an orphan, with the write that would be made.
     orphans = [entry for entry in found if entry["verdict"] == "orphaned" or (kinds and entry["kind"] in kinds and _writes(entry))]
@@ -44,12 +63,12 @@ def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[s
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
     for entry in orphans[:_ROWS]:
-        lines += _with_write(entry, kinds, width)
+        lines += [*_with_write(entry, kinds, width), *log(entry)]
     lines += _more(orphans, _ROWS, path)
     if drifted:
         lines += ["", "Not as it should be, and left alone:"]
     for entry in drifted[:_ROWS]:
-        lines += _spared(entry, width)
+        lines += [*_spared(entry, width), *log(entry)]
         if _writes(entry):
             lines += _field("could", f"be put right; not now, for {entry['kind']} is not among the kinds to remediate", width)
     lines += _more(drifted, _ROWS, path)
@@ -57,8 +76,15 @@ def findings_lines(findings: Mapping[str, t.Any], path: str, kinds: Collection[s
         if findings[key]:
             lines += ["", title]
             for entry in findings[key][:_SPARED_ROWS]:
-                lines += _spared(entry, width)
+                lines += [*_spared(entry, width), *log(entry)]
             lines += _more(findings[key], _SPARED_ROWS, path)
+    unexplained = told["unexplained"]
+    if unexplained:
+        lines += ["", "Complaints of hosts without a finding:"]
+    for record in unexplained[:_ROWS]:
+        about = record.get("instance") or (record.get("provider") or {}).get("name") or ""
+        lines += [f"{printable(record['kind'], 19):20}{printable(about, _NAME)}".rstrip(), *_field("log", _complaint(record), width)]
+    lines += [f"… and {len(unexplained) - _ROWS} more"] if len(unexplained) > _ROWS else []
     return [*lines, "", *_totals(findings["summary"], width)]
 
 
@@ -106,6 +132,29 @@ def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
     return lines if host["blockers"] else [*lines, "", "Nothing holds it back."]
 
 
+def guest_lines(found: Mapping[str, t.Any], path: str, kinds: Collection[str], width: int) -> list[str]:
+    """Return what hypervisors have of servers that are not there: what is left over, and what only looks like it.
+
+    kinds: those that are put away.
+    """
+    coverage = found["summary"]["coverage"]
+    lines = ["", f"Left over on {coverage['hosts']} hypervisors at {found['finished_at']}"]
+    for entry in found["findings"][:_ROWS]:
+        what = "undefine the domain" if entry["kind"] == "leftover_domain" else "move the directory to the quarantine"
+        left = "" if entry["kind"] in kinds else f"{entry['kind']} is not among the kinds to remediate"
+        lines += ["", *_guest(entry, width), *_write(what, left, width)]
+    lines += _more(found["findings"], _ROWS, path)
+    for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
+        if found[key]:
+            lines += ["", title]
+            for entry in found[key][:_SPARED_ROWS]:
+                lines += _guest(entry, width)
+            lines += _more(found[key], _SPARED_ROWS, path)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in found["summary"]["verdicts"].items())
+    lines += ["", f"Of {coverage['domains']} domains and {coverage['directories']} directories: {told}."]
+    return [*lines, *_gates(coverage, width)]
+
+
 def printable(text: t.Any, limit: int | None = None) -> str:
     """Return `text` with every character that a terminal would act on spelled out, cut to `limit` characters."""
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text))
@@ -143,8 +192,43 @@ def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list
     ]
 
 
+def _guest(entry: Entry, width: int) -> list[str]:
+    size = entry["guest"].get("size_bytes")
+    size_told = "" if size is None else f", {size / 1024**3:.1f} GiB"
+    return [
+        f"{entry['kind']:20}{entry['uuid']:38}{_server(entry)}".rstrip(),
+        *_field("host", f"{entry['host']}, {entry['name']}{size_told}", width),
+        *_field("why", entry["reason"], width),
+    ]
+
+
 def _write(write: str, left: str, width: int) -> list[str]:
     return _field("could" if left else "write", f"{write}; not now, for {left}" if left else write, width)
+
+
+def _log(explained: Iterable[Mapping[str, t.Any]], width: int) -> Callable[[Entry], list[str]]:
+    """Return what tells of an entry what hosts said of it."""
+    records: dict[str, list[Entry]] = collections.defaultdict(list)
+    for pair in explained:
+        records[pair["finding"]].append(pair["record"])
+
+    def lines(entry: Entry) -> list[str]:
+        own = records[entry["id"]]
+        more = f"; and {len(own) - _COMPLAINTS} more" if len(own) > _COMPLAINTS else ""
+        return _field("log", "; ".join(map(_complaint, own[:_COMPLAINTS])) + more, width) if own else []
+
+    return lines
+
+
+def _complaint(record: Entry) -> str:
+    """Return who complained of what, how often and until when."""
+    said = _SAID.get(record["kind"], record["kind"])
+    facts = {"to": record.get("other_host") or "no host", **(record.get("counts") or {}), **(record.get("versions") or {})}
+    for name, fact in facts.items():
+        said = said.replace(f"<{name}>", str(fact))
+    claimed = f", holding {amounts(record['amounts'])}" if record.get("amounts") else ""
+    last = f", last at {record['last_seen']}" if record.get("last_seen") else ""
+    return f"{printable(record['host'], _NAME)} says: {said}{claimed} ({record.get('count', 1)} times{last})"
 
 
 def _at_generation(change: Mapping[str, t.Any]) -> str:
@@ -197,9 +281,11 @@ def _totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
         lines += _wrapped(
             f"{coverage['left_out']} more consumers look wrong and were not looked at closely, for nothing may be changed.", width
         )
-    for gate in coverage["closed_gates"]:
-        lines += _wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width)
-    return lines
+    return [*lines, *_gates(coverage, width)]
+
+
+def _gates(coverage: Mapping[str, t.Any], width: int) -> list[str]:
+    return [line for gate in coverage["closed_gates"] for line in _wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width)]
 
 
 def _field(label: str, text: str, width: int) -> list[str]:

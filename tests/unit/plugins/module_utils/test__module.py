@@ -184,7 +184,7 @@ def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
     assert _role(f"tasks/{entry_point}.yml")
 
 
-@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission"])
+@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 @pytest.mark.parametrize("option", CONNECTION)
 def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
     ours, theirs = _facts(_role_options(role)[f"{role}_{option}"]), _facts(connection_options()[option])
@@ -219,6 +219,25 @@ def test_without_a_target_no_host_is_retired() -> None:
     assert _role_options("host_decommission")["host_decommission_target"]["required"]
     assert "host_decommission_target" not in _role("defaults/main.yml", "host_decommission")
     assert _role_options("host_decommission")["host_decommission_max_hosts"]["default"] == 1
+
+
+def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
+    documented = {name: option["default"] for name, option in _role_options("hypervisor_cleanup").items() if "default" in option}
+
+    assert _role("defaults/main.yml", "hypervisor_cleanup") == documented
+    assert documented["hypervisor_cleanup_remediate_kinds"] == []
+
+
+def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() -> None:
+    specs = _role("meta/argument_specs.yml", "hypervisor_cleanup")["argument_specs"]
+
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(specs, _role_options("hypervisor_cleanup"))
+    assert all(_role(f"tasks/{name}.yml", "hypervisor_cleanup") for name in specs)
+
+
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(policy_options()[option])
 
 
 @pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "stuck_min_age", "exclude_consumers", "exclude_providers"])

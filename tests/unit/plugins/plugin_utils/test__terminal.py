@@ -418,3 +418,108 @@ def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
 
     assert sum(line.startswith("skipped") for line in lines) == 100
     assert "… and 3 more in remediation.json" in lines
+
+
+def _complaint(instance: str | None, kind: str = "not_managed", host: str = "compute-1", **facts: t.Any) -> dict[str, t.Any]:
+    return {
+        "kind": kind,
+        "host": host,
+        "instance": instance,
+        "count": 12,
+        "last_seen": "2026-11-02T07:48:00Z",
+        **dict.fromkeys(("amounts", "other_host", "counts", "versions", "provider")),
+        **facts,
+    }
+
+
+def _with_complaints(world: World, *complaints: dict[str, t.Any], width: int = 1000) -> list[str]:
+    return findings_lines(_found(world), PATH, None, width, complaints)
+
+
+def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
+    world = _orphans(1)
+    (entry,) = _found(world)["findings"]
+    lines = _with_complaints(world, _complaint(entry["consumer"], amounts={"MEMORY_MB": 512, "VCPU": 1}))
+    without = _lines(_found(world), width=1000)
+
+    (told,) = [line for line in lines if line not in without]
+    assert (
+        told
+        == "    log      compute-1 says: it is not managed here, holding 1 VCPU, 512 MEMORY_MB (12 times, last at 2026-11-02T07:48:00Z)"
+    )
+    assert lines[lines.index(told) - 1].startswith("    write ")
+    assert [line for line in lines if line != told] == without
+
+
+def test_also_what_is_left_alone_is_told_with_its_complaints() -> None:
+    world = _hostile("x")
+    found = _found(world)
+    spared = [entry for key in ("protected", "undecided") for entry in found[key]]
+    complaints = [_complaint(entry["consumer"], host=entry["providers"][0]["root_name"]) for entry in spared]
+
+    assert len(spared) >= 2
+    assert sum("says: it is not managed here" in line for line in _with_complaints(world, *complaints)) == len(spared)
+
+
+def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
+    complaints = [
+        _complaint(CONSUMER, "not_in_database", last_seen=None, count=1),
+        _complaint(CONSUMER, "moved_away", other_host="compute-2"),
+        _complaint(CONSUMER, "moved_away"),
+        _complaint(None, "power_state_counts", counts={"database": 1, "hypervisor": 2}),
+        _complaint(None, "rpc_version_cap", versions={"requested": "5.0", "cap": "4.17"}),
+        _complaint(None, "provider_conflict", provider={"uuid": CONSUMER, "name": "compute-9"}),
+        _complaint(None, "of_a_newer_version"),
+    ]
+    lines = _with_complaints(_orphans(1), *complaints)
+    start = lines.index("Complaints of hosts without a finding:")
+    often = "(12 times, last at 2026-11-02T07:48:00Z)"
+
+    assert lines[start + 1 : -2] == [
+        f"not_in_database     {CONSUMER}",
+        "    log      compute-1 says: it is not found in the database (1 times)",
+        f"moved_away          {CONSUMER}",
+        f"    log      compute-1 says: it has moved to compute-2 {often}",
+        f"moved_away          {CONSUMER}",
+        f"    log      compute-1 says: it has moved to no host {often}",
+        "power_state_counts",
+        f"    log      compute-1 says: servers in the database: 1, on the hypervisor: 2 {often}",
+        "rpc_version_cap",
+        f"    log      compute-1 says: version 5.0 was requested where 4.17 is the cap {often}",
+        "provider_conflict   compute-9",
+        f"    log      compute-1 says: another resource provider has this name {often}",
+        "of_a_newer_version",
+        f"    log      compute-1 says: of_a_newer_version {often}",
+    ]
+    assert lines[-1].startswith("Total: ")
+
+
+def test_of_many_complaints_some_are_shown_and_the_others_counted() -> None:
+    world = _orphans(1)
+    (entry,) = _found(world)["findings"]
+    many = [_complaint(entry["consumer"], other_host=f"compute-{number}", kind="moved_away") for number in range(9)]
+    stray = [_complaint(CONSUMER, host=f"compute-{number}") for number in range(130)]
+
+    lines = _with_complaints(world, *many, *stray)
+
+    assert sum(line.count("says: it has moved to") for line in lines) == 3
+    assert any(line.endswith("; and 6 more") for line in lines)
+    assert sum("says: it is not managed here" in line for line in lines) == 100
+    assert "… and 30 more" in lines
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_complaints_are_spelled_out_on_lines_of_their_own(name: str) -> None:
+    hostile = HOSTILE[name]
+    complaints = [
+        _complaint(hostile, hostile, hostile, other_host=hostile, last_seen=hostile, amounts={hostile: hostile}),
+        _complaint(None, "provider_conflict", provider={"name": hostile}),
+        _complaint(None, "power_state_counts", counts={"database": hostile}),
+    ]
+
+    lines = _with_complaints(_orphans(1), *complaints, width=10_000)
+
+    assert len(lines) == len(_with_complaints(_orphans(1), *[_complaint(CONSUMER)] * 3, width=10_000))
+    for line in lines:
+        assert line.isprintable()
+        line.encode("utf-8")

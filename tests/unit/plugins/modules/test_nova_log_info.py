@@ -1,0 +1,108 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`nova_log_info` as the process that Ansible starts on a hypervisor: with an old Python, and with nothing but ansible-core's module_utils."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+import ansible
+import pytest
+
+ROOT = Path(__file__).parents[4]
+U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
+MISSING = f"Instance {U} has allocations against this compute host but is not found in the database."
+
+
+@pytest.fixture(params=["3.9", "the tests' own"])
+def python(request: pytest.FixtureRequest) -> str:
+    if request.param != "3.9":
+        return sys.executable
+    found = subprocess.run([ROOT / "tests" / "tools" / "find-python", "3.9"], capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip("there is no Python 3.9 on this machine")
+    return found.stdout.strip()
+
+
+def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
+    arguments = folder / "arguments.json"
+    arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}))
+    path = os.pathsep.join([str(ROOT / "collections"), str(Path(ansible.__file__).parents[1])])
+    done = subprocess.run(
+        [python, "-m", "ansible_collections.osops.placement.plugins.modules.nova_log_info", arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "TZ": "UTC"},
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def line(ago: datetime.timedelta) -> str:
+    moment = datetime.datetime.now(datetime.UTC) - ago
+    return f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker [None req-1 - - - - - -] {MISSING}\n"
+
+
+def test_complaints_of_files_are_returned_with_what_was_read(python: str, tmp_path: Path) -> None:
+    (tmp_path / "nova-compute.log").write_text(line(datetime.timedelta(hours=1)))
+    (tmp_path / "nova-compute.log.1.gz").write_bytes(gzip.compress(line(datetime.timedelta(days=3)).encode()))
+    paths = [str(tmp_path / "nova-compute.log*"), str(tmp_path / "kolla*")]
+
+    everything = run(python, tmp_path, paths=paths, host="compute-17")
+    lately = run(python, tmp_path, paths=paths, since="1d")
+
+    assert (everything["changed"], everything["truncated"], everything.get("warnings")) == (False, False, None)
+    (record,) = everything["records"]
+    assert (record["kind"], record["instance"], record["host"], record["count"]) == ("not_in_database", U, "compute-17", 2)
+    assert sorted((Path(source["name"]).name, source["lines"]) for source in everything["sources"]) == [
+        ("nova-compute.log", 1),
+        ("nova-compute.log.1.gz", 1),
+    ]
+    assert [record["count"] for record in lately["records"]] == [1]
+
+
+def test_that_nothing_could_be_read_is_told(python: str, tmp_path: Path) -> None:
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(os.urandom(99))[:-50])
+
+    nothing = run(python, tmp_path, paths=[str(tmp_path / "nonesuch*")])
+    broken = run(python, tmp_path, paths=[str(tmp_path / "cut*")])
+
+    assert (nothing["records"], nothing["sources"]) == ([], [])
+    assert "No log was read: there is nothing readable at" in str(nothing["warnings"])
+    assert "cut.gz cannot be read" in str(broken["warnings"])
+
+
+def test_more_complaints_than_may_be_returned_are_told(python: str, tmp_path: Path) -> None:
+    lines = [line(datetime.timedelta()).replace(U[:4], f"{number:04}") for number in range(9)]
+    (tmp_path / "log").write_text("".join(lines))
+
+    result = run(python, tmp_path, paths=[str(tmp_path / "log")], max_records=5)
+
+    assert (len(result["records"]), result["truncated"]) == (5, True)
+    assert "There are more complaints than max_records (5)" in str(result["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"since": "yesterday"}, "is no duration"),
+        ({"since": f"{10**20}d"}, "is longer ago than any log"),
+        ({"max_records": 0}, "max_records must be 1 or more"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(python: str, tmp_path: Path, options: dict[str, t.Any], said: str) -> None:
+    result = run(python, tmp_path, **options)
+
+    assert result["failed"]
+    assert said in result["msg"]
