@@ -1,0 +1,33 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What a run has to tell, whatever the format in which it is told."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping, Sequence
+
+
+@d.dataclass(frozen=True)
+class Report:
+    """The files of one run, as docs/findings.md describes them.
+
+    kinds: those that may be changed; None for any.
+    plan, remediation: None where the run did not come so far; journal: the path of the journal, None where nothing was written.
+    complaints: the records of `nova_log_info`.
+    """
+
+    findings: Mapping[str, t.Any]
+    kinds: Collection[str] | None = None
+    plan: Mapping[str, t.Any] | None = None
+    remediation: Mapping[str, t.Any] | None = None
+    journal: str | None = None
+    complaints: Sequence[Mapping[str, t.Any]] = ()
