@@ -1,0 +1,279 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`cleanup_hypervisor` on hosts with real domains and directories of real servers."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import os
+import shutil
+import sys
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import holdings, servers
+
+from ansible_collections.osops.placement.tests.integration import libvirt as real
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+pytestmark = pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())
+BOTH = ["leftover_domain", "leftover_directory"]
+
+
+@pytest.fixture(scope="module", name="libvirt")
+def _libvirt() -> Iterator[Libvirt]:
+    yield from real.running()
+
+
+@d.dataclass
+class Hypervisor:
+    """A compute host of the cloud, whose domains are libvirt's and whose instances lie in a folder of their own."""
+
+    name: str
+    libvirt: Libvirt
+    instances: Path
+    world: World
+
+    def guest(self, server: str, *, running: bool = False, folder: str = "") -> None:
+        """Give a server its domain and its directory, as its nova-compute would."""
+        self.libvirt.domain(of=server)
+        if running:
+            self.libvirt("start", server)
+        self.directory(folder or server)
+
+    def directory(self, name: str) -> Path:
+        path = self.instances / name
+        path.mkdir()
+        (path / "disk").write_text("its disk")
+        return path
+
+    def state(self) -> tuple[dict[str, t.Any], set[str]]:
+        files = {str(path.relative_to(self.instances)) for path in self.instances.rglob("*") if ".quarantine" not in path.parts}
+        return self.libvirt.everything(), files
+
+    def has(self, server: str) -> tuple[bool, bool]:
+        """Whether its domain and its directory are here."""
+        return server in self.libvirt.everything(), os.path.lexists(self.instances / server)
+
+
+@pytest.fixture(name="host")
+def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
+    name = f"guests-{uuid.uuid4().hex[:8]}"
+    world.own_host(name)
+    instances = tmp_path / "instances"
+    instances.mkdir()
+    host = Hypervisor(name, libvirt, instances, world)
+    # One that lives here: a host on which nothing is found of all that Nova shows is taken for another.
+    host.guest(world.boot(name), running=True)
+    return host
+
+
+@pytest.fixture(name="clean")
+def _clean(ansible: Ansible, host: Hypervisor, minicloud: Minicloud) -> t.Callable[..., Run]:
+    inventory = ansible.folder / "inventory.json"
+    known = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    inventory.write_text(json.dumps({"compute": {"hosts": {host.name: known}}}))
+    logs = minicloud.home / "logs" / f"nova-compute-{host.name}.log"
+
+    def run(*arguments: str, **variables: t.Any) -> Run:
+        given = {
+            "hypervisor_cleanup_become": False,
+            "hypervisor_cleanup_uri": host.libvirt.uri,
+            "hypervisor_cleanup_instances_path": str(host.instances),
+            "hypervisor_cleanup_backup_path": str(ansible.folder / "backup"),
+            "hypervisor_cleanup_log_paths": [str(logs)],
+            "hypervisor_cleanup_min_age": 0,
+            "hypervisor_cleanup_forgotten_min_age": 0,
+            **variables,
+        }
+        return ansible.playbook("cleanup_hypervisor", "-i", str(inventory), *arguments, variables=given)
+
+    return run
+
+
+def _deleted(world: World, host: str) -> str:
+    server = world.boot(host)
+    servers.delete(world.cloud, server)
+    holdings.await_providers(world.cloud, server)
+    return server
+
+
+def _moved(world: World, host: str) -> str:
+    server = world.boot(host)
+    servers.migrate(world.cloud, server, "compute-1")
+    servers.confirm(world.cloud, server)
+    return server
+
+
+def _verdicts(run: Run) -> dict[str, str]:
+    found = json.loads((run.folder / "hypervisor-cleanup" / "guests.json").read_text())
+    entries = (entry for key in ("findings", "protected", "undecided") for entry in found[key])
+    return {f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry["verdict"] for entry in entries}
+
+
+def test_what_servers_left_is_shown_put_away_and_brought_back(
+    ansible: Ansible, host: Hypervisor, world: World, clean: t.Callable[..., Run]
+) -> None:
+    deleted, moved, forgotten = _deleted(world, host.name), _moved(world, host.name), str(uuid.uuid4())
+    for server in (deleted, moved, forgotten):
+        host.guest(server)
+    before = host.state()
+
+    shown = clean()
+    foretold = clean("--check", "--diff", hypervisor_cleanup_remediate_kinds=BOTH)
+    assert host.state() == before
+    done = clean(hypervisor_cleanup_remediate_kinds=BOTH)
+    again = clean(hypervisor_cleanup_remediate_kinds=BOTH)
+
+    for run in (shown, foretold, done, again):
+        assert run.status == 0 and "Traceback" not in run.output, run.output
+    for server in (deleted, moved, forgotten):
+        assert _verdicts(shown) if run is shown else True
+        assert f"leftover_domain {server}" in shown.told and f"leftover_directory {server}" in shown.told
+        assert host.has(server) == (False, False)
+    assert "is not among the kinds to remediate" in shown.told
+    assert _changes(foretold) == _changes(done) == 1 and _changes(shown) == _changes(again) == 0
+    quarantined = [path.name.partition(".")[0] for path in (host.instances / ".quarantine").iterdir()]
+    assert sorted(quarantined) == sorted([deleted, moved, forgotten])
+
+    back = ansible.module(
+        "hypervisor_guest",
+        uuid=deleted,
+        domain="defined",
+        directory="present",
+        uri=host.libvirt.uri,
+        instances_path=str(host.instances),
+        backup_path=str(ansible.folder / "backup"),
+    )
+    assert back["changed"], back
+    assert host.libvirt.xml(deleted) == before[0][deleted][0]
+    assert (host.instances / deleted / "disk").read_text() == "its disk"
+
+
+def _changes(run: Run) -> int:
+    recap = next(line for line in run.output.splitlines() if line.startswith("guests-") and "changed=" in line)
+    return int(recap.partition("changed=")[2].split()[0])
+
+
+def test_what_a_live_server_needs_or_may_need_is_untouched(host: Hypervisor, world: World, clean: t.Callable[..., Run]) -> None:
+    parked = world.boot(host.name)
+    servers.migrate(world.cloud, parked, "compute-1")
+    evacuee = world.boot("compute-2")
+    stopped = world.boot(host.name)
+    servers.act(world.cloud, stopped, "os-stop")
+    servers.settle(world.cloud, stopped, host.name, "SHUTOFF")
+    running, linked, open_here = (_deleted(world, host.name) for _count in range(3))
+    host.guest(parked, folder=f"{parked}_resize")
+    host.guest(evacuee)
+    host.guest(stopped)
+    host.guest(running, running=True)
+    (host.instances / linked).symlink_to(host.instances / stopped)
+    disk = host.directory(open_here) / "disk"
+    foreign = host.libvirt.domain(nova="")
+    before = host.state()
+
+    with disk.open() as _file:
+        run = clean(hypervisor_cleanup_remediate_kinds=BOTH)
+
+    assert run.status == 0 and "Traceback" not in run.output, run.output
+    assert host.state() == before
+    assert _verdicts(run) == {
+        f"domain {parked}": "protected",
+        f"directory {parked}_resize": "protected",
+        f"domain {evacuee}": "undecided",
+        f"directory {evacuee}": "undecided",
+        f"domain {running}": "protected",
+        f"directory {running}": "protected",
+        f"directory {linked}": "protected",
+        f"directory {open_here}": "protected",
+        f"domain {foreign}": "protected",
+    }
+    assert _changes(run) == 0
+    servers.confirm(world.cloud, parked)
+
+
+def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
+    host: Hypervisor, world: World, clean: t.Callable[..., Run]
+) -> None:
+    server = world.boot(host.name)
+    host.guest(server)
+    world.kill(host.name)
+    servers.evacuate(world.cloud, server, "compute-3")
+    dead = clean(hypervisor_cleanup_remediate_kinds=BOTH)
+    assert dead.status == 0, dead.output
+    assert host.has(server) == (True, True)
+    assert _verdicts(dead)[f"domain {server}"] == "protected"
+    world.restart(host.name)
+    world.wait("Nova to tidy up", lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed")
+
+    back = clean(hypervisor_cleanup_remediate_kinds=BOTH)
+
+    assert back.status == 0, back.output
+    assert host.has(server) == (False, False)
+
+
+def test_under_a_wrong_name_nothing_is_touched(host: Hypervisor, world: World, clean: t.Callable[..., Run]) -> None:
+    """To another host, all that lives here looks as if it were left over."""
+    host.guest(_deleted(world, host.name))
+    world.boot("compute-4")
+    before = host.state()
+
+    unknown = clean(hypervisor_cleanup_remediate_kinds=BOTH, hypervisor_cleanup_host="nonesuch")
+    mistaken = clean(hypervisor_cleanup_remediate_kinds=BOTH, hypervisor_cleanup_host="compute-4")
+
+    assert unknown.status != 0 and "nonesuch" in unknown.told and "Traceback" not in unknown.output
+    assert set(_verdicts(mistaken).values()) <= {"undecided", "protected"}
+    assert host.state() == before
+
+
+def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(host: Hypervisor, world: World, clean: t.Callable[..., Run]) -> None:
+    for _count in range(2):
+        host.guest(_deleted(world, host.name))
+    before = host.state()
+
+    many = clean(hypervisor_cleanup_remediate_kinds=BOTH, hypervisor_cleanup_max_changes=3)
+    world.close_cell()
+    try:
+        dark = clean(hypervisor_cleanup_remediate_kinds=BOTH)
+    finally:
+        world.open_cell()
+
+    assert many.status != 0 and "4 domains and directories would be put away" in many.told
+    assert dark.status != 0 and "Traceback" not in dark.output
+    assert host.state() == before
+
+
+def test_nova_compute_is_restarted_until_it_complains_no_more(
+    host: Hypervisor, world: World, minicloud: Minicloud, ansible: Ansible, clean: t.Callable[..., Run]
+) -> None:
+    server = world.boot(host.name)
+    world.claim_also(server, "compute-1")
+    world.restart("compute-1")
+    engine = ansible.folder / "engine"
+    command = minicloud.command
+    engine.write_text(f'#!/bin/sh\n[ "$1" = restart ] && {command} kill "$2" && {command} start "$2"\n')
+    engine.chmod(0o700)
+    host.guest(_deleted(world, host.name))
+
+    run = clean(
+        hypervisor_cleanup_remediate_kinds=BOTH,
+        hypervisor_cleanup_restart_container=host.name,
+        hypervisor_cleanup_container_engine=str(engine),
+        hypervisor_cleanup_quiet="1s",
+        hypervisor_cleanup_delay=1,
+    )
+
+    assert run.status == 0, run.output
+    assert "Wait until it complains no more" in run.told
+    assert shutil.which("virsh")
