@@ -62,11 +62,14 @@ def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: 
     command += [f"--since=@{int(since.timestamp())}"] if since else []
     try:
         with tempfile.TemporaryFile() as errors:
-            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process:
+            # Ansible's run_command would keep the whole journal in memory.
+            with subprocess.Popen(  # pylint: disable=ansible-bad-function
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+            ) as process:
                 assert process.stdout is not None
                 _feed(process.stdout, source, complaints, journal=True)
             errors.seek(0)
-            told = errors.read(_TOLD).decode("utf-8", "replace").strip()
+            told = " ".join(errors.read(_TOLD).decode("utf-8", "replace").split())
         if process.returncode:
             source.error = f"The journal of {unit} cannot be read: journalctl ended with {process.returncode}: {told}"
     except OSError as error:

@@ -1,0 +1,277 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the real nova-computes write into their logs in real situations, and what detection has to say of the same."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import gzip
+import re
+import shutil
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import holdings, lifecycle, servers
+from minicloud_ctl.scenarios import deleted, graves
+from minicloud_ctl.scenarios.registry import Context
+
+from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.world import CELL1
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+STAMP = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+@d.dataclass
+class Stage:
+    """Hosts and consumers by situation, and one detection of them all."""
+
+    world: World
+    ansible: Ansible
+    hosts: dict[str, str] = d.field(default_factory=dict)
+    consumers: dict[str, str] = d.field(default_factory=dict)
+
+    def log(self, situation: str) -> Path:
+        return self.world.paths.logs / f"nova-compute-{self.hosts[situation]}.log"
+
+    def complains(self, situation: str, sentence: str) -> None:
+        """Wait until nova-compute says this."""
+        host = self.hosts[situation]
+        self.world.wait(f"{host} to say {sentence}", lambda: sentence in self.world.log(host))
+
+    def records(self, situation: str, **options: t.Any) -> list[dict[str, t.Any]]:
+        """What a host complained of, as our module has it."""
+        result = self.ansible.module("nova_log_info", paths=[str(self.log(situation))], host=self.hosts[situation], **options)
+        assert (result["failed"], result["changed"], result["truncated"]) == (False, False, False), result
+        return result["records"]
+
+    def record(self, situation: str, kind: str) -> dict[str, t.Any]:
+        """The only one of this kind."""
+        (record,) = (record for record in self.records(situation) if record["kind"] == kind)
+        return record
+
+
+def _new_host(stage: Stage, situation: str) -> str:
+    name = f"log-{uuid.uuid4().hex[:8]}"
+    stage.world.own_host(name)
+    stage.hosts[situation] = name
+    return name
+
+
+def _purged(stage: Stage) -> None:
+    """A server whose rows are purged and whose claim is still there."""
+    host, world = _new_host(stage, "purged"), stage.world
+    context = Context(world.paths, "purged_server")
+    server, held = graves.delete_on(context, host, "log of a purged server")
+    deleted.purge(context, server, keep_mapping=False)
+    holdings.write_back(world.cloud, server, held)
+    stage.consumers["purged"] = server
+    world.restart(host)
+    stage.complains("purged", f"Instance {server} has allocations against this compute host")
+
+
+def _deleted_by_sql(stage: Stage) -> None:
+    """A server of which the database was told that it is gone, in the way that is often advised; its neighbour lives."""
+    host, world = _new_host(stage, "by SQL"), stage.world
+    stage.consumers["neighbour"] = world.boot(host)
+    server = stage.consumers["by SQL"] = world.boot(host)
+    world.sql(CELL1, "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?", server)
+    world.restart(host)
+    stage.complains("by SQL", f"Instance {server} is not being actively managed by this compute host")
+    # The fake hypervisor forgets its domains when nova-compute ends.
+    stage.complains(
+        "by SQL", "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor"
+    )
+
+
+def _moved(stage: Stage) -> None:
+    """A server that was evacuated, moved on while its source was down, and back: it holds the source for ever."""
+    host, world = _new_host(stage, "moved"), stage.world
+    server = stage.consumers["moved"] = world.boot(host)
+    world.kill(host)
+    servers.evacuate(world.cloud, server, "compute-1")
+    servers.migrate(world.cloud, server, "compute-2")
+    lifecycle.start_computes(world.paths, [host])
+    servers.revert(world.cloud, server)
+    holdings.await_providers(world.cloud, server, world.provider("compute-1"), world.provider(host))
+    world.restart(host)
+    stage.complains("moved", f"Instance {server} has been moved to another host compute-1(compute-1)")
+
+
+def _renewed(stage: Stage) -> None:
+    """A host that lost its identity, while a stray claim keeps the provider that has its name."""
+    host, world = _new_host(stage, "renewed"), stage.world
+    stage.consumers["renewed"] = world.claim(host)
+    world.kill(host)
+    world.delete_service(host)
+    (world.paths.compute(host) / "compute_id").unlink()
+    lifecycle.start_computes(world.paths, [host])
+    stage.complains("renewed", f"Conflicting resource provider name: {host} already exists")
+
+
+@pytest.fixture(scope="module")
+def stage(minicloud: Minicloud, world: World, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    minicloud.scenario("healthy")
+    stage = Stage(world, Ansible(minicloud.root, tmp_path_factory.mktemp("log"), minicloud.environment))
+    for make in (_purged, _deleted_by_sql, _moved, _renewed):
+        make(stage)
+    yield stage
+    for situation in ("purged", "by SQL", "renewed"):
+        world.hold(stage.consumers[situation], {})
+    placement.change("DELETE", f"/resource_providers/{placement.providers()[stage.hosts['renewed']]}")
+    # Only now it can make the provider without which Nova cannot delete its service.
+    world.restart(stage.hosts["renewed"])
+
+
+@pytest.fixture(scope="module")
+def found(stage: Stage) -> Run:
+    run = stage.ansible.playbook("detect_orphans")
+    assert run.status == 0, run.output
+    return run
+
+
+@pytest.fixture(scope="module")
+def every(stage: Stage) -> list[dict[str, t.Any]]:
+    """What all hosts complained of."""
+    return [record for situation in stage.hosts for record in stage.records(situation)]
+
+
+def _explained(run: Run, records: list[dict[str, t.Any]], **facts: t.Any) -> set[str]:
+    """The findings that explain the records with these facts."""
+    told = joined(run.read("findings.json"), [record for record in records if facts.items() <= record.items()])
+    return {pair["finding"] for pair in told["explained"]}
+
+
+def test_a_purged_server_is_not_found_in_the_database(stage: Stage) -> None:
+    record = stage.record("purged", "not_in_database")
+
+    assert (record["instance"], record["host"], record["amounts"]) == (stage.consumers["purged"], stage.hosts["purged"], None)
+    assert record["source"] == str(stage.log("purged"))
+
+
+def test_a_server_deleted_by_sql_is_not_managed_and_its_amounts_are_known(stage: Stage) -> None:
+    record = stage.record("by SQL", "not_managed")
+
+    assert record["instance"] == stage.consumers["by SQL"]
+    assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+
+
+def test_servers_that_the_hypervisor_does_not_have_are_counted(stage: Stage) -> None:
+    record = stage.record("by SQL", "power_state_counts")
+
+    assert (record["counts"], record["instance"]) == ({"database": 1, "hypervisor": 0}, None)
+
+
+def test_of_a_server_that_moved_away_its_new_host_is_known(stage: Stage) -> None:
+    record = stage.record("moved", "moved_away")
+
+    assert (record["instance"], record["other_host"]) == (stage.consumers["moved"], "compute-1")
+    assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+
+
+def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(stage: Stage, placement: Placement) -> None:
+    record = stage.record("renewed", "provider_conflict")
+
+    assert record["provider"]["name"] == stage.hosts["renewed"]
+    assert record["provider"]["uuid"] == stage.world.cloud.hypervisors()[stage.hosts["renewed"]]
+    assert record["provider"]["uuid"] not in placement.providers().values()
+
+
+def test_times_are_those_of_the_lines_and_each_line_is_counted(stage: Stage) -> None:
+    record = stage.record("moved", "moved_away")
+    lines = [line for line in stage.world.log(stage.hosts["moved"]).splitlines() if " has been moved to another host " in line]
+
+    assert record["count"] == len(lines) >= 1
+    assert STAMP.fullmatch(record["first_seen"]) and record["first_seen"] <= record["last_seen"]
+    utc = stage.ansible.module("nova_log_info", paths=[str(stage.log("moved"))], utc=True)["records"]
+    assert [known["first_seen"] for known in utc if known["kind"] == "moved_away"] == [f"{lines[0][:10]}T{lines[0][11:19]}Z"]
+
+
+def test_what_was_said_just_now_is_within_the_last_hour(stage: Stage) -> None:
+    since = stage.records("purged", since="1h")
+
+    assert [record["kind"] for record in since if record["instance"]] == ["not_in_database"]
+
+
+def test_a_rotated_log_is_read_with_the_one_that_follows_it(stage: Stage, tmp_path: Path) -> None:
+    once = stage.record("moved", "moved_away")["count"]
+    shutil.copy(stage.log("moved"), tmp_path / "nova-compute.log")
+    (tmp_path / "nova-compute.log.1.gz").write_bytes(gzip.compress(stage.log("moved").read_bytes()))
+
+    result = stage.ansible.module("nova_log_info", paths=[str(tmp_path / "nova-compute.log*")])
+
+    assert len(result["sources"]) == 2
+    # It may have been said again meanwhile.
+    assert sum(record["count"] for record in result["records"] if record["kind"] == "moved_away") >= 2 * once
+
+
+def test_check_mode_reads_as_well(stage: Stage) -> None:
+    paths = [str(stage.log("purged"))]
+
+    checked = stage.ansible.module("nova_log_info", "--check", paths=paths)
+
+    assert [record["instance"] for record in checked["records"] if record["kind"] == "not_in_database"] == [stage.consumers["purged"]]
+
+
+def test_findings_are_joined_to_what_the_hosts_complained_of(stage: Stage, found: Run, every: list[dict[str, t.Any]]) -> None:
+    def ids(consumer: str) -> set[str]:
+        return {found.entry(stage.consumers[consumer])["id"]}
+
+    assert _explained(found, every, kind="not_in_database", host=stage.hosts["purged"]) == ids("purged")
+    assert _explained(found, every, kind="not_managed", host=stage.hosts["by SQL"]) == ids("by SQL")
+    assert _explained(found, every, kind="moved_away", host=stage.hosts["moved"]) == ids("moved")
+    assert {known.partition("/")[0] for known in _explained(found, every, kind="provider_conflict")} == {"name_conflict"}
+    assert found.entry(stage.consumers["moved"])["kind"] == "evacuated_source"
+
+
+def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -> None:
+    elsewhere = [{**stage.record("purged", "not_in_database"), "host": stage.hosts["moved"]}]
+
+    assert joined(found.read("findings.json"), elsewhere) == {"explained": [], "unexplained": elsewhere}
+
+
+def test_the_report_shows_complaints_with_their_findings_and_the_others_after_them(
+    stage: Stage, found: Run, every: list[dict[str, t.Any]]
+) -> None:
+    report = {"findings": str(found.folder / "orphan-cleanup" / "findings.json"), "complaints": every}
+    run = stage.ansible.play({"tasks": [{"osops.placement.orphan_report": report}]})
+
+    assert run.status == 0, run.output
+    with_findings, _title, without = run.told.partition("Complaints of hosts without a finding:")
+    assert f"log {stage.hosts['purged']} says: it is not found in the database" in with_findings
+    assert f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 MEMORY_MB, 1 DISK_GB" in with_findings
+    assert f"log {stage.hosts['by SQL']} says: servers in the database: 1, on the hypervisor: 0" in without
+
+
+def test_the_report_takes_the_result_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    read = {"osops.placement.nova_log_info": {"paths": [str(stage.log("purged"))], "host": stage.hosts["purged"]}, "register": "log"}
+    keep = {"ansible.builtin.copy": {"content": "{{ log | to_json }}", "dest": str(log), "mode": "0600"}}
+    report = {"findings": str(found.folder / "orphan-cleanup" / "findings.json"), "complaints": str(log)}
+
+    run = stage.ansible.play({"tasks": [read, keep, {"osops.placement.orphan_report": report}]})
+
+    assert f"log {stage.hosts['purged']} says: it is not found in the database" in run.told, run.output
+
+
+@pytest.mark.parametrize(
+    ("complaints", "said"),
+    [(["moved"], "These are no complaints"), ("/nonesuch/log.json", "/nonesuch/log.json cannot be read"), ({}, "These are no complaints")],
+)
+def test_what_are_no_complaints_is_refused(stage: Stage, found: Run, complaints: t.Any, said: str) -> None:
+    report = {"findings": str(found.folder / "orphan-cleanup" / "findings.json"), "complaints": complaints}
+
+    run = stage.ansible.play({"tasks": [{"osops.placement.orphan_report": report}]})
+
+    assert run.status != 0
+    assert said in run.told
