@@ -17,6 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import Deta
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     amounts,
     findings_lines,
+    guest_lines,
     host_lines,
     printable,
     remediation_lines,
@@ -523,3 +524,59 @@ def test_hostile_complaints_are_spelled_out_on_lines_of_their_own(name: str) -> 
     for line in lines:
         assert line.isprintable()
         line.encode("utf-8")
+
+
+def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
+    """A domain and a directory of a server with that name, on a host and under names that are the same."""
+    entry = {"uuid": CONSUMER, "host": name, "name": name, "server": {"name": name}, "reason": f"Server {name} is deleted."}
+    domain = {**entry, "id": "d", "kind": "leftover_domain", "guest": {"state": "shut off"}}
+    directory = {**entry, "id": "f", "kind": "leftover_directory", "guest": {"size_bytes": 3 * 1024**3}}
+    coverage = {"hosts": 1, "domains": 4, "directories": 5, "closed_gates": []}
+    found = {
+        "finished_at": "2026-10-25T20:13:51Z",
+        "summary": {"verdicts": {"orphaned": 2, "protected": 1, "undecided": 0}, "coverage": coverage},
+        "findings": [domain, directory],
+        "protected": [directory],
+        "undecided": [],
+    }
+    return {**found, **changes}
+
+
+def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> None:
+    assert guest_lines(_guests(), PATH, ["leftover_domain"], 1000) == [
+        "",
+        "Left over on 1 hypervisors at 2026-10-25T20:13:51Z",
+        "",
+        f"leftover_domain     {CONSUMER}  web-1",
+        "    host     web-1, web-1",
+        "    why      Server web-1 is deleted.",
+        "    write    undefine the domain",
+        "",
+        f"leftover_directory  {CONSUMER}  web-1",
+        "    host     web-1, web-1, 3.0 GiB",
+        "    why      Server web-1 is deleted.",
+        "    could    move the directory to the quarantine; not now, for leftover_directory is not among the kinds to remediate",
+        "",
+        "Protected, and left alone:",
+        f"leftover_directory  {CONSUMER}  web-1",
+        "    host     web-1, web-1, 3.0 GiB",
+        "    why      Server web-1 is deleted.",
+        "",
+        "Of 4 domains and 5 directories: 2 orphaned, 1 protected, 0 undecided.",
+    ]
+
+
+def test_closed_gates_are_told_after_what_is_on_hypervisors() -> None:
+    found = _guests()
+    found["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+
+    assert guest_lines(found, PATH, [], 100)[-1] == "NOTHING MAY BE CHANGED: A cell is not answering."
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_of_hypervisors_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+    lines = guest_lines(_guests(HOSTILE[name]), PATH, [], 10_000)
+
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) == len(guest_lines(_guests("x"), PATH, [], 10_000))
+    assert max(map(len, guest_lines(_guests(HOSTILE[name]), PATH, [], 100))) <= 100
