@@ -40,6 +40,24 @@ attributes:
       - This action does not modify the cloud.
 """
 
+    # Instead of the one above, for modules that run on hypervisors
+    READ_ONLY_HOST = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    details:
+      - This action does not modify the host.
+  diff_mode:
+    support: N/A
+    details:
+      - This action does not modify the host.
+  idempotent:
+    support: full
+    details:
+      - This action does not modify the host.
+"""
+
     ACTION_GROUP = r"""
 options: {}
 attributes:
