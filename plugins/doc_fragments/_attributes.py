@@ -19,7 +19,7 @@ attributes:
   idempotent:
     description:
       - When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
-      - This assumes that the cloud has not changed in a relevant way.
+      - This assumes that the cloud or host has not changed in a relevant way.
 """
 
     # Should be used together with the standard fragment

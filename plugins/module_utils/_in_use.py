@@ -17,26 +17,9 @@ import typing as t
 
 Inode = tuple[int, int]
 
-_SHARED = frozenset(
-    (
-        "9p",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "fuse",
-        "gfs",
-        "gfs2",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "nfs",
-        "nfs4",
-        "ocfs2",
-        "orangefs",
-        "pvfs2",
-    )
-    + ("smb3", "smbfs", "virtiofs")
+# What a hypervisor has of its own; any other type may be in use by other hosts, too.
+_OWN = frozenset(
+    ("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "jfs", "overlay", "ramfs", "reiserfs", "tmpfs", "xfs", "zfs")
 )
 
 
@@ -90,8 +73,7 @@ def shared(folder: str, known: t.Iterable[tuple[str, str]]) -> bool | None:
     above = [(len(path), number, kind) for number, (path, kind) in enumerate(known) if path == "/" or f"{real}/".startswith(f"{path}/")]
     if not above:
         return None
-    kind = max(above)[2]
-    return kind in _SHARED or kind.startswith("fuse.")
+    return max(above)[2] not in _OWN
 
 
 def _unescaped(match: re.Match[str]) -> str:
