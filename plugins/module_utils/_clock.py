@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Times and durations as users and the two APIs write them."""
+"""Times and durations as users and the two APIs write them. Runs on hypervisors, too: any Python from 3.9 on reads this."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def between(earlier: str | None, later: str | None) -> int | None:
     """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
     if not earlier or not later:
         return None
-    start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC) for text in (earlier, later))
+    start, end = (
+        datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.timezone.utc) for text in (earlier, later)
+    )
     return max(0, int((end - start).total_seconds()))
 
 
@@ -57,7 +59,7 @@ def elapsed() -> float:
 
 def now() -> str:
     """Return the time, in UTC and to the second, as both APIs write it."""
-    return _written(datetime.datetime.now(datetime.UTC))
+    return _written(datetime.datetime.now(datetime.timezone.utc))
 
 
 def http_time(header: str | None) -> str | None:

@@ -109,6 +109,7 @@ class _Task:
         if expected not in (None, domain.state):
             raise HostError(f"The {domain} is {domain.state}, and was {expected} when it was looked at: look again what it is used for.")
         self._refuse(domain, destroy=self._options["destroy"])
+        self._virsh.refuse_undefine(domain, self._options["remove"])
 
         def remove() -> None:
             if self._check:

@@ -27,6 +27,7 @@ REFUSING = ("managed_save", "snapshots")
 LARGEST_XML = 10 * 1024 * 1024
 
 _LONGEST_COMPLAINT = 500
+_KEEPS_TPM = (8, 9)
 _NOVA = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
 
 
@@ -111,13 +112,24 @@ class Virsh:
     def destroy(self, domain: Domain) -> None:
         self._run("destroy", domain.uuid)
 
+    def refuse_undefine(self, domain: Domain, remove: t.Collection[str]) -> None:
+        """Raise HostError when libvirt would not keep what is not in `remove`, and would not say so."""
+        if domain.tpm and "tpm" not in remove:
+            # A newer virsh asks an older libvirt again without the flag, which then removes the state.
+            match = re.search(rb"daemon: (\d+)\.(\d+)", self._run("version", "--daemon"))
+            if match is None or tuple(map(int, match.groups())) < _KEEPS_TPM:
+                raise HostError(
+                    f"The {domain} has a TPM, whose state libvirt cannot keep before version {'.'.join(map(str, _KEEPS_TPM))}: "
+                    "name tpm in remove if it may be lost."
+                )
+
     def undefine(self, domain: Domain, remove: t.Collection[str]) -> None:
         """Undefine the domain. What is not in `remove` is kept, or makes libvirt refuse."""
         flags = []
         if domain.firmware:
             flags.append("--nvram" if "nvram" in remove else "--keep-nvram")
         if domain.tpm and "tpm" not in remove:
-            # Left alone, libvirt removes the state; before 8.9 it cannot keep it, and virsh refuses.
+            # Otherwise libvirt removes the state.
             flags.append("--keep-tpm")
         if "managed_save" in remove:
             flags.append("--managed-save")

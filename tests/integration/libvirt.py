@@ -48,10 +48,12 @@ class Libvirt:
         assert done.returncode == 0, f"virsh {' '.join(arguments)}: {done.stderr}"
         return done.stdout.strip()
 
-    def domain(self, *, name: str = "", server: str = "web-1", nova: str = NOVA, inside: str = "", live: bool = False) -> str:
+    def domain(
+        self, *, name: str = "", server: str = "web-1", nova: str = NOVA, inside: str = "", live: bool = False, efi: bool = True
+    ) -> str:
         """A new domain as Nova defines it, shut off unless it is `live`: then it runs and is gone once it stops. Its uuid.
 
-        nova: namespace of its metadata, empty for somebody else's domain. inside: more devices.
+        nova: namespace of its metadata, empty for somebody else's domain. inside: more devices. efi: it has firmware with variables.
         """
         made = str(uuid.uuid4())
         metadata = (
@@ -61,10 +63,11 @@ class Libvirt:
             f'<nova:owner><nova:user uuid="{USER}">admin</nova:user><nova:project uuid="{PROJECT}">demo</nova:project></nova:owner>'
             "</nova:instance></metadata>"
         )
+        firmware = f"<loader readonly='yes' type='pflash'>/OVMF.fd</loader><nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram>"
         xml = (
             f"<domain type='test'><name>{escape(name or f'instance-{made[:8]}')}</name><uuid>{made}</uuid>{metadata if nova else ''}"
-            "<memory unit='MiB'>512</memory><vcpu>2</vcpu><os><type>hvm</type><loader readonly='yes' type='pflash'>/usr/share/OVMF.fd</loader>"
-            f"<nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram></os><devices>"
+            "<memory unit='MiB'>512</memory><vcpu>2</vcpu><os><type>hvm</type>"
+            f"{firmware if efi else ''}</os><devices>"
             f"<disk type='file'><source file='/var/lib/nova/instances/{made}/disk'/><target dev='vda' bus='virtio'/></disk>"
             f"<graphics type='vnc' passwd='sesame'/>{inside}</devices></domain>"
         )
