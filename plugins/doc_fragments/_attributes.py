@@ -19,7 +19,7 @@ attributes:
   idempotent:
     description:
       - When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
-      - This assumes that the cloud has not changed in a relevant way.
+      - This assumes that the cloud or host has not changed in a relevant way.
 """
 
     # Should be used together with the standard fragment
@@ -38,6 +38,24 @@ attributes:
     support: full
     details:
       - This action does not modify the cloud.
+"""
+
+    # Instead of the one above, for modules that run on hypervisors
+    READ_ONLY_HOST = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    details:
+      - This action does not modify the host.
+  diff_mode:
+    support: N/A
+    details:
+      - This action does not modify the host.
+  idempotent:
+    support: full
+    details:
+      - This action does not modify the host.
 """
 
     ACTION_GROUP = r"""

@@ -26,6 +26,10 @@ class AllocationConflict(WriteRefused):
     """A write was refused because a consumer is not, or no longer, what the writer takes it for."""
 
 
+class HostError(PlacementToolsError):
+    """Something on a hypervisor could not be read or done, or is not as it must be for it to be done."""
+
+
 class GateClosed(PlacementToolsError):
     """The reading as a whole is not sound enough for anything to be changed (a dead cell, the wrong region, …)."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses as d
 import json
 import os
-import shutil
 import sys
 import typing as t
 import uuid
@@ -141,7 +140,6 @@ def test_what_servers_left_is_shown_put_away_and_brought_back(
     for run in (shown, foretold, done, again):
         assert run.status == 0 and "Traceback" not in run.output, run.output
     for server in (deleted, moved, forgotten):
-        assert _verdicts(shown) if run is shown else True
         assert f"leftover_domain {server}" in shown.told and f"leftover_directory {server}" in shown.told
         assert host.has(server) == (False, False)
     assert "is not among the kinds to remediate" in shown.told
@@ -261,7 +259,7 @@ def test_nova_compute_is_restarted_until_it_complains_no_more(
     world.claim_also(server, "compute-1")
     world.restart("compute-1")
     engine = ansible.folder / "engine"
-    command = minicloud.command
+    command = f"{minicloud.root}/tests/minicloud/minicloud --home {minicloud.home}"
     engine.write_text(f'#!/bin/sh\n[ "$1" = restart ] && {command} kill "$2" && {command} start "$2"\n')
     engine.chmod(0o700)
     host.guest(_deleted(world, host.name))
@@ -276,4 +274,3 @@ def test_nova_compute_is_restarted_until_it_complains_no_more(
 
     assert run.status == 0, run.output
     assert "Wait until it complains no more" in run.told
-    assert shutil.which("virsh")

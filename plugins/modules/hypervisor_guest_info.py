@@ -1,0 +1,328 @@
+#!/usr/bin/python
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hypervisor_guest_info
+short_description: Show the libvirt domains and instance directories of a hypervisor
+version_added: 1.0.0
+description:
+  - Returns what a hypervisor has of instances, whether Nova knows of it or not. These are the domains of libvirt, the directories of
+    instances, and those that were moved to quarantine.
+  - Whether one of them is left over only Nova can tell. A domain or directory that Nova does not show on this host may belong to a server
+    that is being moved, or be on a file system that other hosts use as well.
+author:
+  - osops.placement contributors (@osops)
+extends_documentation_fragment:
+  - osops.placement._hypervisor
+  - osops.placement._attributes
+  - osops.placement._attributes.read_only_host
+options:
+  parts:
+    description:
+      - What to look at. V(directories) stands for those in quarantine, too. What is left out is V(null) in the result.
+      - Without V(domains), O(virsh) is not run.
+    type: list
+    elements: str
+    choices:
+      - domains
+      - directories
+    default:
+      - domains
+      - directories
+  uuids:
+    description:
+      - UUIDs of instances. Shows only what belongs to these.
+    type: list
+    elements: str
+notes:
+  - When libvirt does not answer, or O(instances_path) is not there, the task fails. An empty list always means that there is nothing.
+seealso:
+  - module: osops.placement.hypervisor_guest
+"""
+
+EXAMPLES = r"""
+---
+- name: See what is on the hypervisors
+  osops.placement.hypervisor_guest_info:
+  become: true
+  register: found
+
+- name: See what is on hypervisors of Kolla
+  osops.placement.hypervisor_guest_info:
+    virsh: docker exec -i nova_libvirt virsh
+    instances_path: /var/lib/docker/volumes/nova_compute/_data/instances
+  become: true
+  register: found
+
+- name: Show the domains that are shut off
+  ansible.builtin.debug:
+    msg: "{{ found.domains | selectattr('state', '==', 'shut off') | map(attribute='uuid') }}"
+"""
+
+RETURN = r"""
+host:
+  description: Name of the host, as it calls itself.
+  returned: success
+  type: str
+  sample: compute-17
+read_at:
+  description: When this was read, by the clock of the host, in UTC.
+  returned: success
+  type: str
+  sample: '2026-10-25T20:13:51Z'
+domains:
+  description:
+    - The domains of libvirt by UUID. V(null) when O(parts) leaves them out.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    uuid:
+      description: UUID of the domain. Nova gives a domain the UUID of its server.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    name:
+      description: Name of the domain.
+      returned: success
+      type: str
+      sample: instance-0000002a
+    state:
+      description:
+        - State in the words of C(virsh). These are V(running), V(idle), V(paused), V(in shutdown), V(shut off), V(crashed),
+          V(pmsuspended) and V(no state).
+      returned: success
+      type: str
+      sample: shut off
+    vcpus:
+      description: Its processors.
+      returned: success
+      type: int
+      sample: 2
+    memory_mb:
+      description: Its memory at most, in MiB.
+      returned: success
+      type: int
+      sample: 4096
+    persistent:
+      description: Whether it stays defined when it is shut off.
+      returned: success
+      type: bool
+      sample: true
+    managed_save:
+      description: Whether libvirt has saved its memory, to go on from when it is started.
+      returned: success
+      type: bool
+      sample: false
+    snapshots:
+      description: Number of the snapshots that libvirt knows.
+      returned: success
+      type: int
+      sample: 0
+    nvram:
+      description: Path of the file with the variables of its firmware, or V(null).
+      returned: success
+      type: str
+      sample: /var/lib/libvirt/qemu/nvram/instance-0000002a_VARS.fd
+    tpm:
+      description: Whether it has an emulated TPM, whose state libvirt keeps.
+      returned: success
+      type: bool
+      sample: false
+    nova:
+      description: What Nova wrote into its metadata. V(null) when there is no such, for the domain is somebody else's then.
+      returned: success
+      type: dict
+      contains:
+        name:
+          description: Name of the server.
+          returned: success
+          type: str
+          sample: web-1
+        flavor:
+          description: Name of its flavor.
+          returned: success
+          type: str
+          sample: m1.small
+        project:
+          description: ID of its project.
+          returned: success
+          type: str
+          sample: 3a705b9f56bb439381b43c4fe59dccce
+        user:
+          description: ID of the user who made it.
+          returned: success
+          type: str
+          sample: 70b7a1d0a5a54c4f8ec4f2a5f3f0a3a1
+        created_at:
+          description: When Nova wrote this, in UTC.
+          returned: success
+          type: str
+          sample: '2026-10-20T08:00:12Z'
+    disks:
+      description: Paths of its disks, as libvirt sees them. Those that are neither a file nor a device of the host are not listed.
+      returned: success
+      type: list
+      elements: str
+      sample:
+        - /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11/disk
+directories:
+  description:
+    - The directories in O(instances_path) that are named as Nova names those of instances, by name. C(_base), C(locks) and
+      whatever has another name is not among them. V(null) when O(parts) leaves them out.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the directory.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    path:
+      description: Path of the directory.
+      returned: success
+      type: str
+      sample: /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    uuid:
+      description: UUID of the instance.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kind:
+      description:
+        - V(instance). Or V(resize) for one with C(_resize) after the UUID, which is the source of a resize or a migration that may yet be
+          reverted. Or V(del) for one with C(_del), which Nova was about to delete.
+      returned: success
+      type: str
+      sample: instance
+    size_bytes:
+      description: What it takes up on disk. V(null) when not all of it can be read, or when it holds more than 100000 files.
+      returned: success
+      type: int
+      sample: 1431655936
+    changed_at:
+      description: When something in it was changed last, in UTC, or V(null) like RV(directories[].size_bytes). For a symbolic link, its own.
+      returned: success
+      type: str
+      sample: '2026-10-21T11:40:03Z'
+    age_seconds:
+      description: How long ago that was, by the clock of the host.
+      returned: success
+      type: int
+      sample: 376428
+    open:
+      description:
+        - Whether a process or a loop device of this host has a file in it open, or something is mounted in it.
+          V(null) when that cannot be told, for example without the rights of root, and for a symbolic link.
+      returned: success
+      type: bool
+      sample: false
+    link:
+      description: Whether it is a symbolic link, which is not followed.
+      returned: success
+      type: bool
+      sample: false
+    device:
+      description: Number of the file system that it is on.
+      returned: success
+      type: int
+      sample: 65024
+    shared:
+      description: Whether it is on a file system that other hosts may use as well, such as NFS or CephFS. V(null) when that is not known.
+      returned: success
+      type: bool
+      sample: false
+quarantined:
+  description:
+    - The directories in O(quarantine_path) that M(osops.placement.hypervisor_guest) moved there, by name.
+      V(null) when O(parts) leaves directories out.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name that it has there, with the date of its move.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
+    uuid:
+      description: UUID of the instance.
+      returned: success
+      type: str
+      sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kind:
+      description: As in RV(directories[].kind).
+      returned: success
+      type: str
+      sample: instance
+    path:
+      description: Where it is now.
+      returned: success
+      type: str
+      sample: /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
+    moved_at:
+      description: When it was moved there, in UTC.
+      returned: success
+      type: str
+      sample: '2026-10-25T20:13:51Z'
+    age_seconds:
+      description: How long ago that was, by the clock of the host.
+      returned: success
+      type: int
+      sample: 86400
+    size_bytes:
+      description: What it takes up on disk, as in RV(directories[].size_bytes).
+      returned: success
+      type: int
+      sample: 1431655936
+"""
+
+import socket
+import time
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.osops.placement.plugins.module_utils._dated import written
+from ansible_collections.osops.placement.plugins.module_utils._guests import canonical_only
+from ansible_collections.osops.placement.plugins.module_utils._instances import Instances, instances_options
+from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._virsh import Virsh, virsh_options
+
+PARTS = ["domains", "directories"]
+
+
+def work(module: AnsibleModule) -> dict[str, t.Any]:
+    options = module.params
+    uuids = None if options["uuids"] is None else [canonical_only(uuid, "uuids") for uuid in options["uuids"]]
+    result: dict[str, t.Any] = {
+        **{"changed": False, "host": socket.gethostname(), "read_at": written(time.time())},
+        **dict.fromkeys([*PARTS, "quarantined"]),
+    }
+    # The directories come first: a guest that starts meanwhile is seen as a domain.
+    if "directories" in options["parts"]:
+        instances = Instances.of(options)
+        result["directories"] = [directory.as_dict() for directory in instances.directories(uuids)]
+        result["quarantined"] = [entry.as_dict() for entry in instances.quarantined(uuids)]
+    if "domains" in options["parts"]:
+        result["domains"] = [domain.as_dict() for domain in Virsh.of(options).domains(uuids)]
+    return result
+
+
+def main() -> None:
+    argument_spec = {
+        **virsh_options(),
+        **instances_options(),
+        "parts": {"type": "list", "elements": "str", "choices": PARTS, "default": PARTS},
+        "uuids": {"type": "list", "elements": "str"},
+    }
+    run_offline(AnsibleModule(argument_spec, supports_check_mode=True), work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A real libvirt for the tests, with its `test` driver: domains have all states, and nothing runs in them.
+
+What `test:///default` knows, it knows for as long as one connection in the same process lasts. So there is a libvirtd, which is given
+`test+unix:` URIs, and one `virsh` that stays connected. It loads no other driver, and touches nothing outside of its folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import typing as t
+import uuid
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ("libvirtd", "virsh")
+PACKAGES = "libvirt-daemon libvirt-clients"
+NOVA = "http://openstack.org/xmlns/libvirt/nova/1.1"
+PROJECT = "3a705b9f56bb439381b43c4fe59dccce"
+USER = "70b7a1d0a5a54c4f8ec4f2a5f3f0a3a1"
+
+
+class Libvirt:
+    """A libvirtd of our own, by `virsh`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "libvirt-sock"
+        self.uri = f"test+unix:///default?socket={self.socket}"
+
+    def __call__(self, *arguments: str, given: str | None = None) -> str:
+        done = subprocess.run(["virsh", "-q", "-c", self.uri, *arguments], input=given, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"virsh {' '.join(arguments)}: {done.stderr}"
+        return done.stdout.strip()
+
+    def domain(
+        self,
+        *,
+        of: str = "",
+        name: str = "",
+        server: str = "web-1",
+        nova: str = NOVA,
+        inside: str = "",
+        live: bool = False,
+        efi: bool = True,
+    ) -> str:
+        """A new domain as Nova defines it, shut off unless it is `live`: then it runs and is gone once it stops. Its uuid.
+
+        of: its uuid. nova: namespace of its metadata, empty for somebody else's domain. inside: more devices.
+        efi: it has firmware with variables.
+        """
+        made = of or str(uuid.uuid4())
+        metadata = (
+            f'<metadata><nova:instance xmlns:nova="{nova}"><nova:name>{escape(server)}</nova:name>'
+            "<nova:creationTime>2026-10-20 08:00:12</nova:creationTime>"
+            '<nova:flavor name="m1.small"><nova:memory>512</nova:memory></nova:flavor>'
+            f'<nova:owner><nova:user uuid="{USER}">admin</nova:user><nova:project uuid="{PROJECT}">demo</nova:project></nova:owner>'
+            "</nova:instance></metadata>"
+        )
+        firmware = f"<loader readonly='yes' type='pflash'>/OVMF.fd</loader><nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram>"
+        xml = (
+            f"<domain type='test'><name>{escape(name or f'instance-{made[:8]}')}</name><uuid>{made}</uuid>{metadata if nova else ''}"
+            "<memory unit='MiB'>512</memory><vcpu>2</vcpu><os><type>hvm</type>"
+            f"{firmware if efi else ''}</os><devices>"
+            f"<disk type='file'><source file='/var/lib/nova/instances/{made}/disk'/><target dev='vda' bus='virtio'/></disk>"
+            f"<graphics type='vnc' passwd='sesame'/>{inside}</devices></domain>"
+        )
+        self("create" if live else "define", "/dev/stdin", given=xml)
+        return made
+
+    def xml(self, domain: str) -> str:
+        return self("dumpxml", domain, "--inactive", "--security-info")
+
+    def everything(self) -> dict[str, t.Any]:
+        """All domains by uuid, with all that libvirt tells of them."""
+        lists = "; ".join(f"list --all --uuid {which}" for which in ("--persistent", "--transient", "--with-managed-save"))
+        facts = ("domstate", "dumpxml --inactive --security-info", "snapshot-list --name")
+        told = {domain: self("; ".join(f"{fact} {domain}" for fact in facts)) for domain in self("list", "--all", "--uuid").split()}
+        return {**told, "lists": self(lists)}
+
+    def forget(self) -> None:
+        """Have no domains any more."""
+        for domain in self("list", "--all", "--uuid").split():
+            if self("domstate", domain) != "shut off":
+                self("destroy", domain)
+        for domain in self("list", "--all", "--uuid").split():
+            self("undefine", domain, "--managed-save", "--snapshots-metadata")
+
+
+class Inside(Ansible):
+    """Ansible in a process namespace of its own, where root may look into all processes, as on a hypervisor.
+
+    In containers and sandboxes there may be processes that are closed even to root, so that nobody can tell what they have open.
+    """
+
+    def __init__(self, keeper: subprocess.Popen[t.Any], folder: Path) -> None:
+        super().__init__(ROOT, folder, {})
+        (child,) = Path(f"/proc/{keeper.pid}/task/{keeper.pid}/children").read_text().split()
+        self._within = ["nsenter", "--target", child, "--pid", "--mount", f"--wd={folder}", "--"]
+
+    def started(self, name: str, *, wrapper: t.Sequence[str] = (), **arguments: t.Any) -> subprocess.Popen[str]:
+        return super().started(name, wrapper=[*self._within, *wrapper], **arguments)
+
+    def run(self, *command: str, **more: t.Any) -> subprocess.CompletedProcess[str]:
+        """Run a command there, as it ends, however that is."""
+        return subprocess.run([*self._within, *command], capture_output=True, text=True, check=False, **more)
+
+    @contextlib.contextmanager
+    def opening(self, path: Path) -> Iterator[None]:
+        """Have a process that holds a file open."""
+        command = [*self._within, "sh", "-c", 'exec 3<"$1"; echo open; read nothing', "sh", str(path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout and process.stdin
+            assert process.stdout.readline() == "open\n"
+            yield
+            process.stdin.close()
+
+    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run(self.program(program), *arguments, cwd=self.folder, env=self.environment)
+
+
+@contextlib.contextmanager
+def namespace() -> Iterator[subprocess.Popen[t.Any]]:
+    """Yield what keeps a process namespace, for `Inside`."""
+    command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", "echo made; read nothing"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as keeper:
+        assert keeper.stdin and keeper.stdout and keeper.stderr
+        if keeper.stdout.readline() != "made\n":
+            pytest.skip(f"No process namespace can be made here: {keeper.stderr.read()}")
+        yield keeper
+        keeper.stdin.close()
+
+
+def lacking() -> str:
+    """Return what there would have to be for these tests, in one sentence; nothing when all is there."""
+    if os.geteuid() != 0:
+        return "Only root sees which files are open: run these tests as root."
+    if any(shutil.which(program) is None for program in PROGRAMS):
+        return f"There is no libvirt: apt-get install --no-install-recommends {PACKAGES}."
+    return ""
+
+
+def running() -> Iterator[Libvirt]:
+    """A libvirtd with its domains, for as long as it is needed."""
+    # The path of a socket may have 107 characters, and those of pytest's folders have more.
+    with tempfile.TemporaryDirectory(prefix="libvirt-") as name:
+        folder = Path(name)
+        (folder / "no-drivers").mkdir()
+        settings = {"unix_sock_dir": name, "unix_sock_rw_perms": "0700", "auth_unix_rw": "none", "log_outputs": "3:stderr"}
+        (folder / "libvirtd.conf").write_text("".join(f'{key} = "{value}"\n' for key, value in settings.items()))
+        environment = {**os.environ, "HOME": name, "XDG_RUNTIME_DIR": name, "LIBVIRT_DRIVER_DIR": str(folder / "no-drivers")}
+        libvirt = Libvirt(folder)
+        with (folder / "log").open("w") as log:
+            daemon = subprocess.Popen(
+                ["libvirtd", "--config", str(folder / "libvirtd.conf"), "--pid-file", str(folder / "pid")],
+                stdout=log,
+                stderr=log,
+                cwd=name,
+                env=environment,
+            )
+        try:
+            _await_socket(libvirt.socket, daemon, folder / "log")
+            connected = subprocess.Popen(["virsh", "-q", "-c", libvirt.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert connected.stdin and connected.stdout
+            connected.stdin.write("list --all --uuid\n")
+            connected.stdin.flush()
+            assert connected.stdout.readline(), "virsh did not connect"
+            try:
+                yield libvirt
+            finally:
+                connected.communicate(timeout=30)
+        finally:
+            daemon.terminate()
+            daemon.wait(timeout=30)
+
+
+def _await_socket(socket: Path, daemon: subprocess.Popen[t.Any], log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not socket.exists():
+        assert daemon.poll() is None, f"libvirtd has ended: {log.read_text()}"
+        assert time.monotonic() < deadline, f"libvirtd does not listen: {log.read_text()}"
+        time.sleep(0.02)
