@@ -108,8 +108,8 @@ class Inside(Ansible):
     In containers and sandboxes there may be processes that are closed even to root, so that nobody can tell what they have open.
     """
 
-    def __init__(self, keeper: subprocess.Popen[t.Any], folder: Path) -> None:
-        super().__init__(ROOT, folder, {})
+    def __init__(self, keeper: subprocess.Popen[t.Any], folder: Path, environment: dict[str, str] | None = None) -> None:
+        super().__init__(ROOT, folder, environment or {})
         (child,) = Path(f"/proc/{keeper.pid}/task/{keeper.pid}/children").read_text().split()
         self._within = ["nsenter", "--target", child, "--pid", "--mount", f"--wd={folder}", "--"]
 
