@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses as d
 import math
 import typing as t
@@ -21,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import Prov
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
 
@@ -31,6 +32,9 @@ OF_CONSUMERS = tuple(kind for kind in CHANGEABLE if kind.prove)
 
 # What gives capacity back comes before what takes it.
 _ORDER = ("remove", "reduce", "rewrite", "create")
+
+# What Nova itself can put right, also where the right claim cannot be told from here.
+HEALED = "missing_allocation"
 
 # A share of few is no sign of anything: below this many changes only max_changes counts.
 _SHARE_COUNTS_ABOVE = 20
@@ -102,25 +106,17 @@ class Plan:
 
         Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
         """
-        _check_format(findings, "findings", "orphan_detect")
-        try:
-            if closed := findings["summary"]["coverage"]["closed_gates"]:
-                raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
-            chosen = [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["change"] and entry["selected"]]
+        with _detected(findings):
+            chosen = [entry for entry in _selected(findings, kinds) if entry["change"]]
             steps, removals = _sorted((entry["id"], entry["kind"], entry["change"]) for entry in chosen)
-            narrow = findings["scope"]["hosts"] or findings["scope"]["consumers"]
-            # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
-            counted = "servers" if findings["scope"]["mode"] == "triage" else "consumers"
             return cls(
                 placement_endpoint=findings["cloud"]["placement_endpoint"],
                 region=findings["cloud"]["region"],
                 detected_at=findings["finished_at"],
-                consumers=None if narrow else _count(findings["summary"]["coverage"][counted]),
+                consumers=_consumers(findings),
                 steps=_checked(sorted(steps, key=lambda step: (_ORDER.index(step.change.action), step.change.consumer))),
                 removals=removals,
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(f"The findings are not as orphan_detect writes them ({_spelled(error)}): detect again.") from error
 
     @classmethod
     def read(cls, told: t.Any) -> Plan:
@@ -158,22 +154,7 @@ class Plan:
 
     def check(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make, or more than it may make of the consumers read."""
-        count = len(self.steps) + len(self.removals)
-        if count > limits.max_changes:
-            raise BreakerTripped(
-                f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
-                f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
-                f"a host that is retired) to {count} or more."
-            )
-        if self.consumers is None:
-            return
-        share = count / max(self.consumers, 1)
-        if count > _SHARE_COUNTS_ABOVE and share > limits.max_share:
-            raise BreakerTripped(
-                f"{count} of {self.consumers} consumers would be changed and max_share is {limits.max_share:g}: nothing was changed. "
-                f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} "
-                "or more."
-            )
+        _keep(limits, len(self.steps) + len(self.removals), self.consumers)
 
 
 def limits_options() -> dict[str, dict[str, t.Any]]:
@@ -183,6 +164,20 @@ def limits_options() -> dict[str, dict[str, t.Any]]:
 
 def limits(options: Mapping[str, t.Any]) -> Limits:
     return Limits(options["max_changes"], options["max_share"])
+
+
+def to_heal(findings: t.Any, limits: Limits) -> list[str]:
+    """Return the servers that Nova is to give their claim: the selected ones that miss it, whether or not it can be told from here.
+
+    Raises GateClosed and InvalidInput as `Plan.of` does, and BreakerTripped as `Plan.check` does.
+    """
+    with _detected(findings):
+        servers = sorted(entry["consumer"] for entry in _selected(findings, [HEALED]))
+        consumers = _consumers(findings)
+        if wrong := [server for server in servers if canonical(server) != server]:
+            raise InvalidInput(f"The findings name the server {wrong[0]!r}, which is no UUID.")
+    _keep(limits, len(servers), consumers)
+    return servers
 
 
 def change_told(told: Mapping[str, t.Any]) -> Change:
@@ -208,6 +203,49 @@ def change_told(told: Mapping[str, t.Any]) -> Change:
         )
         raise InvalidInput(f"The change of {consumer} does not agree with itself: {', '.join(wrong)} must follow from its documents.")
     return change
+
+
+@contextlib.contextmanager
+def _detected(findings: t.Any) -> Iterator[None]:
+    """Raise GateClosed when the reading behind the findings was not sound, and InvalidInput when they are not of our making."""
+    _check_format(findings, "findings", "orphan_detect")
+    try:
+        if closed := findings["summary"]["coverage"]["closed_gates"]:
+            raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(f"The findings are not as orphan_detect writes them ({_spelled(error)}): detect again.") from error
+
+
+def _selected(findings: t.Any, kinds: Collection[str]) -> list[t.Any]:
+    return [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["selected"]]
+
+
+def _consumers(findings: t.Any) -> int | None:
+    """Return how many consumers were read, None after a reading of named hosts or consumers."""
+    if findings["scope"]["hosts"] or findings["scope"]["consumers"]:
+        return None
+    # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
+    return _count(findings["summary"]["coverage"]["servers" if findings["scope"]["mode"] == "triage" else "consumers"])
+
+
+def _keep(limits: Limits, count: int, consumers: int | None) -> None:
+    """Raise BreakerTripped when that is more than one run may change."""
+    if count > limits.max_changes:
+        raise BreakerTripped(
+            f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
+            f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
+            f"a host that is retired) to {count} or more."
+        )
+    if consumers is None:
+        return
+    share = count / max(consumers, 1)
+    if count > _SHARE_COUNTS_ABOVE and share > limits.max_share:
+        raise BreakerTripped(
+            f"{count} of {consumers} consumers would be changed and max_share is {limits.max_share:g}: nothing was changed. "
+            f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} "
+            "or more."
+        )
 
 
 def _check_format(told: t.Any, what: str, writer: str) -> None:

@@ -70,6 +70,13 @@ options:
       - evacuated_source
       - wrong_host
       - unhosted_server
+  heal:
+    description:
+      - Plan no changes of our own, but whom C(nova-manage placement heal_allocations) is to give its claim. These are the servers of all
+        selected findings V(missing_allocation), also of those that have no change because the right claim cannot be told from here.
+      - The same limits hold. Only used with O(findings); O(kinds) and O(dest) are not used then, and nothing is written.
+    type: bool
+    default: false
   dest:
     description:
       - Where to write the plan, with mode 0600. Not needed for a O(plan) that is given by its path.
@@ -95,6 +102,12 @@ EXAMPLES = r"""
       - ended_migration
     dest: /var/lib/placement/plan.json
 
+- name: Plan whom nova-manage is to heal
+  osops.placement.orphan_plan:
+    findings: /var/lib/placement/findings.json
+    heal: true
+  register: planned
+
 - name: Check a plan that somebody reviewed
   osops.placement.orphan_plan:
     plan: /var/lib/placement/plan.json
@@ -111,23 +124,35 @@ changes:
   returned: success
   type: int
   sample: 4
+servers:
+  description: UUIDs of the servers that are to be healed.
+  returned: when O(heal) is true
+  type: list
+  elements: str
+  sample:
+    - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+check_mode:
+  description: Whether this is only a prediction, and what follows may change nothing either.
+  returned: when O(heal) is true
+  type: bool
+  sample: false
 actions:
   description: Number of planned changes by what they do (V(remove), V(reduce), V(rewrite) or V(create)).
-  returned: success
+  returned: when O(heal) is false
   type: dict
   sample:
     remove: 3
     reduce: 1
 frees:
   description: The amounts that all changes together give back, by resource class.
-  returned: success
+  returned: when O(heal) is false
   type: dict
   sample:
     VCPU: 12
     MEMORY_MB: 24576
 claims:
   description: The amounts that all changes together take anew, by resource class.
-  returned: success
+  returned: when O(heal) is false
   type: dict
   sample: {}
 records:
@@ -135,7 +160,7 @@ records:
     - What is needed to take each change back, in the shape of the journal's records, so that also the log of a job whose machine is
       lost has it. M(osops.placement.orphan_restore) takes them as its O(osops.placement.orphan_restore#module:journal).
     - As many as there are changes, which are at most O(max_changes).
-  returned: success
+  returned: when O(heal) is false
   type: list
   elements: dict
   contains:
@@ -228,11 +253,14 @@ from ansible_collections.osops.placement.plugins.module_utils._files import give
 from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan, limits, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan, limits, limits_options, to_heal
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     options, path = module.params, module.params["dest"]
+    if options["heal"]:
+        servers = to_heal(read_json(options["findings"]), limits(options))
+        return {"changed": False, "plan": None, "changes": len(servers), "servers": servers, "check_mode": module.check_mode}
     if options["findings"]:
         plan = Plan.of(read_json(options["findings"]), options["kinds"])
     else:
@@ -273,6 +301,7 @@ def main() -> None:
             "choices": [kind.name for kind in CHANGEABLE],
             "default": [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE],
         },
+        "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
     }
     module = AnsibleModule(
@@ -280,6 +309,7 @@ def main() -> None:
         supports_check_mode=True,
         required_one_of=[("findings", "plan")],
         mutually_exclusive=[("findings", "plan")],
+        required_if=[("heal", True, ("findings",))],
     )
     run_offline(module, work)
 

@@ -51,6 +51,11 @@ class Minicloud:
         """The port of each service."""
         return json.loads((self.home / "state.json").read_text())["ports"]
 
+    @property
+    def nova_manage(self) -> list[str]:
+        """The command that an operator has on a controller."""
+        return [*self._command, "nova-manage"]
+
     def scenario(self, *names: str) -> None:
         self.run("scenario", *names)
 

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[4]
 CHANGED = [kind.name for kind in CHANGEABLE]
 REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
-ENTRY_POINTS = ("main", "detect", "report", "remediate", "restore")
+ENTRY_POINTS = ("main", "detect", "report", "remediate", "restore", "heal")
 STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 CONNECTION = ("cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs")
 
@@ -182,6 +182,13 @@ def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option:
 @pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
 def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
     assert _role(f"tasks/{entry_point}.yml")
+
+
+def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_it() -> None:
+    codes = _role("vars/main.yml")["_orphan_cleanup_nova_manage_codes"]
+
+    assert list(codes) == [*map(str, range(9)), "125", "126", "127", "255"]
+    assert all(told.strip().endswith(".") for told in codes.values())
 
 
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])

@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import (
     TreeStep,
     limits,
     limits_options,
+    to_heal,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
 
@@ -690,3 +691,73 @@ def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(changes: int, co
     assert told
 
     plan.check(Limits(1000, float(told.group(1))))
+
+
+# Whom Nova is to heal
+
+
+@pytest.fixture(name="bare")
+def _bare() -> t.Any:
+    """What is found of three servers that hold nothing, for one of which a change is known, and of one that is deleted."""
+    world = World()
+    here = world.host("compute-1")
+    world.delete(world.server(here, here))
+    for _number in range(3):
+        world.server(here)
+    findings = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    for entry in _missing(findings)[1:]:
+        entry["change"] = None
+    return findings
+
+
+def _missing(findings: t.Any) -> list[t.Any]:
+    return [entry for entry in findings["findings"] if entry["kind"] == "missing_allocation"]
+
+
+def test_healed_is_who_misses_a_claim_with_a_change_or_without(bare: t.Any) -> None:
+    servers = [entry["consumer"] for entry in _missing(bare)]
+
+    assert len(servers) == 3 and to_heal(bare, Limits(3, 0)) == sorted(servers)
+
+
+def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> None:
+    chosen, *others = _missing(bare)
+    for entry in others:
+        entry["selected"] = False
+
+    assert to_heal(bare, Limits(1, 0)) == [chosen["consumer"]]
+
+
+def test_more_than_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
+    with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
+        to_heal(bare, Limits(2, 1))
+
+
+def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
+    world = World()
+    here = world.host("compute-1")
+    for _number in range(21):
+        world.server(here)
+    findings = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    findings["summary"]["coverage"]["consumers"] = 100
+
+    with pytest.raises(BreakerTripped, match=r"21 of 100 consumers would be changed and max_share is 0\.2"):
+        to_heal(findings, Limits(100, 0.2))
+    findings["scope"]["hosts"] = ["compute-1"]
+    assert len(to_heal(findings, Limits(100, 0.2))) == 21
+
+
+def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> None:
+    bare["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+
+    with pytest.raises(GateClosed, match=r"A cell is not answering\."):
+        to_heal(bare, Limits(3, 1))
+
+
+@pytest.mark.parametrize("wrong", ["--force", "6F7A1F5C-2A2C-4F0C-8F07-0D3A6D6F1C11", "$(reboot)", "", None, 7], ids=repr)
+def test_who_has_no_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
+    for entry in _missing(bare):
+        entry["consumer"] = wrong
+
+    with pytest.raises(InvalidInput):
+        to_heal(bare, Limits(3, 1))

@@ -1,0 +1,293 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`heal_allocations`: Nova gives servers the claims they miss, those and no others, and whatever it ends with is told."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import re
+import shlex
+import sys
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import servers
+
+from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+# What stands between the command of a controller and nova-manage: words that no shell may touch.
+CONTAINER = ["exec", "nova api", "$HOME;reboot"]
+CALL = [*CONTAINER, "placement", "heal_allocations", "--verbose", "--instance"]
+
+
+class Controller:
+    """A program in place of `podman`, that notes how it is called and then is the real nova-manage, or ends with a code."""
+
+    def __init__(self, folder: Path, minicloud: Minicloud) -> None:
+        self._log = folder / "calls"
+        self._log.touch()
+        self._program = folder / "a container's runtime"
+        self._real = shlex.join(minicloud.nova_manage)
+        self.write({})
+
+    def write(self, does: t.Mapping[str, str]) -> None:
+        """Make the program; `does` is what it does for some servers, as lines of a shell where `nova_manage SERVER` heals one."""
+        cases = "".join(f"{server}) {lines};;\n" for server, lines in does.items())
+        self._program.write_text(
+            f"""#!/bin/sh
+            (for word; do printf '%s|' "$word"; done; echo) >> {shlex.quote(str(self._log))}
+            nova_manage() {{ {self._real} placement heal_allocations --instance "$1"; }}
+            case $8 in
+            {cases}
+            esac
+            shift {len(CONTAINER)}
+            exec {self._real} "$@"
+            """
+        )
+        self._program.chmod(0o755)
+
+    @property
+    def command(self) -> str:
+        return shlex.join([str(self._program), *CONTAINER])
+
+    @property
+    def calls(self) -> list[list[str]]:
+        """The arguments of each call."""
+        return [line.split("|")[:-1] for line in self._log.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _living(minicloud: Minicloud) -> None:
+    minicloud.scenario("healthy")
+
+
+@pytest.fixture
+def controller(tmp_path: Path, minicloud: Minicloud) -> Controller:
+    return Controller(tmp_path, minicloud)
+
+
+@pytest.fixture
+def heal(ansible: Ansible, controller: Controller) -> t.Callable[..., Run]:
+    """`heal_allocations` of some servers, by the command of the controller."""
+
+    def run(consumers: t.Collection[str], *arguments: str, **variables: t.Any) -> Run:
+        given = {"orphan_cleanup_consumers": list(consumers), "orphan_cleanup_nova_manage": controller.command, **variables}
+        return ansible.playbook("heal_allocations", *arguments, variables=given)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def bare(world: World) -> t.Callable[[int], list[str]]:
+    """Live servers that hold nothing, as many as are asked for, in the order of their uuids."""
+    made: list[str] = []
+
+    def boot(count: int) -> list[str]:
+        while len(made) < count:
+            asked = [servers.request_boot(world.cloud, f"heal-{uuid.uuid4()}", "compute-2") for _more in range(count - len(made))]
+            made.extend(asked)
+            world.forget(*asked)
+            for server in asked:
+                servers.settle(world.cloud, server, "compute-2")
+        chosen = sorted(made[:count])
+        for server in chosen:
+            world.hold(server, {})
+        return chosen
+
+    return boot
+
+
+def outcomes(run: Run) -> dict[str, tuple[bool, str, str]]:
+    """Whether something was changed, what became of it and why, by server."""
+    told = re.findall(r'(ok|changed): \[localhost\] => \{\s+"msg": "([0-9a-f-]{36}) (\w[\w ]*): (.*)"', run.output)
+    return {server: (status == "changed", outcome, reason) for status, server, outcome, reason in told}
+
+
+@d.dataclass(frozen=True)
+class Others:
+    """Servers that are not to be touched, each for its own reason."""
+
+    parked: str
+    busy: str
+    elsewhere: str
+    excluded: str
+    unselected: str
+
+
+@pytest.fixture
+def others(world: World) -> Others:
+    made = Others(*(world.boot("compute-3") for _field in d.fields(Others)))
+    servers.migrate(world.cloud, made.parked, "compute-4")
+    world.sql(CELL1, "UPDATE instances SET task_state = 'rebooting' WHERE uuid = ?", made.busy)
+    for server in d.astuple(made):
+        world.hold(server, {})
+    world.hold(made.elsewhere, {world.provider("compute-4"): CLAIM})
+    return made
+
+
+def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
+    heal: t.Callable[..., Run], controller: Controller, world: World, placement: Placement, others: Others
+) -> None:
+    plain, special = world.boot("compute-3"), world.boot("compute-3", world.flavor(2, 512, 1, extra_specs={"resources:VCPU": "1"}))
+    for server in (plain, special):
+        world.hold(server, {})
+    everybody = [plain, special, *d.astuple(others)]
+    chosen = {
+        "orphan_cleanup_exclude_consumers": [others.excluded],
+        "orphan_cleanup_select": f"[?consumer != '{others.unselected}']",
+        "orphan_cleanup_max_changes": 2,
+    }
+    before = world.picture()
+
+    foretold = heal(everybody, "--check", **chosen)
+
+    assert world.picture() == before
+    assert (foretold.status, foretold.changed) == (0, 2), foretold.output
+    assert {server: outcome for server, (_changed, outcome, _reason) in outcomes(foretold).items()} == dict.fromkeys(
+        (plain, special), "would be healed"
+    )
+    assert all("[dry-run] Create allocations" in reason for _changed, _outcome, reason in outcomes(foretold).values())
+    assert foretold.entry(special)["change"] is None and foretold.entry(plain)["change"] is not None
+    assert controller.calls == [[*CALL, server, "--dry-run"] for server in sorted([plain, special])]
+
+    healed = heal(everybody, **chosen)
+
+    after = world.picture()
+    assert (healed.status, healed.changed) == (0, 2), healed.output
+    assert controller.calls[2:] == [[*CALL, server] for server in sorted([plain, special])]
+    assert {server: told[:2] for server, told in outcomes(healed).items()} == dict.fromkeys((plain, special), (True, "healed"))
+    home = world.provider("compute-3")
+    assert placement.held(plain) == placement.held(special) == {home: CLAIM}
+    owner = placement.allocation(plain)
+    server = servers.get(world.cloud, plain)
+    assert (owner["project_id"], owner["user_id"]) == (server["tenant_id"], server["user_id"])
+    for claimed in (plain, special):
+        del after["claims"][home][claimed]
+    assert after == before
+
+    again = heal(everybody, **chosen)
+
+    assert (again.status, again.changed, outcomes(again)) == (0, 0, {})
+    assert len(controller.calls) == 4
+    world.sql(CELL1, "UPDATE instances SET task_state = NULL WHERE uuid = ?", others.busy)
+
+
+def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
+    heal: t.Callable[..., Run], controller: Controller, placement: Placement, bare: t.Callable[[int], list[str]]
+) -> None:
+    said = {
+        "0": "Nova wrote the claim.",
+        "1": "see that it can read its configuration, and that the container runs.",
+        "2": "Nova has no compute node for the host",
+        "3": "make room or raise the allocation ratio",
+        "4": "Nova found nothing to write",
+        "5": "Neutron did not tell the ports",
+        "6": "those of other ports were taken back",
+        "7": "openstack port unset PORT --binding-profile allocation",
+        "8": "a vGPU or a Cyborg device",
+        "137": "nova-manage was stopped",
+        "255": "broke off in the middle",
+    }
+    overtaking, overtaken, lost, theirs, *coded = bare(len(said) + 5)
+    *coded, last = coded
+    code = dict(zip(coded, said, strict=True))
+    controller.write(
+        {
+            **{server: f"echo out of {number}; exit {number}" for server, number in code.items()},
+            # Between detection and its turn the second one gets its claim.
+            overtaking: f"nova_manage {overtaken}",
+            lost: f"nova_manage {lost}; exit 255",
+            theirs: f"nova_manage {theirs}; exit 4",
+        }
+    )
+
+    run = heal([overtaking, overtaken, lost, theirs, *coded, last])
+
+    told = outcomes(run)
+    assert run.status != 0 and "Traceback" not in run.output, run.output
+    for server, number in code.items():
+        changed, outcome, reason = told[server]
+        assert (changed, outcome) == (number == "7", "failed"), (number, told[server])
+        left = "holds nothing at all." if number == "4" else "It holds nothing."
+        assert said[number] in reason and placement.held(server) == {}
+        assert f"{left} nova-manage ended with {number} and said: out of {number}" in reason, reason
+    assert told[overtaken][:2] == (False, "skipped")
+    assert told[overtaken][2].startswith("It changed since it was detected, and nova-manage was not called.")
+    assert {server: told[server][:2] for server in (overtaking, lost, theirs, last)} == {
+        overtaking: (True, "healed"),
+        lost: (True, "healed"),
+        theirs: (False, "skipped"),
+        last: (True, "healed"),
+    }
+    assert all(placement.held(server) for server in (overtaking, overtaken, lost, theirs, last))
+    assert [call[len(CALL) :] for call in controller.calls] == [[server] for server in sorted(told) if server != overtaken]
+    assert f"{len(coded)} of {len(told)} servers could not be healed: {', '.join(coded)}." in run.told
+
+
+def test_more_than_the_limit_are_not_healed_at_all(
+    heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
+) -> None:
+    run = heal(bare(2), orphan_cleanup_max_changes=1)
+
+    assert run.status != 0 and "2 changes are planned and max_changes is 1: nothing was changed." in run.told
+    assert controller.calls == []
+
+
+def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controller(
+    heal: t.Callable[..., Run], tmp_path: Path, bare: t.Callable[[int], list[str]]
+) -> None:
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text(f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}")
+    (server,) = bare(1)
+    there = {"orphan_cleanup_nova_manage": "/nonesuch/nova-manage", "orphan_cleanup_nova_manage_host": "controller-1"}
+
+    run = heal([server], "-i", str(inventory), orphan_cleanup_fail_on="never", **there)
+
+    changed, outcome, reason = outcomes(run)[server]
+    assert (run.status, changed, outcome) == (0, False, "failed")
+    assert "nova-manage ended with 127" in reason and "/nonesuch/nova-manage" in reason
+    assert run.output.count("localhost -> controller-1") == 1
+
+
+def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
+    ansible: Ansible, controller: Controller, world: World, bare: t.Callable[[int], list[str]]
+) -> None:
+    """The play is local, as those of users are, and is a prediction by its own word, not by `--check`."""
+    (server,) = bare(1)
+    inventory = ansible.folder / "inventory"
+    inventory.write_text("nobody ansible_host=127.0.0.1 ansible_port=1\n")
+    variables = {"orphan_cleanup_consumers": [server], "orphan_cleanup_min_age": 0, "orphan_cleanup_nova_manage": controller.command}
+    include = {"ansible.builtin.include_role": {"name": "osops.placement.orphan_cleanup", "tasks_from": "heal"}}
+    before = world.picture()
+
+    def play(host: str) -> Run:
+        given = {**variables, "orphan_cleanup_nova_manage_host": host}
+        return ansible.play({"tasks": [include], "vars": given, "check_mode": True}, arguments=["-i", str(inventory)])
+
+    elsewhere = play("nobody")
+    changed, outcome, reason = outcomes(elsewhere)[server]
+    assert (changed, outcome, controller.calls) == (False, "failed", [])
+    assert reason.startswith("nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host.")
+    assert "1 of 1 servers could not be healed" in elsewhere.told
+
+    here = play("")
+    assert (here.status, outcomes(here)[server][:2]) == (0, (True, "would be healed")), here.output
+    assert controller.calls == [[*CALL, server, "--dry-run"]]
+    assert world.picture() == before
+
+
+def test_a_plan_is_refused(heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]) -> None:
+    run = heal(bare(1), orphan_cleanup_plan="plan.json")
+
+    assert run.status != 0 and "orphan_cleanup_plan cannot be given to heal" in run.told
+    assert controller.calls == []
