@@ -81,9 +81,12 @@ def guests_in(told: Mapping[str, t.Any]) -> list[Guest]:
     try:
         host, read_at, domains = told["host"], told["read_at"], told["domains"] or ()
         states = {domain["uuid"]: domain["state"] for domain in domains}
+        otherwise = None if told["domains"] is not None else "not known"
         found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at) for domain in domains]
         for known in told["directories"] or ():
-            found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, states.get(known["uuid"])))
+            found.append(
+                Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, states.get(known["uuid"], otherwise))
+            )
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error}).") from error
     for guest in found:

@@ -115,7 +115,7 @@ class Cleaning:
             "remediate_kinds": list(kinds),
             **variables,
         }
-        named = {f"{name}": value for name, value in given.items()}
+        named = {f"hypervisor_cleanup_{name}": value for name, value in given.items()}
         run = self._ansible.playbook("cleanup_hypervisor", "-i", str(self._inventory), *arguments, variables=named)
         assert "Traceback" not in run.output, run.output
         return run

@@ -219,6 +219,13 @@ def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(site: Sit
     assert all(f"is {state}" in finding.ruling.reason for finding in found)
 
 
+def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> None:
+    guests = guests_in({"host": "here", "read_at": NOW, "domains": None, "directories": [_directory(site.guest), _directory(site.gone())]})
+    (finding,) = site.judged(guests)
+
+    assert finding.ruling.verdict == "protected"
+
+
 def test_a_domain_that_nova_did_not_make_is_protected(site: Site) -> None:
     assert site.about(_domain(STRANGER, nova=None))[0] == "protected"
 
