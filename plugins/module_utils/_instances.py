@@ -144,7 +144,10 @@ class Instances:
         if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
             raise HostError(f"{seen.path} has changed since it was looked at: look again what it is used for.")
         self.refuse_move(now, allow_shared=allow_shared)
-        with self._opened() as folder, self._made_store() as store:
+        self._make_store()
+        with self._opened() as folder, self._opened_store() as store:
+            if store is None:
+                raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
             target = free_name(seen.name, "", store)
             self._rename(seen.name, folder, target, store)
             inside = _walked(os.path.join(f"/proc/self/fd/{store}", target)).inodes
@@ -249,18 +252,12 @@ class Instances:
         finally:
             os.close(folder)
 
-    @contextlib.contextmanager
-    def _made_store(self) -> t.Iterator[int]:
-        """Hold the quarantine open, which is made if need be."""
+    def _make_store(self) -> None:
         try:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self.store, 0o700)
         except OSError as error:
             raise HostError(f"quarantine_path {self.store} cannot be made: {sentence(error)}.") from error
-        with self._opened_store() as store:
-            if store is None:
-                raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
-            yield store
 
     @contextlib.contextmanager
     def _opened_store(self) -> t.Iterator[int | None]:
