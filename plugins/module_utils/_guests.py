@@ -24,10 +24,11 @@ from ansible_collections.osops.placement.plugins.module_utils._virsh import REFU
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
 
+    from ansible.module_utils.basic import AnsibleModule
+
     from ansible_collections.osops.placement.plugins.module_utils._instances import Directory, Quarantined
     from ansible_collections.osops.placement.plugins.module_utils._virsh import Domain
 
-Options = t.Mapping[str, t.Any]
 _HINDRANCES = {"managed_save": "a managed save", "snapshots": "snapshots"}
 
 
@@ -38,12 +39,12 @@ def canonical_only(uuid: str, option: str) -> str:
     return uuid
 
 
-def handled(options: Options, *, check: bool) -> dict[str, t.Any]:
-    """Bring a guest into the state that the options ask for, or say under `check` what would be done. Return the result of the module.
+def handled(module: AnsibleModule) -> dict[str, t.Any]:
+    """Bring a guest into the state that the options ask for, or say in check mode what would be done. Return the result of the module.
 
     Raises PlacementToolsError, with nothing done, when a part of it is refused; what fails half-way is told with what was done.
     """
-    task = _Task(options, check)
+    task = _Task(module)
     steps = task.planned()
     before = task.shown()
     try:
@@ -57,11 +58,11 @@ def handled(options: Options, *, check: bool) -> dict[str, t.Any]:
 class _Task:
     """A guest, as far as it was looked at, and what was done with it."""
 
-    def __init__(self, options: Options, check: bool) -> None:
-        self._options = options
-        self._check = check
+    def __init__(self, module: AnsibleModule) -> None:
+        self._options = options = module.params
+        self._check = module.check_mode
         self._uuid: str | None = None if options["uuid"] is None else canonical_only(options["uuid"], "uuid")
-        self._virsh = Virsh.of(options)
+        self._virsh = Virsh(module)
         self._instances = Instances.of(options)
         self._domain: Domain | None = None
         self._path: str | None = None

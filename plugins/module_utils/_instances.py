@@ -144,8 +144,10 @@ class Instances:
         if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
             raise HostError(f"{seen.path} has changed since it was looked at: look again what it is used for.")
         self.refuse_move(now, allow_shared=allow_shared)
-        with self._opened() as folder, self._opened_store(make=True) as store:
-            assert store is not None
+        self._make_store()
+        with self._opened() as folder, self._opened_store() as store:
+            if store is None:
+                raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
             target = free_name(seen.name, "", store)
             self._rename(seen.name, folder, target, store)
             inside = _walked(os.path.join(f"/proc/self/fd/{store}", target)).inodes
@@ -250,17 +252,19 @@ class Instances:
         finally:
             os.close(folder)
 
-    @contextlib.contextmanager
-    def _opened_store(self, make: bool = False) -> t.Iterator[int | None]:
-        """Hold the quarantine open; None when there is none, unless it is to be made."""
+    def _make_store(self) -> None:
         try:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(self.store, 0o700)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.store, 0o700)
+        except OSError as error:
+            raise HostError(f"quarantine_path {self.store} cannot be made: {sentence(error)}.") from error
+
+    @contextlib.contextmanager
+    def _opened_store(self) -> t.Iterator[int | None]:
+        """Hold the quarantine open; None when there is none."""
+        try:
             store = os.open(self.store, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except FileNotFoundError as error:
-            if make:
-                raise HostError(f"quarantine_path {self.store} cannot be made: the folder above it is not there.") from error
+        except FileNotFoundError:
             yield None
             return
         except OSError as error:

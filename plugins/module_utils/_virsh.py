@@ -10,16 +10,16 @@
 from __future__ import annotations
 
 import dataclasses as d
-import os
 import re
 import shlex
-import subprocess
 import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.osops.placement.plugins.module_utils._dated import sentence
 from ansible_collections.osops.placement.plugins.module_utils._errors import HostError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
 
 SHUT_OFF = "shut off"
 KEPT = ("nvram", "tpm")
@@ -28,6 +28,7 @@ LARGEST_XML = 10 * 1024 * 1024
 
 _LONGEST_COMPLAINT = 500
 _KEEPS_TPM = (8, 9)
+_TIMED_OUT = (124, 137)  # of timeout
 _NOVA = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
 
 
@@ -70,7 +71,8 @@ def virsh_options() -> dict[str, dict[str, t.Any]]:
 class Virsh:
     """`virsh`, run without a shell; each call ends in time."""
 
-    def __init__(self, command: str, uri: str, timeout: int) -> None:
+    def __init__(self, module: AnsibleModule) -> None:
+        command, timeout = module.params["virsh"], module.params["virsh_timeout"]
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -79,12 +81,9 @@ class Virsh:
             raise InvalidInput("virsh is empty: give the command, such as virsh.")
         if timeout < 1:
             raise InvalidInput(f"virsh_timeout is {timeout}: give at least one second.")
-        self._uri = uri
+        self._module = module
+        self._uri = module.params["uri"]
         self._timeout = timeout
-
-    @classmethod
-    def of(cls, options: t.Mapping[str, t.Any]) -> Virsh:
-        return cls(options["virsh"], options["uri"], options["virsh_timeout"])
 
     def uuids(self, *which: str) -> list[str]:
         """Return the uuids of all domains, or of those of `which` libvirt says that."""
@@ -159,27 +158,31 @@ class Virsh:
             snapshots=sum(1 for line in names.splitlines() if line.strip()),
         )
 
-    def _run(self, *arguments: str, given: bytes = b"") -> bytes:
-        command = [*self._command, "--quiet", "--connect", self._uri, *arguments]
+    def _run(self, *arguments: str, given: bytes | None = None) -> bytes:
+        program = self._module.get_bin_path(self._command[0])
+        if program is None:
+            raise HostError(
+                f"{self._command[0]} is not there on this host, or cannot be run: install libvirt's client, or set virsh to the command "
+                "that reaches it, such as docker exec -i nova_libvirt virsh."
+            )
+        command = [program, *self._command[1:], "--quiet", "--connect", self._uri, *arguments]
+        status, output, complaint = self._module.run_command(
+            ["timeout", "--kill-after=5", str(self._timeout), *command],
+            data=given,
+            binary_data=True,
+            encoding=None,
+            environ_update={"LC_ALL": "C"},
+            expand_user_and_vars=False,
+        )
         shown = f"{self._shown} {arguments[0].partition(' ')[0]}"
-        environment = {**os.environ, "LC_ALL": "C"}
-        try:
-            done = subprocess.run(command, input=given, capture_output=True, timeout=self._timeout, check=False, env=environment)
-        except subprocess.TimeoutExpired as error:
+        if status in _TIMED_OUT:
             raise HostError(
                 f"{shown} has not ended in {self._timeout} seconds, and what it was to do may still come: "
                 "look whether libvirt hangs, or raise virsh_timeout."
-            ) from error
-        except (OSError, ValueError) as error:
-            why = sentence(error) if isinstance(error, OSError) else str(error)
-            raise HostError(
-                f"{self._command[0]} cannot be run on this host: {why}. Install libvirt's client there, or set virsh to the command "
-                "that reaches it, such as docker exec -i nova_libvirt virsh."
-            ) from error
-        if done.returncode:
-            complaint = plain(done.stderr.decode(errors="replace")) or f"exit status {done.returncode}"
-            raise HostError(f"{shown} failed at {self._uri}: {complaint}")
-        return done.stdout
+            )
+        if status:
+            raise HostError(f"{shown} failed at {self._uri}: {plain(complaint.decode(errors='replace')) or f'exit status {status}'}")
+        return t.cast("bytes", output)
 
     @property
     def _shown(self) -> str:

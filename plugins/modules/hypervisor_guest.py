@@ -309,7 +309,7 @@ from ansible_collections.osops.placement.plugins.module_utils._virsh import KEPT
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    result = handled(module.params, check=module.check_mode)
+    result = handled(module)
     if not module._diff:
         result.pop("diff", None)
     return result

@@ -310,7 +310,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         result["directories"] = [directory.as_dict() for directory in instances.directories(uuids)]
         result["quarantined"] = [entry.as_dict() for entry in instances.quarantined(uuids)]
     if "domains" in options["parts"]:
-        result["domains"] = [domain.as_dict() for domain in Virsh.of(options).domains(uuids)]
+        result["domains"] = [domain.as_dict() for domain in Virsh(module).domains(uuids)]
     return result
 
 

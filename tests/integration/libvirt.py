@@ -134,9 +134,8 @@ class Inside(Ansible):
         return self.run(self.program(program), *arguments, cwd=self.folder, env=self.environment)
 
 
-@contextlib.contextmanager
 def namespace() -> Iterator[subprocess.Popen[t.Any]]:
-    """Yield what keeps a process namespace, for `Inside`."""
+    """What keeps a process namespace, for `Inside`."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", "echo made; read nothing"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as keeper:
         assert keeper.stdin and keeper.stdout and keeper.stderr
