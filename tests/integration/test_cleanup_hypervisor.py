@@ -71,6 +71,7 @@ class Hypervisor:
 
 @pytest.fixture(name="host")
 def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
+    libvirt.forget()
     name = f"guests-{uuid.uuid4().hex[:8]}"
     world.own_host(name)
     instances = tmp_path / "instances"
@@ -183,7 +184,7 @@ def test_what_servers_left_is_shown_put_away_and_brought_back(ansible: Ansible, 
         backup_path=str(ansible.folder / "backup"),
     )
     assert back["changed"], back
-    assert host.libvirt.xml(deleted) == before[0][deleted][0]
+    assert host.libvirt.everything()[deleted] == before[0][deleted]
     assert (host.instances / deleted / "disk").read_text() == "its disk"
 
 
