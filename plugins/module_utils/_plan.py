@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._change import DEL
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT
-from ansible_collections.osops.placement.plugins.module_utils._model import Provider
+from ansible_collections.osops.placement.plugins.module_utils._model import Provider, Shard
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -87,6 +87,7 @@ class Plan:
 
     consumers: how many were read to find them; None after a reading of named hosts or consumers, for of a dead host everything is
         rightly an orphan.
+    shard: the part of the cloud that was read; None for all of it, or for what was named.
     """
 
     placement_endpoint: str
@@ -95,6 +96,7 @@ class Plan:
     consumers: int | None
     steps: tuple[Step, ...]
     removals: tuple[TreeStep, ...] = ()
+    shard: Shard | None = None
 
     @classmethod
     def of(cls, findings: t.Any, kinds: Collection[str]) -> Plan:
@@ -118,6 +120,7 @@ class Plan:
                 consumers=None if narrow else _count(findings["summary"]["coverage"][counted]),
                 steps=_checked(sorted(steps, key=lambda step: (_ORDER.index(step.change.action), step.change.consumer))),
                 removals=removals,
+                shard=_shard_told(findings["scope"]["shard"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"The findings are not as orphan_detect writes them ({_spelled(error)}): detect again.") from error
@@ -135,6 +138,7 @@ class Plan:
                 consumers=None if told["consumers"] is None else _count(told["consumers"]),
                 steps=_checked(steps),
                 removals=removals,
+                shard=_shard_told(told["shard"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"The plan is not as orphan_plan writes it ({_spelled(error)}): plan again.") from error
@@ -147,6 +151,7 @@ class Plan:
             "region": self.region,
             "detected_at": self.detected_at,
             "consumers": self.consumers,
+            "shard": d.asdict(self.shard) if self.shard else None,
             "changes": [*(step.as_dict() for step in self.steps), *(step.as_dict() for step in self.removals)],
         }
 
@@ -159,11 +164,17 @@ class Plan:
     def check(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make, or more than it may make of the consumers read."""
         count = len(self.steps) + len(self.removals)
-        if count > limits.max_changes:
+        allowed, needed, whose = limits.max_changes, count, ""
+        if self.shard:
+            # Of what all shards may change together, the first ones have one more where it cannot be divided.
+            allowed = (limits.max_changes + self.shard.count - self.shard.number) // self.shard.count
+            needed = max(count - 1, 0) * self.shard.count + self.shard.number
+            whose = f", of which shard {self.shard} may make {allowed}"
+        if count > allowed:
             raise BreakerTripped(
-                f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
+                f"{count} changes are planned and max_changes is {limits.max_changes}{whose}: nothing was changed. "
                 f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
-                f"a host that is retired) to {count} or more."
+                f"a host that is retired) to {needed} or more."
             )
         if self.consumers is None:
             return
@@ -183,6 +194,15 @@ def limits_options() -> dict[str, dict[str, t.Any]]:
 
 def limits(options: Mapping[str, t.Any]) -> Limits:
     return Limits(options["max_changes"], options["max_share"])
+
+
+def _shard_told(told: t.Any) -> Shard | None:
+    if told is None:
+        return None
+    number, count = _count(told["number"]), _count(told["count"])
+    if not 1 <= number <= count:
+        raise InvalidInput(f"There is no shard {number} of {count}.")
+    return Shard(number, count)
 
 
 def change_told(told: Mapping[str, t.Any]) -> Change:
