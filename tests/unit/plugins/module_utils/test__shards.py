@@ -200,6 +200,18 @@ def test_who_holds_nothing_belongs_to_its_host() -> None:
     assert f"missing_allocation/{server}" not in told(world, world.shard_of(world.second))
 
 
+@pytest.mark.parametrize("home_is_lower", [True, False])
+def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(home_is_lower: bool) -> None:
+    """Ironic's: the listing shows the server on both."""
+    world = TwoHosts()
+    for root in (world.first, world.second):
+        world.nodes[root] = d.replace(world.nodes[root], host="ironic")
+    home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
+    server = world.server(home, home, other)
+
+    assert [number for number in (1, 2) if f"wrong_host/{server}" in told(world, Shard(number, 2))] == [world.shard_of(other).number]
+
+
 def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_host() -> None:
     """The shard that has the sharing provider sees them all, and nothing of them but this share."""
     world = TwoHosts()
