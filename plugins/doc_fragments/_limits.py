@@ -14,11 +14,13 @@ options:
   max_changes:
     description:
       - How many changes one run may make. With more than that planned, none is made.
+      - It is shared out among the shards of a cloud. Of 100 changes and eight shards, the first four may make 13 each and the others 12.
     type: int
     default: 100
   max_share:
     description:
       - Which share of all consumers one run may change, as a fraction. With more than that planned, none is made.
+      - Of a shard, those consumers count that were read for it.
       - Counts only above 20 changes, and not for findings of named hosts or consumers.
     type: float
     default: 0.1

@@ -75,4 +75,12 @@ options:
       - full
       - triage
     default: full
+  shard:
+    description:
+      - Read one part of a very large cloud, such as V(2/8) for the second of eight. All parts together find what one run over the whole cloud
+        does, and each finding is told by exactly one of them.
+      - Hosts are dealt out by a hash of the UUID of their root provider. Claims are listed only of the hosts of this part; whoever is looked
+        at closely is judged over everything that it holds.
+      - Cannot go with O(hosts), O(consumers) or O(mode=triage).
+    type: str
 """

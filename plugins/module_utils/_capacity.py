@@ -34,7 +34,8 @@ def stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
             of_provider.setdefault(land.name(provider), []).append(amounts)
             of_project.setdefault((finding.allocation and finding.allocation.project) or "", []).append(amounts)
     sums = totals(amounts for shares in of_provider.values() for amounts in shares)
-    claimed = {} if land.snapshot.scope.narrow else totals(land.used.values())
+    scope = land.snapshot.scope
+    claimed = {} if scope.narrow or scope.shard else totals(land.used.values())
     return {
         "resource_classes": sums,
         "share_of_claimed": {cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)},

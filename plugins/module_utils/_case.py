@@ -50,6 +50,7 @@ class Landscape:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self._trees = None if snapshot.trees is None else frozenset(snapshot.trees)
         self.providers = snapshot.providers
         nodes = snapshot.hypervisors.value or ()
         self.nodes = {node.uuid: node for node in nodes}
@@ -66,7 +67,12 @@ class Landscape:
 
     def covers(self, root: str) -> bool:
         """Tell whether everybody who holds a share of the tree `root` was read."""
-        return self.snapshot.trees is None or root in self.snapshot.trees
+        return self._trees is None or root in self._trees
+
+    def tells_of(self, name: str) -> bool:
+        """Tell whether a migration or a service is to be told of here, and not by another shard."""
+        shard = self.snapshot.scope.shard
+        return shard is None or shard.has(name)
 
     @functools.cached_property
     def closed_gates(self) -> tuple[str, ...]:
@@ -106,6 +112,17 @@ class Landscape:
     def seen_on(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `server`."""
         return self._seen_on.get(server)
+
+    def nodes_with(self, server: str) -> frozenset[str]:
+        """Return the compute nodes of the host on which the hypervisor listing shows `server`: one, or all that the host has."""
+        return frozenset(self._nodes_at.get(self._seen_on.get(server, ""), ()))
+
+    @functools.cached_property
+    def _nodes_at(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for node in self.nodes.values():
+            found.setdefault(node.host, []).append(node.uuid)
+        return found
 
     @functools.cached_property
     def used(self) -> Mapping[str, Resources]:

@@ -62,6 +62,9 @@ def report(snapshot: Snapshot, policy: Policy, selection: Selection | None = Non
 
 def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
     found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
+    sharded = snapshot.scope.shard is not None
+    providers = [uuid for uuid, provider in snapshot.providers.items() if not sharded or land.covers(provider.root)]
+    nodes = [node for node in land.nodes.values() if not sharded or land.covers(node.uuid)]
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
         "kinds": dict(sorted(collections.Counter(finding.kind for finding in found).items())),
@@ -70,10 +73,10 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
         "coverage": {
             "complete": not land.closed_gates,
             "closed_gates": list(land.closed_gates),
-            "providers": len(snapshot.providers),
+            "providers": len(providers),
             "consumers": len(snapshot.holdings),
-            "servers": sum(node.running_vms for node in snapshot.hypervisors.value or ()),
-            "hypervisors": len(snapshot.hypervisors.value or ()),
+            "servers": sum(node.running_vms for node in nodes),
+            "hypervisors": len(nodes),
             "looked_at_closely": len(snapshot.nominated),
             "left_out": snapshot.left_out,
         },

@@ -14,6 +14,7 @@ The fields keep the names that the two APIs give them wherever there is one.
 from __future__ import annotations
 
 import dataclasses as d
+import hashlib
 import typing as t
 
 Resources = t.Mapping[str, int]
@@ -391,11 +392,30 @@ class Cloud:
 
 
 @d.dataclass(frozen=True)
+class Shard:
+    """One of `count` parts into which a cloud is cut; the first has the number 1.
+
+    Who is in which part follows from a name alone, the same in every run and every Python.
+    """
+
+    number: int
+    count: int
+
+    def has(self, name: str) -> bool:
+        """Tell whether a root provider (by uuid), a migration (by uuid) or a service (by host) is in this part."""
+        return int(hashlib.sha256(name.encode()).hexdigest(), 16) % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+@d.dataclass(frozen=True)
 class Scope:
     """What is looked at; nothing named stands for everything.
 
     hosts: hypervisors by name or uuid. consumers: uuids; a server's stands for its migrations' too. projects: uuids.
     mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
+    shard: the part of the cloud that is read, None for all of it; see `_shards`.
     """
 
     hosts: tuple[str, ...] = ()
@@ -403,6 +423,7 @@ class Scope:
     projects: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     mode: str = "full"
+    shard: Shard | None = None
 
     @property
     def narrow(self) -> bool:

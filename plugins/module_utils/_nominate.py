@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape, trees
 from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
 from ansible_collections.osops.placement.plugins.module_utils._plain import asking, claim_of
+from ansible_collections.osops.placement.plugins.module_utils._shards import of_another
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
@@ -23,6 +24,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # Not its disk: servers may claim that of a sharing provider, and nova-compute counts it all the same.
 _COMPARED = ("VCPU", "MEMORY_MB")
+# Of the few hosts of a shard most may have the same fault; so many have to agree before what they have is taken for usual.
+_WITNESSES = 5
 
 
 def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, living: Collection[str] = ()) -> list[str]:
@@ -36,12 +39,15 @@ def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, li
         silent = set(silent_hosts(snapshot.services))
         unknown = [consumer for consumer in snapshot.holdings if consumer not in living]
         return sorted(unknown, key=lambda consumer: (bool(silent & set(land.hosts_of(snapshot.holdings[consumer]))), consumer))
-    scope = snapshot.scope
+    scope, without = snapshot.scope, _without_claim(land)
+    holdings = snapshot.holdings
+    if scope.shard:
+        holdings = {consumer: holding for consumer, holding in holdings.items() if not of_another(consumer, holding, land)}
     if scope.closely:
-        return sorted({*snapshot.holdings, *scope.consumers, *_without_claim(land)})
+        return sorted({*holdings, *scope.consumers, *without})
     home, seen = _Homes(land), glances or {}
-    nominated = _without_claim(land)
-    for consumer, holding in snapshot.holdings.items():
+    nominated = without
+    for consumer, holding in holdings.items():
         server = seen.get(consumer)
         at_home = home.of(consumer, holding) or _shown_at_home(server, holding, land)
         if not at_home or (server is not None and _looks_wrong(server, holding, land)):
@@ -58,10 +64,11 @@ def worth_a_glance(snapshot: Snapshot) -> list[str]:
     if scope.closely or scope.mode == "triage":
         return []
     home = _Homes(land)
-    hosts = set(home.shared_hosts)
+    hosts = {land.nodes[root].host for root in land.nodes if land.covers(root)} & set(home.shared_hosts)
     if scope.wants("wrong_amount"):
         counted = (share for consumer, holding in snapshot.holdings.items() for share in home.counted(consumer, holding).items())
-        odd = odd_nodes(land.nodes, by_tree(counted, snapshot.providers))
+        covered = {uuid: node for uuid, node in land.nodes.items() if land.covers(uuid)}
+        odd = odd_nodes(covered, by_tree(counted, snapshot.providers), witnesses=_WITNESSES if scope.shard else 1)
         hosts |= {land.nodes[root].host for root in odd if land.nodes[root].state == "up"}
     if scope.wants("leaked_child"):
         at_home = (holding for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding))
@@ -108,11 +115,12 @@ def by_tree(shares: Iterable[tuple[str, Resources]], providers: Mapping[str, Pro
     return t.cast("dict[str, Resources]", sums)
 
 
-def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources]) -> list[str]:
+def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources], witnesses: int = 1) -> list[str]:
     """Return the compute nodes whose trees are not `claimed` as nova-compute says they are used, or that are not up to say so.
 
     What a host reserves counts as used. How much that is differs from cloud to cloud and hardly from host to host, so the
-    difference that most hosts have is taken for it; where there is no such difference every host is odd.
+    difference that most hosts have is taken for it; where there is no such difference, or fewer than `witnesses` have it, every host is
+    odd.
     """
     odd = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
     for cls in _COMPARED:
@@ -122,7 +130,7 @@ def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources])
             if uuid not in odd
         }
         (usual, times), *_others = collections.Counter(gaps.values()).most_common(1) or [(0, 0)]
-        odd |= {uuid for uuid, gap in gaps.items() if gap != usual or times * 2 <= len(gaps)}
+        odd |= {uuid for uuid, gap in gaps.items() if gap != usual or times < max(witnesses, len(gaps) // 2 + 1)}
     return sorted(odd)
 
 
@@ -168,7 +176,8 @@ def _has_no_host(server: Server | None) -> bool:
 
 
 def _shown_at_home(server: Server | None, holding: Holding, land: Landscape) -> bool:
-    return server is not None and set(trees(holding, land)) == {land.tree_at(server.host, server.node)} - {None}
+    tree = land.tree_at(server.host, server.node) if server else None
+    return tree is not None and set(trees(holding, land)) == {tree}
 
 
 def _looks_wrong(server: Server, holding: Holding, land: Landscape) -> bool:

@@ -18,7 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._change import DEL
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT
-from ansible_collections.osops.placement.plugins.module_utils._model import Provider
+from ansible_collections.osops.placement.plugins.module_utils._model import Provider, Shard
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -91,6 +91,7 @@ class Plan:
 
     consumers: how many were read to find them; None after a reading of named hosts or consumers, for of a dead host everything is
         rightly an orphan.
+    shard: the part of the cloud that was read; None for all of it, or for what was named.
     """
 
     placement_endpoint: str
@@ -99,6 +100,7 @@ class Plan:
     consumers: int | None
     steps: tuple[Step, ...]
     removals: tuple[TreeStep, ...] = ()
+    shard: Shard | None = None
 
     @classmethod
     def of(cls, findings: t.Any, kinds: Collection[str]) -> Plan:
@@ -116,6 +118,7 @@ class Plan:
                 consumers=_consumers(findings),
                 steps=_checked(sorted(steps, key=lambda step: (_ORDER.index(step.change.action), step.change.consumer))),
                 removals=removals,
+                shard=_shard_told(findings["scope"]["shard"]),
             )
 
     @classmethod
@@ -131,6 +134,7 @@ class Plan:
                 consumers=None if told["consumers"] is None else _count(told["consumers"]),
                 steps=_checked(steps),
                 removals=removals,
+                shard=_shard_told(told["shard"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"The plan is not as orphan_plan writes it ({_spelled(error)}): plan again.") from error
@@ -143,6 +147,7 @@ class Plan:
             "region": self.region,
             "detected_at": self.detected_at,
             "consumers": self.consumers,
+            "shard": d.asdict(self.shard) if self.shard else None,
             "changes": [*(step.as_dict() for step in self.steps), *(step.as_dict() for step in self.removals)],
         }
 
@@ -154,7 +159,7 @@ class Plan:
 
     def check(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make, or more than it may make of the consumers read."""
-        _keep(limits, len(self.steps) + len(self.removals), self.consumers)
+        _keep(limits, len(self.steps) + len(self.removals), self.consumers, self.shard)
 
 
 def limits_options() -> dict[str, dict[str, t.Any]]:
@@ -173,11 +178,20 @@ def to_heal(findings: t.Any, limits: Limits) -> list[str]:
     """
     with _detected(findings):
         servers = sorted(entry["consumer"] for entry in _selected(findings, [HEALED]))
-        consumers = _consumers(findings)
+        consumers, shard = _consumers(findings), _shard_told(findings["scope"]["shard"])
         if wrong := [server for server in servers if canonical(server) != server]:
             raise InvalidInput(f"The findings name the server {wrong[0]!r}, which is no UUID.")
-    _keep(limits, len(servers), consumers)
+    _keep(limits, len(servers), consumers, shard)
     return servers
+
+
+def _shard_told(told: t.Any) -> Shard | None:
+    if told is None:
+        return None
+    number, count = _count(told["number"]), _count(told["count"])
+    if not 1 <= number <= count:
+        raise InvalidInput(f"There is no shard {number} of {count}.")
+    return Shard(number, count)
 
 
 def change_told(told: Mapping[str, t.Any]) -> Change:
@@ -229,13 +243,19 @@ def _consumers(findings: t.Any) -> int | None:
     return _count(findings["summary"]["coverage"]["servers" if findings["scope"]["mode"] == "triage" else "consumers"])
 
 
-def _keep(limits: Limits, count: int, consumers: int | None) -> None:
+def _keep(limits: Limits, count: int, consumers: int | None, shard: Shard | None) -> None:
     """Raise BreakerTripped when that is more than one run may change."""
-    if count > limits.max_changes:
+    allowed, needed, whose = limits.max_changes, count, ""
+    if shard:
+        # Of what all shards may change together, the first ones have one more where it cannot be divided.
+        allowed = (limits.max_changes + shard.count - shard.number) // shard.count
+        needed = max(count - 1, 0) * shard.count + shard.number
+        whose = f", of which shard {shard} may make {allowed}"
+    if count > allowed:
         raise BreakerTripped(
-            f"{count} changes are planned and max_changes is {limits.max_changes}: nothing was changed. "
+            f"{count} changes are planned and max_changes is {limits.max_changes}{whose}: nothing was changed. "
             f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
-            f"a host that is retired) to {count} or more."
+            f"a host that is retired) to {needed} or more."
         )
     if consumers is None:
         return

@@ -43,6 +43,7 @@ from ansible_collections.osops.placement.plugins.module_utils._nominate import (
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
+from ansible_collections.osops.placement.plugins.module_utils._shards import owner, read_by, seen_by, trees_of
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -110,7 +111,7 @@ class Reading:
             looked_at = nominated[:_LOOKED_AT_WHEN_CLOSED]
             listed = d.replace(listed, left_out=len(nominated) - len(looked_at))
             nominated = looked_at
-        return self._looked_at(self._with_details(d.replace(listed, nominated=tuple(nominated))), nominated)
+        return self._looked_at(self._with_details(d.replace(listed, nominated=tuple(nominated))), nominated, glances=glances)
 
     def listings(self, with_servers: bool) -> Snapshot:
         """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of every host."""
@@ -170,8 +171,12 @@ class Reading:
             strangers = {uuid for uuid, provider in providers.items() if provider.is_host} - set(nodes)
             trees = {*odd_nodes(nodes, by_tree(usages.items(), providers)), *strangers}
             return hypervisors, _Claims(self._held_in(trees, providers), trees, usages)
-        holdings, hypervisors = together(lambda: self._placement.holdings(providers), list_nodes)
-        return hypervisors, _Claims(holdings)
+        shard = scope.shard
+        wanted = read_by(shard, providers) if shard else providers
+        holdings, hypervisors = together(lambda: self._placement.holdings(wanted), list_nodes)
+        if shard is None:
+            return hypervisors, _Claims(holdings)
+        return hypervisors, _Claims(seen_by(shard, holdings, providers), trees_of(shard, providers, hypervisors.value or ()))
 
     @staticmethod
     def _named_hosts(scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]) -> frozenset[str]:
@@ -198,18 +203,23 @@ class Reading:
         asked = tuple(d.replace(node, servers=found[node.uuid]) if node.uuid in found else node for node in listed)
         return d.replace(snapshot, hypervisors=d.replace(snapshot.hypervisors, value=asked)) if wanted else snapshot
 
-    def _looked_at(self, snapshot: Snapshot, consumers: Sequence[str], fresh: bool = False) -> Snapshot:
+    def _looked_at(
+        self, snapshot: Snapshot, consumers: Sequence[str], fresh: bool = False, glances: Mapping[str, Server] | None = None
+    ) -> Snapshot:
         """Add the dossiers of `consumers`, and whether all cells still answer after that.
 
         Placement, then the migrations, then the server: an evacuation finishes in this order, and read the other way round it shows
         the old host together with a finished evacuation.
 
         fresh: whether nothing that a listing said may stand for a direct answer.
+        glances: as `_shards.owner` takes them: of a shard, only what it owns is looked at.
         """
         land = Landscape(snapshot)
         subjects = {land.migrations[uuid].server for uuid in consumers if uuid in land.migrations}
         everybody = [*consumers, *sorted(subjects - set(consumers))]
         allocations = dict(zip(everybody, each(self._placement.allocation, everybody), strict=True))
+        if snapshot.scope.shard:
+            consumers = [uuid for uuid in consumers if _is_ours(allocations[uuid], land, glances or {})]
         migrations_of = self._nova.migrations_of
         if not fresh and len(land.migrations) <= _ROWS_A_REQUEST * len(everybody):
             migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
@@ -235,6 +245,8 @@ class Reading:
         strangers = named - set(land.nodes) if scope.wants("ghost_provider") else set()
         asked_for = named & set(land.nodes) if scope.narrow or "capacity_drift" in scope.kinds else set()
         held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
+        if scope.shard:
+            held = {provider for provider in held if land.covers(snapshot.providers[provider].root)}
         wanted = (asked_for | (held if len(held) <= _DETAILED else set())) & set(snapshot.providers)
         details = self._placement.details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
@@ -327,6 +339,13 @@ class Reading:
         placed = [server for server in self._nova.some_servers(_SAMPLED_FROM) if server.host]
         placed.sort(key=lambda server: server.project == self._session.project)
         return tuple(each(lambda server: self._nova.server(server.uuid), placed[:_SAMPLES]))
+
+
+def _is_ours(answer: Answer[Allocation], land: Landscape, glances: Mapping[str, Server]) -> bool:
+    """Tell whether what is found out about a consumer is told by the shard that is being read."""
+    allocation = answer.value
+    root = owner(allocation.consumer, allocation.resources, land, glances) if allocation else None
+    return root is not None and land.covers(root)
 
 
 def _both(one: Dossier | None, other: Dossier) -> Dossier:

@@ -9,15 +9,18 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._model import Scope
+from ansible_collections.osops.placement.plugins.module_utils._model import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical, required
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
+
+MOST_SHARDS = 256
 
 
 def scope_options() -> dict[str, dict[str, t.Any]]:
@@ -27,11 +30,12 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
         "projects": {"type": "list", "elements": "str", "default": []},
         "kinds": {"type": "list", "elements": "str", "default": [], "choices": [kind.name for kind in KINDS]},
         "mode": {"type": "str", "default": "full", "choices": ["full", "triage"]},
+        "shard": {"type": "str"},
     }
 
 
 def scope(options: Mapping[str, t.Any]) -> Scope:
-    """Return the scope that the options describe. Raises InvalidInput for what is no UUID, and for a triage of named things."""
+    """Return the scope that the options describe. Raises InvalidInput for what is no UUID or shard, and for what cannot go together."""
     chosen = Scope(
         hosts=tuple(sorted({canonical(name) or name for name in options["hosts"]})),
         consumers=tuple(sorted({required(text, "consumers:") for text in options["consumers"]})),
@@ -39,7 +43,23 @@ def scope(options: Mapping[str, t.Any]) -> Scope:
         projects=tuple(sorted({text.replace("-", "") for text in options["projects"]})),
         kinds=tuple(options["kinds"]),
         mode=options["mode"],
+        shard=_shard(options["shard"]) if options["shard"] else None,
     )
     if chosen.narrow and chosen.mode == "triage":
         raise InvalidInput("mode=triage is for whole clouds: what hosts or consumers name is always looked at in full.")
+    if chosen.narrow and chosen.shard:
+        raise InvalidInput(f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is not cut into shards.")
+    if chosen.mode == "triage" and chosen.shard:
+        raise InvalidInput(
+            f"shard={chosen.shard} cannot go with mode=triage, which reads only few hosts anyway: who claims a share of another one would be "
+            "left to a shard that does not look there."
+        )
     return chosen
+
+
+def _shard(text: str) -> Shard:
+    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
+    number, count = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= count <= MOST_SHARDS:
+        raise InvalidInput(f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MOST_SHARDS}).")
+    return Shard(number, count)

@@ -106,7 +106,7 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
     hosts = {node.host for node in land.nodes.values()}
     named = _hosts_in_scope(land)
     for service in listing.value or ():
-        if named is not None and service.host not in named:
+        if (named is not None and service.host not in named) or not land.tells_of(service.host):
             continue
         age = between(service.updated_at, listing.at)
         if service.binary != _COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
@@ -148,7 +148,7 @@ def _hosts_in_scope(land: Landscape) -> set[str] | None:
 def _migrations(land: Landscape) -> list[Migration]:
     """Return the migrations in scope: those of named servers, and those from or to named hosts."""
     scope, hosts = land.snapshot.scope, _hosts_in_scope(land)
-    rows = list(land.migrations.values())
+    rows = [row for row in land.migrations.values() if land.tells_of(row.uuid)]
     if hosts is None:
         return rows
     return [row for row in rows if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts]

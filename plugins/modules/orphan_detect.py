@@ -66,6 +66,12 @@ EXAMPLES = r"""
     snapshot_src: snapshot.json
     dest: findings.json
 
+- name: Read the second of eight parts of a very large cloud
+  osops.placement.orphan_detect:
+    cloud: admin
+    shard: 2/8
+    dest: findings-2.json
+
 - name: Say how many there are
   ansible.builtin.debug:
     msg: "{{ orphans.summary.verdicts.orphaned }} orphans hold {{ orphans.summary.stranded.resource_classes }}"
@@ -163,22 +169,22 @@ summary:
           sample:
             - "0 of 40 hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
         providers:
-          description: Number of resource providers read.
+          description: Number of resource providers; of a O(shard), those in it.
           returned: success
           type: int
           sample: 40
         consumers:
-          description: Number of consumers that were read.
+          description: Number of consumers that were read. With O(shard), one that holds shares in several shards counts in each.
           returned: success
           type: int
           sample: 812
         servers:
-          description: Number of servers that the hosts report of themselves.
+          description: Number of servers that the hosts report of themselves; of a O(shard), those of its hosts.
           returned: success
           type: int
           sample: 798
         hypervisors:
-          description: Number of compute nodes that Nova lists.
+          description: Number of compute nodes that Nova lists; of a O(shard), those in it.
           returned: success
           type: int
           sample: 40
@@ -370,7 +376,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if options["snapshot_src"]:
         if chosen != Scope():
             raise InvalidInput(
-                "snapshot_src is judged as it was read: hosts, consumers, projects, kinds and mode cannot be given beside it."
+                "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and shard cannot be given beside it."
             )
         snapshot = decode(read_json(options["snapshot_src"]))
     else:

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Port, Scope
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Port, Scope, Shard
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 
@@ -31,7 +31,7 @@ def test_nor_are_the_parts_that_only_some_readings_have() -> None:
     server = world.server(root)
     world.ports[server] = (Port("port", "normal", None),)
     details = {root: Details({"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"}))}
-    scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",))
+    scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",), shard=Shard(2, 8))
     snapshot = world.snapshot(details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3)
 
     assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT, judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._plan import (
     CHANGEABLE,
     OF_CONSUMERS,
@@ -226,6 +226,7 @@ def test_what_has_another_shape_is_refused(read: t.Callable[[t.Any], Plan], writ
         ("scope", "hosts"),
         ("scope", "consumers"),
         ("scope", "mode"),
+        ("scope", "shard"),
         ("summary",),
         ("summary", "coverage"),
         ("summary", "coverage", "closed_gates"),
@@ -761,3 +762,59 @@ def test_who_has_no_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
 
     with pytest.raises(InvalidInput):
         to_heal(bare, Limits(3, 1))
+
+
+# Shards
+
+
+def _of_shard(number: int, count: int, changes: int) -> Plan:
+    return d.replace(_plan(changes, None), shard=Shard(number, count))
+
+
+def test_a_plan_tells_the_shard_that_it_is_of() -> None:
+    findings = _report(scope=Scope(shard=Shard(2, 8)))
+    plan = Plan.of(findings, ALL_KINDS)
+
+    assert plan.as_dict()["shard"] == {"number": 2, "count": 8}
+    assert Plan.read(json.loads(json.dumps(plan.as_dict()))) == plan
+
+
+@pytest.mark.parametrize(
+    "shard", [{"number": 0, "count": 8}, {"number": 9, "count": 8}, {"number": 1.0, "count": 8}, {"number": 2}, "2/8", []], ids=repr
+)
+def test_a_plan_of_no_shard_is_refused(told: t.Any, shard: t.Any) -> None:
+    with pytest.raises(InvalidInput):
+        Plan.read({**told, "shard": shard})
+
+
+@pytest.mark.parametrize(("max_changes", "count"), [(100, 8), (7, 3), (2, 5), (0, 2), (5, 5), (1, 1)])
+def test_the_shards_together_may_change_just_as_much_as_one_run(max_changes: int, count: int) -> None:
+    allowed = [_most(number, count, max_changes) for number in range(1, count + 1)]
+
+    assert sum(allowed) == max_changes
+    assert allowed == sorted(allowed, reverse=True)
+    assert allowed[0] - allowed[-1] <= 1
+
+
+def _most(number: int, count: int, max_changes: int) -> int:
+    """How many changes a shard may make, found by trying."""
+    most = 0
+    plan = _of_shard(number, count, max_changes + 1)
+    for changes in range(1, max_changes + 2):
+        try:
+            d.replace(plan, steps=plan.steps[:changes]).check(Limits(max_changes, 1.0))
+        except BreakerTripped:
+            return most
+        most = changes
+    return most
+
+
+def test_a_shard_that_would_change_more_than_its_part_says_what_is_needed() -> None:
+    plan = _of_shard(2, 8, 5)
+    with pytest.raises(BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4") as refusal:
+        plan.check(Limits(30, 1.0))
+    found = re.search(r"retired\) to (\d+) or more", str(refusal.value))
+    assert found and found.group(1) == "34"
+    plan.check(Limits(34, 1.0))
+    with pytest.raises(BreakerTripped):
+        plan.check(Limits(33, 1.0))

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._case import roots_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._model import Scope
+from ansible_collections.osops.placement.plugins.module_utils._model import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
@@ -20,7 +20,7 @@ SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _scope(**options: t.Any) -> Scope:
-    return scope({name: option["default"] for name, option in scope_options().items()} | options)
+    return scope({name: option.get("default") for name, option in scope_options().items()} | options)
 
 
 def test_without_names_everything_is_looked_at() -> None:
@@ -107,3 +107,21 @@ def test_a_child_is_no_host(site: World) -> None:
 def test_all_unknown_hosts_are_named(site: World) -> None:
     with pytest.raises(InvalidInput, match="hosts names a, b, which"):
         roots_of(["b", "node-1", "a"], site.nodes.values(), site.providers)
+
+
+def test_a_shard_is_its_number_and_how_many_there_are() -> None:
+    assert _scope(shard="2/8").shard == Shard(2, 8)
+    assert _scope(shard="1/1").shard == Shard(1, 1)
+    assert _scope(shard="").shard is None
+
+
+@pytest.mark.parametrize("text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is none: give its number"):
+        _scope(shard=text)
+
+
+@pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}, {"mode": "triage"}])
+def test_a_shard_of_what_is_named_or_of_a_triage_is_refused(named: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput, match="shard=2/8"):
+        _scope(shard="2/8", **named)
