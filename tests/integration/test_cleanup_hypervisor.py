@@ -84,8 +84,7 @@ def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
 
 @pytest.fixture(scope="module", name="keeper")
 def _keeper() -> Iterator[subprocess.Popen[t.Any]]:
-    with real.namespace() as keeper:
-        yield keeper
+    yield from real.namespace()
 
 
 @pytest.fixture(name="ansible")
