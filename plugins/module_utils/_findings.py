@@ -17,6 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._capacity import c
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -73,6 +74,7 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
         "coverage": {
             "complete": not land.closed_gates,
             "closed_gates": list(land.closed_gates),
+            "not_provable": list(lacking(snapshot.cloud)),
             "providers": len(providers),
             "consumers": len(snapshot.holdings),
             "servers": sum(node.running_vms for node in nodes),

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._offers import without_proof
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Container, Iterable
 
@@ -23,7 +25,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    return tuple(filter(None, (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _filters(snapshot))))
+    found = (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _filters(snapshot))
+    return (*without_proof(snapshot.cloud), *filter(None, found))
 
 
 def _cells(snapshot: Snapshot) -> str | None:

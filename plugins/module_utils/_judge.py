@@ -20,8 +20,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils import _drift, _kinds, _surveys
 from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import change_to
+from ansible_collections.osops.placement.plugins.module_utils._offers import unprovable
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED, Finding, Ruling, protected
+from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, Finding, Ruling, protected, undecided
 from ansible_collections.osops.placement.plugins.module_utils._unproven import unproven
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -132,5 +133,11 @@ def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
             return name, None if case.healthy else protected(reason, *case.state_evidence)
     for kind in KINDS:
         if kind.prove and (ruling := kind.prove(case, policy)):
-            return kind.name, ruling
+            return kind.name, _as_far_as_it_can_be_proven(kind.name, ruling, case)
     return ("healthy", None) if case.healthy else unproven(case)
+
+
+def _as_far_as_it_can_be_proven(kind: str, ruling: Ruling, case: Case) -> Ruling:
+    if ruling.verdict not in (ORPHANED, DRIFTED) or not (why_not := unprovable(kind, case.land.snapshot.cloud)):
+        return ruling
+    return undecided(f"{ruling.reason} But {why_not}", *ruling.evidence)

@@ -381,6 +381,7 @@ class Cloud:
 
     allocators: the types of other services in its catalogue that claim from Placement.
     other_novas: the other regions of the catalogue whose Nova has this same Placement.
+    placement_version, compute_version: the newest microversions that the services offer.
     """
 
     placement_endpoint: str
@@ -389,6 +390,8 @@ class Cloud:
     project: str | None
     allocators: tuple[str, ...]
     other_novas: tuple[str, ...] = ()
+    placement_version: tuple[int, int] = (1, 39)
+    compute_version: tuple[int, int] = (2, 100)
 
 
 @d.dataclass(frozen=True)

@@ -17,6 +17,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._model import (
+    NOT_ASKED,
     Action,
     ActionEvent,
     Aggregate,
@@ -58,6 +59,8 @@ class NovaReader:
         self._shape = api.at_most(2, 98)
         # 2.88 and later ask every host for its uptime.
         self._hypervisor_listing = api.at_most(2, 87)
+        # Migrations have uuids from 2.59 on.
+        self._migration_key = "uuid" if api.newest >= (2, 59) else "id"
 
     def services(self) -> Answer[tuple[Service, ...]]:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
@@ -114,11 +117,11 @@ class NovaReader:
 
     def migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
-        return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE)
+        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, _migration, _PAGE)
 
     def migrations_at(self, host: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations that name `host` as source or destination, as `migrations` does."""
-        return self._pages("/os-migrations", self._listing, "migrations", "uuid", _migration, _PAGE, host=host)
+        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, _migration, _PAGE, host=host)
 
     def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations of one server, newest first; no `value` when they are more than a page and so not all here."""
@@ -161,6 +164,8 @@ class NovaReader:
         There is no look-up by uuid; as a paging marker Nova finds also what it no longer lists
         (nova/db/main/api.py, migration_get_by_uuid with read_deleted="yes").
         """
+        if self._migration_key != "uuid":
+            return NOT_ASKED
         return self._api.ask("/os-migrations", self._listing, lambda reply: True, limit="1", marker=uuid)
 
     def some_servers(self, count: int) -> tuple[Server, ...]:
@@ -268,7 +273,7 @@ def _figures(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
 
 def _migration(row: Mapping[str, t.Any]) -> Migration:
     return Migration(
-        uuid=row["uuid"],
+        uuid=row.get("uuid") or f"migration {row['id']}",
         server=row["instance_uuid"],
         type=row["migration_type"],
         status=row["status"],

@@ -39,8 +39,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18 (required traits).
 # What one provider has is told alike at every version from 1.6 (traits) and 1.19 (aggregates) on.
 _PROVIDERS = "1.20"
-# From 1.28 on a consumer comes with its generation.
-_LISTING = "1.28"
 # 1.31 lets candidates be asked of one tree, after 1.25 (groups), 1.27 (all classes) and 1.29 (nested providers).
 _CANDIDATES = (1, 31)
 _NO_TYPE = "unknown"
@@ -59,6 +57,8 @@ class PlacementReader:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        # From 1.28 on a consumer comes with its generation.
+        self._listing = api.at_most(1, 28)
         # 1.38 adds the consumer's type.
         self._allocation = api.at_most(1, 38)
 
@@ -151,7 +151,9 @@ class PlacementReader:
         return [answer.value for answer in answers if answer.value and answer.value.resources]
 
     def _consumers(self, provider: str) -> Mapping[str, t.Any]:
-        return self._of_provider(provider, "allocations", lambda body: t.cast("Mapping[str, t.Any]", body["allocations"]), _LISTING) or {}
+        return (
+            self._of_provider(provider, "allocations", lambda body: t.cast("Mapping[str, t.Any]", body["allocations"]), self._listing) or {}
+        )
 
     def _part(self, wanted: tuple[str, str]) -> t.Any:
         provider, part = wanted

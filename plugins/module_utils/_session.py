@@ -30,10 +30,10 @@ except ImportError:
 else:
     OPENSTACKSDK_IMPORT_ERROR = None
 
-# Placement 1.28 gives each consumer its generation, without which nothing can be changed safely; compute 2.69 shows the
-# servers of an unreachable cell as UNKNOWN, where older ones leave them out.
-PLACEMENT_NEEDED = (1, 28)
-COMPUTE_NEEDED = (2, 69)
+# Below these not even a reading is possible: generations of providers, and compute nodes with the uuids that providers have. What more
+# the proofs need is in `_offers`.
+PLACEMENT_NEEDED = (1, 20)
+COMPUTE_NEEDED = (2, 53)
 
 # A dead cell is a lasting 500, so 500 is an answer for us and no reason to try again.
 _TRANSIENT = (429, 502, 503, 504)
@@ -201,7 +201,16 @@ class Session:
 
     @property
     def cloud(self) -> Cloud:
-        return Cloud(self.placement.endpoint, self.compute.endpoint, self.region, self.project, self.allocators, self.other_novas)
+        return Cloud(
+            self.placement.endpoint,
+            self.compute.endpoint,
+            self.region,
+            self.project,
+            self.allocators,
+            self.other_novas,
+            self.placement.newest,
+            self.compute.newest,
+        )
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:

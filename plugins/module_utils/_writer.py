@@ -38,9 +38,10 @@ _NOT_YET = (408, 429)
 
 
 class AllocationWriter:
-    """Writes whole documents of consumers and reads them back."""
+    """Writes whole documents of consumers and reads them back. Raises CloudError for a Placement that cannot guard a write."""
 
     def __init__(self, api: Api) -> None:
+        api.at_least(1, 28)
         self._api = api
         self._reader = PlacementReader(api)
 

@@ -168,6 +168,12 @@ summary:
           elements: str
           sample:
             - "0 of 40 hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
+        not_provable:
+          description: What services that are older than the proofs need cannot prove, a sentence each, with the kinds that are undecided for it.
+          returned: success
+          type: list
+          elements: str
+          sample: []
         providers:
           description: Number of resource providers; of a O(shard), those in it.
           returned: success
@@ -360,6 +366,7 @@ from ansible_collections.osops.placement.plugins.module_utils._files import read
 from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
@@ -380,7 +387,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             )
         snapshot = decode(read_json(options["snapshot_src"]))
     else:
-        snapshot = Reading(connect()).of(chosen)
+        session = connect()
+        for sentence in lacking(session.cloud):
+            module.warn(sentence)
+        snapshot = Reading(session).of(chosen)
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     found = report(snapshot, spare, selection)

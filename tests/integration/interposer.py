@@ -78,6 +78,7 @@ class Interposer:
         self._upstream = urllib.parse.urlsplit(upstream)
         self._lock = threading.Lock()
         self._hooks: list[Hook] = []
+        self.newest: str | None = None
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
         forward = self._forward
@@ -112,6 +113,10 @@ class Interposer:
         hook = Hook(method, re.compile(path), body, nth, before, after)
         self._hooks.append(hook)
         return hook
+
+    def offer(self, newest: str) -> None:
+        """Let the service seem to be an older one, which offers microversions up to `newest` and refuses others."""
+        self.newest = newest
 
     def clear(self) -> None:
         """Forget all hooks and requests."""
@@ -165,9 +170,18 @@ class Interposer:
             content = answer.read()
             # Date is needed as the service said it: Placement's own clock tells an allocation's age.
             headers = [pair for pair in answer.getheaders() if pair[0].lower() not in _PER_CONNECTION or pair[0].lower() == "date"]
+            if self.newest:
+                if _minor(wanted.get("OpenStack-API-Version", "")) > _minor(self.newest):
+                    return 406, [], b"{}"
+                content = re.sub(rb'("(?:max_)?version": ")[0-9]+[.][0-9]+(")', rf"\g<1>{self.newest}\g<2>".encode(), content)
             return answer.status, headers, content
         finally:
             upstream.close()
+
+
+def _minor(version: str) -> int:
+    """Return the minor number of a microversion, 0 without one."""
+    return int(version.rpartition(".")[2] or 0)
 
 
 def _cut(handler: http.server.BaseHTTPRequestHandler, fault: Fault) -> None:

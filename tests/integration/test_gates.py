@@ -16,6 +16,7 @@ from ansible_collections.osops.placement.tests.integration.support import spared
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
@@ -90,3 +91,42 @@ def test_credentials_that_see_too_little(ansible: Ansible, placement: Placement,
     assert "403" in run.output
     assert "Traceback" not in run.output
     assert placement.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("service", "newest", "said"),
+    [
+        ("nova", "2.68", "2.69 is needed to see whether every cell answers"),
+        ("nova", "2.58", "2.59 is needed to see which consumers are migrations"),
+        ("placement", "1.27", "1.28 is needed to see the generations of consumers"),
+    ],
+)
+def test_services_that_are_too_old_for_a_proof(
+    ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires, service: str, newest: str, said: str
+) -> None:
+    """They are asked for nothing that they do not offer, and what they cannot prove is said and left alone."""
+    before = placement.everything()
+    server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
+    getattr(wires, service).offer(newest)
+
+    run = ansible.playbook("cleanup_orphans")
+
+    assert run.status != 0 and f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to {newest}" in run.told
+    assert f"NOTHING MAY BE CHANGED: {'Nova' if service == 'nova' else 'Placement'} offers" in run.told and said in run.told
+    assert run.entry(server)["verdict"] == "undecided"
+    if service == "placement":
+        by_module = ansible.module("placement_allocation", consumer=server, state="absent")
+        assert by_module["failed"] and "1.28 or newer is needed" in by_module["msg"]
+    spared(run, before, placement)
+
+
+def test_a_placement_without_consumer_types(ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires) -> None:
+    """Whose consumer it is cannot be seen: what Nova forgot is undecided, and what is proven otherwise goes."""
+    wires.placement.offer("1.37")
+    server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
+
+    run = ansible.playbook("cleanup_orphans", "--check", variables={"orphan_cleanup_consumers": [server]})
+
+    assert run.status == 0, run.output
+    assert "forgotten_consumer is undecided." in run.told
+    assert run.outcome(server)["outcome"] == "removed"
