@@ -258,20 +258,22 @@ def test_under_a_wrong_name_nothing_is_touched(host: Hypervisor, world: World, c
     assert host.state() == before
 
 
-def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(host: Hypervisor, world: World, clean: Cleaning) -> None:
+def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
+    host: Hypervisor, world: World, minicloud: Minicloud, clean: Cleaning
+) -> None:
     for _count in range(2):
         host.guest(_deleted(world, host.name))
     before = host.state()
 
     many = clean(max_changes=3)
-    world.close_cell()
+    minicloud.scenario("cell_down")
     try:
         dark = clean()
     finally:
-        world.open_cell()
+        minicloud.run("scenario", "--undo", "cell_down")
 
     assert many.status != 0 and "4 domains and directories would be put away" in many.told
-    assert dark.status != 0
+    assert dark.status != 0 and "cell is not answering" in dark.told
     assert host.state() == before
 
 
