@@ -17,6 +17,7 @@ import base64
 import functools
 import hashlib
 import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._rows import detai
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
 
@@ -41,6 +42,10 @@ _PLAIN_ROWS = 500
 
 # What could end a script element, start a comment in it, or end a line of it.
 _ESCAPED = {char: f"\\u{ord(char):04X}" for char in "<>&\u2028\u2029"}
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+# How JSON writes a control character, or a backslash that is followed by what looks like one.
+_CONTROL = re.compile(r"\\[bfnrtu]")
 
 
 def render(report: Report) -> str:
@@ -63,7 +68,8 @@ def render(report: Report) -> str:
         view=overview(report),
         plain=listed[:_PLAIN_ROWS],
         more=max(0, len(listed) - _PLAIN_ROWS),
-        index=_embedded({"rows": [row.index for row in listed], "chunk": _CHUNK}),
+        index=_embedded(row.index for row in listed),
+        chunk_size=_CHUNK,
         chunks=_chunks(report, listed),
     )
 
@@ -71,15 +77,21 @@ def render(report: Report) -> str:
 def _chunks(report: Report, listed: t.Sequence[t.Any]) -> Iterator[Markup]:
     told = details(report)
     for start in range(0, len(listed), _CHUNK):
-        yield _embedded([told(row.entry) for row in listed[start : start + _CHUNK]])
+        yield _embedded(told(row.entry) for row in listed[start : start + _CHUNK])
 
 
-def _embedded(data: t.Any) -> Markup:
-    """Return data as JSON that is text to HTML and to a script alike."""
-    text = json.dumps(_shown(data), ensure_ascii=False, separators=(",", ":"))
+def _embedded(entries: Iterable[t.Any]) -> Markup:
+    """Return a list as JSON that is text to HTML and to a script alike."""
+    text = f"[{','.join(map(_json, entries))}]"
     for char, escape in _ESCAPED.items():
         text = text.replace(char, escape)
     return Markup(text)
+
+
+def _json(data: t.Any) -> str:
+    text = _ENCODER.encode(data)
+    # To look at every text by itself takes twice as long as all the rest.
+    return text if text.isprintable() and not _CONTROL.search(text) else _ENCODER.encode(_shown(data))
 
 
 def _shown(value: t.Any) -> t.Any:

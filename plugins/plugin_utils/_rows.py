@@ -29,6 +29,7 @@ VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 # The resource classes that have a column.
 COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
 
+_ENTRIES = ("findings", "undecided", "protected")
 _DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", "delete_providers": "deleted"}
 
 
@@ -52,8 +53,7 @@ class State:
 def rows(report: Report) -> list[Row]:
     """Return the entries in the order of the table: by verdict, kind, host and id."""
     states = _states(report)
-    entries = [*report.findings["findings"], *report.findings["undecided"], *report.findings["protected"]]
-    listed = [Row(entry, _index(entry, states(entry))) for entry in entries]
+    listed = [Row(entry, _index(entry, states(entry))) for key in _ENTRIES for entry in report.findings[key]]
     return sorted(
         listed,
         key=lambda row: (VERDICTS.index(row.index["verdict"]), row.index["kind"], row.index["hosts"], row.index["id"]),
@@ -73,7 +73,7 @@ def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     complaints: dict[str, list[str]] = collections.defaultdict(list)
     for pair in joined(report.findings, report.complaints)["explained"]:
         complaints[pair["finding"]].append(complaint(pair["record"]))
-    names = {provider["uuid"]: provider["name"] for provider in report.findings["capacity"]}
+    names = {provider["uuid"]: provider["name"] for key in _ENTRIES for entry in report.findings[key] for provider in entry["providers"]}
 
     def told(entry: Entry) -> dict[str, t.Any]:
         state = states(entry)
@@ -84,7 +84,7 @@ def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
                 {key: provider[key] for key in ("name", "uuid", "root_name", "dropped")} | {"holds": amounts(provider["resources"])}
                 for provider in entry["providers"]
             ],
-            "changes": _changes(entry["change"], names | {provider["uuid"]: provider["name"] for provider in entry["providers"]}),
+            "changes": _changes(entry["change"], names),
             "evidence": entry["evidence"],
             "complaints": complaints.get(entry["id"], []),
         }
@@ -157,7 +157,11 @@ def _known(entry: Entry) -> list[tuple[str, str]]:
     if server:
         task = f", task {server['task_state']}" if server["task_state"] else ""
         rests = f", on {server['host']}" if server["host"] else ", on no host"
-        known += [("Server", server["name"]), ("Its uuid", server["uuid"]), ("Its state", f"{server['status']}{task}{rests}")]
+        known += [
+            ("Server", server["name"]),
+            ("Its uuid", server["uuid"]),
+            ("Its state", f"{server['status']}{task}{rests}" if server["status"] else None),
+        ]
     if migration:
         way = f"{migration['source_compute'] or 'nowhere'} → {migration['dest_compute'] or 'nowhere'}"
         known.append(("Migration", f"{migration['uuid']}, {migration['type']}, {migration['status']}, {way}"))

@@ -12,8 +12,9 @@
   const byId = (id) => document.getElementById(id);
   const parsed = (element) => JSON.parse(element.textContent);
 
-  const { rows, chunk } = parsed(byId("index"));
-  const chunks = [...document.querySelectorAll("script.chunk")];
+  const rows = parsed(byId("index"));
+  const chunk = Number(byId("index").dataset.chunk);
+  const chunks = document.getElementsByClassName("chunk");
   const collator = new Intl.Collator("en", { numeric: true });
 
   const COLUMNS = [
@@ -60,9 +61,11 @@
 
   const name = (text, attributes = {}) => make("bdi", { class: "name", title: text, ...attributes }, text);
 
-  /** What is to be unfolded from a row. */
+  /** What is to be unfolded from a row, null while the file is still being read. */
   function detailOf(row) {
     const number = Math.floor(row.place / chunk);
+    // Only of what is followed by something else all is there.
+    if (document.readyState === "loading" && number + 1 >= chunks.length) return null;
     if (!read.has(number)) read.set(number, parsed(chunks[number]));
     return read.get(number)[row.place % chunk];
   }
@@ -200,7 +203,17 @@
   // ---- what unfolds ----
 
   function drawDetail(row) {
+    const cell = make("td", { role: "cell", colspan: COLUMNS.length });
     const told = detailOf(row);
+    if (told) cell.append(...drawParts(row, told));
+    else {
+      cell.append(make("p", { class: "hint" }, "Still being read …"));
+      document.addEventListener("DOMContentLoaded", () => cell.replaceChildren(...drawParts(row, detailOf(row))), { once: true });
+    }
+    return make("tr", { role: "row", class: "detail", id: `detail-${row.place}` }, cell);
+  }
+
+  function drawParts(row, told) {
     const parts = [make("p", { class: "reason" }, name(row.reason, { title: null }))];
     if (told.why) parts.push(make("p", { class: `became ${row.look}` }, make("b", {}, `${row.state}: `), make("bdi", {}, told.why)));
     if (told.providers.length) parts.push(section("Holds", drawProviders(told.providers)));
@@ -210,7 +223,7 @@
     }
     parts.push(section("Evidence", ...told.evidence.map((answer, place) => drawAnswer(answer, told.evidence.length <= ROWS_WITHOUT_FOLD && place === 0))));
     parts.push(section("What is known", make("dl", {}, ...told.known.map(([label, text]) => make("div", {}, make("dt", {}, label), make("dd", {}, make("bdi", {}, text)))))));
-    return make("tr", { role: "row", class: "detail", id: `detail-${row.place}` }, make("td", { role: "cell", colspan: COLUMNS.length }, ...parts));
+    return parts;
   }
 
   function section(title, ...children) {
@@ -311,7 +324,8 @@
 
   const drawAll = () => draw(shown.length - drawn);
 
-  byId("filters").addEventListener("input", filter);
+  byId("text").addEventListener("input", filter);
+  for (const id of [...Object.keys(FILTERS), "fresh"]) byId(id).addEventListener("change", filter);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("filters").addEventListener("reset", () => setTimeout(filter));
   byId("further").addEventListener("click", () => draw(ROWS_AT_ONCE));
