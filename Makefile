@@ -54,6 +54,10 @@ integration: venv-controller ## the tests against the small OpenStack
 browser: venv-controller ## the tests of the HTML report in a real Chromium
 	@$(controller)/pytest tests/browser $(PYTEST_ARGS)
 
+.PHONY: images
+images: venv-controller ## draw docs/images/ anew, with Chromium
+	@PYTHONPATH=collections $(controller)/python tests/browser/images.py
+
 .PHONY: bench
 bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)

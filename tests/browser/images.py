@@ -1,26 +1,21 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026, osops.placement contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-#
-# Usage: .venv/controller/bin/python tests/tools/report-images
-# Draws docs/images/ anew: the HTML report of what the minicloud had, in Chromium.
+
+"""Draws docs/images/ anew: the HTML report of what the minicloud had, in Chromium. `make images` runs it."""
 
 from __future__ import annotations
 
 import base64
 import shutil
-import sys
 import tempfile
 import typing as t
 from pathlib import Path
 
+from ansible_collections.osops.placement.tests.browser import reports
+from ansible_collections.osops.placement.tests.browser.chromium import Chromium
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "collections"))
-
-from ansible_collections.osops.placement.tests.browser import reports  # noqa: E402
-from ansible_collections.osops.placement.tests.browser.chromium import Chromium  # noqa: E402
-
 WIDTH = 1280
 
 
