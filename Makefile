@@ -50,6 +50,14 @@ unit: venv-controller ## the unit tests; PYTEST_ARGS='-k judge' chooses
 integration: venv-controller ## the tests against the small OpenStack
 	@$(controller)/pytest tests/integration $(PYTEST_ARGS)
 
+.PHONY: browser
+browser: venv-controller ## the tests of the HTML report in a real Chromium
+	@$(controller)/pytest tests/browser $(PYTEST_ARGS)
+
+.PHONY: images
+images: venv-controller ## draw docs/images/ anew, with Chromium
+	@PYTHONPATH=collections $(controller)/python tests/browser/images.py
+
 .PHONY: bench
 bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)

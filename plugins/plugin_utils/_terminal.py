@@ -83,7 +83,7 @@ def findings_lines(
         lines += ["", "Complaints of hosts without a finding:"]
     for record in unexplained[:_ROWS]:
         about = record.get("instance") or (record.get("provider") or {}).get("name") or ""
-        lines += [f"{printable(record['kind'], 19):20}{printable(about, _NAME)}".rstrip(), *_field("log", _complaint(record), width)]
+        lines += [f"{printable(record['kind'], 19):20}{printable(about, _NAME)}".rstrip(), *_field("log", complaint(record), width)]
     lines += [f"… and {len(unexplained) - _ROWS} more"] if len(unexplained) > _ROWS else []
     return [*lines, "", *_totals(findings["summary"], width)]
 
@@ -169,7 +169,7 @@ def amounts(resources: Mapping[str, int], shares: Mapping[str, float] | None = N
 
 
 def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
-    change, left = entry["change"], _why_not(entry, kinds)
+    change, left = entry["change"], why_not(entry, kinds)
     if change["action"] == _TREE:
         tree = ", ".join(f"{printable(provider['name'], _NAME)} ({provider['uuid']})" for provider in change["providers"])
         return ["", *_spared(entry, width), *_write(f"DELETE /resource_providers of {tree}", left, width)]
@@ -215,12 +215,12 @@ def _log(explained: Iterable[Mapping[str, t.Any]], width: int) -> Callable[[Entr
     def lines(entry: Entry) -> list[str]:
         own = records[entry["id"]]
         more = f"; and {len(own) - _COMPLAINTS} more" if len(own) > _COMPLAINTS else ""
-        return _field("log", "; ".join(map(_complaint, own[:_COMPLAINTS])) + more, width) if own else []
+        return _field("log", "; ".join(map(complaint, own[:_COMPLAINTS])) + more, width) if own else []
 
     return lines
 
 
-def _complaint(record: Entry) -> str:
+def complaint(record: Entry) -> str:
     """Return who complained of what, how often and until when."""
     said = _SAID.get(record["kind"], record["kind"])
     facts = {"to": record.get("other_host") or "no host", **(record.get("counts") or {}), **(record.get("versions") or {})}
@@ -241,7 +241,7 @@ def _writes(entry: Entry) -> bool:
     return bool(entry["change"])
 
 
-def _why_not(entry: Entry, kinds: Collection[str] | None) -> str:
+def why_not(entry: Entry, kinds: Collection[str] | None) -> str:
     if kinds is not None and entry["kind"] not in kinds:
         return f"{entry['kind']} is not among the kinds to remediate"
     return "" if entry["selected"] else "it is not selected"

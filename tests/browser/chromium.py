@@ -1,0 +1,146 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A headless Chromium and what readers do with a report in it."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from urllib.parse import urlsplit
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+
+from ansible_collections.osops.placement.plugins.plugin_utils._html import render
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+class Chromium:
+    def __init__(self, chromium: str, chromedriver: str, profile: Path) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = chromium
+        for flag in (*_FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(chromedriver))
+        self._folder = profile
+
+    def close(self) -> None:
+        self.driver.quit()
+
+    def start_over(self, folder: Path) -> None:
+        self._folder = folder
+        self.driver.get("about:blank")
+        self.look()
+        self.command("Emulation.setScriptExecutionDisabled", value=False)
+        self.complaints()
+        self.requests()
+
+    def command(self, name: str, **arguments: t.Any) -> t.Any:
+        """A command of the DevTools protocol."""
+        return self.driver.execute_cdp_cmd(name, arguments)
+
+    def script(self, text: str, *arguments: t.Any) -> t.Any:
+        """Run a script of the test's, which no policy of the page stops."""
+        return self.driver.execute_script(text, *arguments)
+
+    def look(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
+        """Let it be a window of this width, for somebody who prefers this scheme, or a sheet of paper."""
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.command("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def open(self, report: Report) -> None:
+        path = self._folder / "report.html"
+        path.write_text(render(report), encoding="utf-8")
+        self.driver.get(path.as_uri())
+
+    def until(self, condition: t.Callable[[], t.Any]) -> t.Any:
+        return WebDriverWait(self.driver, 20, poll_frequency=0.02).until(lambda driver: condition())
+
+    def complaints(self) -> list[t.Any]:
+        """What the browser said since it was last asked: errors, and what a policy forbade."""
+        return self.driver.get_log("browser")
+
+    def requests(self) -> set[str]:
+        """The schemes of all that was asked for since it was last asked."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+        return {urlsplit(params["request"]["url"]).scheme for params in asked} - {"about"}
+
+    # ---- the findings ----
+
+    @property
+    def count(self) -> str:
+        return self.script("return document.getElementById('count').textContent").replace("\u00a0", "")
+
+    def column(self, selector: str) -> list[str]:
+        """The text of a cell of each row that is drawn, as it is in the document."""
+        return self.script(
+            "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)", f"#body > .row {selector}"
+        )
+
+    def choose(self, label: str, value: str) -> None:
+        self.driver.find_element(By.CSS_SELECTOR, f'#{label} option[value="={value}"]').click()
+
+    def search(self, text: str) -> None:
+        self.driver.find_element(By.ID, "text").send_keys(text)
+
+    def sort(self, key: str) -> str | None:
+        """Click on the head of a column, and return how it says it is sorted."""
+        head = self.driver.find_element(By.CSS_SELECTOR, f'th[data-key="{key}"]')
+        head.find_element(By.TAG_NAME, "button").click()
+        return head.get_attribute("aria-sort")
+
+    def unfold(self, number: int = 0) -> str:
+        """Unfold a row, and return what is then to be seen."""
+        self.script("document.querySelectorAll('.fold')[arguments[0]].scrollIntoView({block: 'center'})", number)
+        self.driver.find_elements(By.CSS_SELECTOR, ".fold")[number].click()
+        return self.driver.find_element(By.CSS_SELECTOR, ".row.open + .detail").text
+
+    def unfold_all(self) -> None:
+        self.script("for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) button.click();")
+        self.script("for (const details of document.querySelectorAll('details')) details.open = true;")
+
+    def tab_to(self, selector: str) -> None:
+        """Press Tab until the focus is on what is selected."""
+        body = self.driver.find_element(By.TAG_NAME, "body")
+        for key in [Keys.TAB] * 60:
+            (body if self.script("return document.activeElement === document.body") else self.driver.switch_to.active_element).send_keys(
+                key
+            )
+            if self.script("return document.activeElement.matches(arguments[0])", selector):
+                return
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    def press(self, key: str) -> None:
+        self.driver.switch_to.active_element.send_keys(key)
+
+    def style(self, selector: str, name: str) -> str:
+        return self.script("return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name)
+
+    def shown(self, selector: str) -> bool:
+        return self.script("return document.querySelector(arguments[0]).checkVisibility()", selector)
+
+    def elements(self) -> list[str]:
+        return self.script("return [...document.querySelectorAll('*')].map((element) => element.localName).sort()")

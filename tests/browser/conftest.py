@@ -1,0 +1,37 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A real Chromium, and reports opened in it from files as a reader opens them. No cloud is needed."""
+
+from __future__ import annotations
+
+import shutil
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.browser.chromium import Chromium
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    paths = [shutil.which(name) for name in ("chromium", "chromedriver")]
+    if None in paths:
+        pytest.skip("Chromium is missing: apt-get install --no-install-recommends chromium chromium-driver")
+    browser = Chromium(*t.cast("list[str]", paths), tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def chromium(browser: Chromium, tmp_path: Path) -> Iterator[Chromium]:
+    """The browser with nothing left over from another test; whatever a page did that it must not fails the test."""
+    browser.start_over(tmp_path)
+    yield browser
+    assert browser.complaints() == []
+    assert browser.requests() <= {"file", "data"}

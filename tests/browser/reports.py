@@ -1,0 +1,155 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reports to look at: one of the minicloud, the same with many more findings, and the same with hostile names."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses as d
+import json
+import re
+import typing as t
+import uuid
+from pathlib import Path
+
+from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
+
+_FIXTURES = Path(__file__).parents[1] / "fixtures" / "report"
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+# Those that the run behind the fixtures was told to remediate.
+KINDS = (
+    "deleted_server",
+    "ended_migration",
+    "forgotten_migration",
+    "evacuated_source",
+    "wrong_host",
+    "unhosted_server",
+    "wrong_amount",
+    "wrong_owner",
+)
+
+HOSTILE = {
+    "script": "<script>window.__pwned=1;alert(1)</script>",
+    "image": '<img src=x onerror="window.__pwned=1;alert(1)">',
+    "end of script": "</script><script>window.__pwned=1</script>",
+    "end of others": "</title></style></noscript></textarea><svg onload=alert(1)>",
+    "comment": "<!--<script>",
+    "CDATA": "]]><![CDATA[",
+    "attribute": '" onmouseover="alert(1)" x=\'',
+    "link": "javascript:alert(1)",
+    "template": "{{ 7*7 }}{% raw %}${7*7}$placeholder",
+    "entity": "&lt;b&gt;&#60;",
+    "formula": "=cmd|' /C calc'!A0",
+    "pipe": "a|b",
+    "newlines": "a\nb\r\nc\u2028d\u2029e",
+    "escape sequences": "\x1b[2J\x1b]0;title\x07\x9b31m",
+    "NUL": "a\x00b",
+    "right to left": "a\u202eb\u2066c\u200fd\u061ce",
+    "invisible": "a\u200bb\u00adc\ufeffd\xa0e",
+    "half a surrogate pair": "a\udc80b\ud83d",
+    "255 characters": "x" * 255,
+    "255 wide characters": "\U0001f600" * 255,
+    "key of every object": "__proto__",
+}
+
+# Where users and other services choose the text.
+_CHOSEN = {"name", "root_name", "project", "user", "reason", "disabled_reason", "host", "node", "region", "request", "placement_endpoint"}
+
+
+def remediated() -> Report:
+    """The minicloud with orphans, and what became of them: one was written to by somebody else meanwhile."""
+    remediation = _read("remediation")
+    complaints = _read("complaints")["records"]
+    return Report(_read("findings"), KINDS, _read("plan"), remediation, remediation["journal"], complaints)
+
+
+def planned() -> Report:
+    """The same before anything is written."""
+    return Report(_read("findings"), KINDS, _read("plan"))
+
+
+def closed() -> Report:
+    """The minicloud with a cell out of reach."""
+    return Report(_read("closed"), KINDS)
+
+
+def many(count: int) -> Report:
+    """The remediated cloud so many times over that it has `count` entries or a few more; each time it is about others."""
+    report = remediated()
+    whole = {
+        **{key: report.findings[key] for key in ("findings", "undecided", "protected", "capacity")},
+        "changes": report.plan["changes"],
+        "outcomes": report.remediation["outcomes"],
+    }
+    text = json.dumps(whole)
+    hosts = sorted({provider["name"] for provider in report.findings["capacity"]}, key=len, reverse=True)
+    found = re.compile("|".join([_UUID.pattern, *(rf"(?<=[\" ]){re.escape(host)}(?=[\" ,.])" for host in hosts)]))
+    times = -(-count // sum(len(whole[key]) for key in ("findings", "undecided", "protected")))
+    grown: dict[str, list[t.Any]] = {key: [] for key in whole}
+    for number in range(times):
+        again = json.loads(found.sub(lambda match, number=number: _another(match.group(), number), text))
+        for key, entries in again.items():
+            grown[key] += entries
+    findings = copy.deepcopy(report.findings)
+    findings.update((key, grown[key]) for key in ("findings", "undecided", "protected", "capacity"))
+    findings["summary"] = {**_times(findings["summary"], times), "coverage": findings["summary"]["coverage"]}
+    findings["summary"]["stranded"]["share_of_claimed"] = report.findings["summary"]["stranded"]["share_of_claimed"]
+    return d.replace(
+        report,
+        findings=findings,
+        plan={**report.plan, "changes": grown["changes"]},
+        remediation={**report.remediation, "outcomes": grown["outcomes"]},
+    )
+
+
+def named(name: str) -> Report:
+    """The remediated cloud, with `name` for everything that users and other services may name, and a closed gate that is called so."""
+    report = remediated()
+    findings = _named(report.findings, name)
+    findings["summary"]["coverage"].update(complete=False, closed_gates=[name])
+    for key in ("providers", "projects"):
+        held = findings["summary"]["stranded"][key]
+        findings["summary"]["stranded"][key] = {name: next(iter(held.values()))}
+    for entry in findings["findings"][:3]:
+        entry.update(id=f"{entry['kind']}/{name}", new=True, first_seen=name)
+    findings["scope"]["hosts"] = [name]
+    complaints = [_named(record, name) for record in report.complaints]
+    return d.replace(
+        report,
+        findings=findings,
+        remediation=_named(report.remediation, name),
+        journal=name,
+        complaints=[*complaints, _stray(complaints[0], name)],
+    )
+
+
+def entries_of(report: Report) -> list[dict[str, t.Any]]:
+    """All entries, whatever their verdict."""
+    return [entry for key in ("findings", "undecided", "protected") for entry in report.findings[key]]
+
+
+def _read(name: str) -> t.Any:
+    return json.loads((_FIXTURES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def _another(text: str, number: int) -> str:
+    return str(uuid.uuid5(uuid.UUID(text), str(number))) if _UUID.fullmatch(text) else f"{text}.rack{number % 40}"
+
+
+def _times(value: t.Any, times: int) -> t.Any:
+    if isinstance(value, dict):
+        return {key: _times(part, times) for key, part in value.items()}
+    return value * times if isinstance(value, int) else value
+
+
+def _named(value: t.Any, name: str) -> t.Any:
+    if isinstance(value, dict):
+        return {key: name if key in _CHOSEN and part else _named(part, name) for key, part in value.items()}
+    return [_named(part, name) for part in value] if isinstance(value, list) else value
+
+
+def _stray(record: dict[str, t.Any], name: str) -> dict[str, t.Any]:
+    return {**record, "instance": None, "provider": {"name": f"{name} of nobody"}}
