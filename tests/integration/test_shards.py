@@ -77,9 +77,12 @@ def readings(ansible: Ansible, minicloud: Minicloud, tmp_path: Path) -> tuple[li
 
 
 def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
-    """What was concluded, by id. Capacity is looked at only in passing, unless it is asked for."""
+    """What was concluded, by id, without for how long something has lasted. Capacity is looked at only in passing, unless it is asked for."""
     entries = [(part, entry) for part in PARTS for entry in found[part] if entry["kind"] != "capacity_drift"]
-    told = {entry["id"]: (part, entry["verdict"], entry["reason"], entry["change"], entry["providers"]) for part, entry in entries}
+    told = {
+        entry["id"]: (part, entry["verdict"], entry["reason"] if entry["consumer"] else "", entry["change"], entry["providers"])
+        for part, entry in entries
+    }
     assert len(told) == len(entries)
     return told
 

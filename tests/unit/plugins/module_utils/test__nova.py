@@ -51,13 +51,17 @@ def _row(identity: str) -> dict[str, t.Any]:
 
 
 def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:
+    return _reader(handler).hypervisors(True, [uuid(root) for root in roots])
+
+
+def _reader(handler: Handler) -> NovaReader:
     def request(url: str, method: str, params: dict[str, str] | None = None, **options: t.Any) -> t.Any:
         status, body = handler(params or {})
         return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
 
     newest = types.SimpleNamespace(max_microversion=(2, 96))
     adapter = types.SimpleNamespace(get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request)
-    return NovaReader(Api("Nova", adapter, (2, 69))).hypervisors(True, [uuid(root) for root in roots])
+    return NovaReader(Api("Nova", adapter, (2, 69)))
 
 
 def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:
@@ -138,3 +142,21 @@ def test_a_page_that_is_refused_leaves_no_value() -> None:
     answer = _read(dying, range(1000))
 
     assert (answer.status, answer.value) == (500, None)
+
+
+def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
+    links = {"servers_links": [{"rel": "next", "href": "http://nova/servers?marker=…"}]} if more else {}
+    return {"servers": [{"id": uuid(number), "status": "ACTIVE"} for number in numbers], **links}
+
+
+def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> None:
+    """Nova lists it on its host, and does not find it as a marker."""
+    found = _reader(lambda query: (400, {}) if "marker" in query else (200, _servers(1, 2))).servers_told_at("compute-1")
+
+    assert [server.uuid for server in found.value or ()] == [uuid(1), uuid(2)]
+    assert found.status == 200
+
+
+def test_a_listing_that_goes_on_and_does_not_know_its_marker_has_changed() -> None:
+    with pytest.raises(CloudError, match="changed while being read"):
+        _reader(lambda query: (400, {}) if "marker" in query else (200, _servers(1, 2, more=True))).servers_told_at("compute-1")
