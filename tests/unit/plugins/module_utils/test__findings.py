@@ -98,6 +98,7 @@ def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     assert cloud.report()["summary"]["coverage"] == {
         "complete": True,
         "closed_gates": [],
+        "silent_hosts": 0,
         "providers": 3,
         "consumers": 5,
         "servers": 0,
