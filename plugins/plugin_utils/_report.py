@@ -35,3 +35,7 @@ class Report:
     complaints: Sequence[Mapping[str, t.Any]] = ()
     failure: str = ""
     metrics: str | None = None
+
+    def after(self, metrics: str | None) -> Report:
+        """Return the report with the Prometheus textfile of the run before."""
+        return d.replace(self, metrics=metrics)

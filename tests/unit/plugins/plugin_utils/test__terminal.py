@@ -15,11 +15,13 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Inventory, Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    Line,
     amounts,
     findings_lines,
     host_lines,
     printable,
     remediation_lines,
+    toned,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
@@ -136,7 +138,7 @@ def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -
     assert printable("x" * length, 10) == shown
 
 
-@pytest.mark.parametrize("width", [100, 120])
+@pytest.mark.parametrize("width", [79, 80, 100, 120])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     world = _hostile(HOSTILE[name])
@@ -150,6 +152,45 @@ def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
 
     assert len(explaining) > 10
     assert max(map(len, explaining)) <= 80
+
+
+def test_a_path_is_never_cut() -> None:
+    path = f"/{'deep/' * 30}findings.json"
+    lines = findings_lines(_found(_orphans(101)), path, None, 80)
+    told = remediation_lines(_remediation(("removed", "")), path, 80)
+
+    assert path in lines and path in told
+
+
+def test_what_was_known_before_is_told_with_since_when() -> None:
+    found = _found(_orphans(2))
+    found["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
+    found["summary"]["new"] = {"deleted_server": 1}
+    lines = _lines(found)
+
+    assert lines.count("    known    since 2026-01-02T03:04:05Z") == 1
+    assert "2 orphaned, 0 not as they should be (1 of them new);" in _words(lines)
+
+
+def test_lines_have_the_tone_of_what_they_tell() -> None:
+    found = _found(_hostile("x"))
+    found["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
+    tones = {str(line).split()[0]: line.tone for line in _lines(found) if isinstance(line, Line)}
+
+    assert tones == {"deleted_server": "changed", "wrong_host": "changed", "unproven": "doubtful", "booting": "spared", "NOTHING": "wrong"}
+
+
+@pytest.mark.parametrize(("outcome", "tones"), [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])])
+def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
+    lines = remediation_lines(_remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80)
+
+    assert [line.tone for line in lines if isinstance(line, Line)] == tones
+
+
+def test_lines_of_one_tone_are_printed_together() -> None:
+    lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
+
+    assert toned(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
 
 
 def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
@@ -275,7 +316,8 @@ def test_without_findings_there_is_no_table() -> None:
 
 def test_the_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
-        "Total: 2 orphaned, 0 not as they should be; 2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
+        "Total: 2 orphaned, 0 not as they should be (2 of them new); "
+        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )
@@ -332,7 +374,7 @@ def test_hostile_names_of_a_host_add_no_lines(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
-    assert max(map(len, host_lines(_host(HOSTILE[name]), 100))) <= 100
+    assert max(map(len, host_lines(_host(HOSTILE[name]), 80))) <= 80
 
 
 def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
