@@ -59,6 +59,7 @@ class ActionModule(ActionBase):
                 "output_dir": {"type": "path"},
                 "metrics_path": {"type": "path"},
                 "notice": {"type": "str", "choices": list(NOTICES)},
+                "reports": {"type": "dict", "default": {}},
             },
             required_one_of=[("findings", "remediation", "hosts", "guests", "notice")],
             required_by={"complaints": ("findings",), "output_dir": ("findings",), "metrics_path": ("findings",), "plan": ("findings",)},
@@ -70,16 +71,25 @@ class ActionModule(ActionBase):
             self._draw(read, options, complaints)
         result: dict[str, t.Any] = {"changed": False}
         report = None
-        if options["formats"] and not read["findings"]:
+        if not self._belong_together(read):
+            read["findings"] = None
+        elif options["formats"] and not read["findings"]:
             raise AnsibleActionFail("formats needs findings: they are what is written.")
         if read["findings"]:
             about = {key: options[key] for key in ("kinds", "journal", "failure")}
             report = Report(**{key: read[key] for key in ("findings", "plan", "remediation")}, **about, complaints=complaints)
             result["reports"] = self._write(report, options)
         if options["notice"]:
-            notice = Notice.of(report, options["failure"], result.get("reports", {}))
+            reports = {**options["reports"], **result.get("reports", {})}
+            notice = Notice.of(report, read["remediation"], options["failure"], reports)
             result |= {"notable": notice.notable, "notice": NOTICES[options["notice"]](notice)}
         return result
+
+    @staticmethod
+    def _belong_together(read: dict[str, t.Any]) -> bool:
+        """Tell whether the plan, if there is one, was made of these findings: of others no outcome is told."""
+        findings, plan = read["findings"], read["plan"]
+        return not plan or not findings or plan["detected_at"] == findings["finished_at"]
 
     def _draw(self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]) -> None:
         # A worker has no terminal, Display knows that of the main process.
@@ -95,7 +105,7 @@ class ActionModule(ActionBase):
         if read["guests"]:
             lines += _terminal.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
         for tone, text in _terminal.toned(lines):
-            Display().display(text, color=getattr(constants, COLOURS[tone]) if tone else None)
+            Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""

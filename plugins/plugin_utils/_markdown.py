@@ -38,7 +38,7 @@ _REASON = 400
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # Before these a mention, a reference, an address or a picture begins, or goes on; the space between has no width.
-_REFERENCE = re.compile(r"[@#!%^&:](?=\S)|(?<=www)\.")
+_REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 
 _TITLES = {
     "findings": "Findings",

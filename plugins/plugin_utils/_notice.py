@@ -49,12 +49,15 @@ class Notice:
     reports: Mapping[str, str]
 
     @classmethod
-    def of(cls, report: Report | None, failure: str, reports: Mapping[str, str]) -> Notice:
-        """Make the notice of a run; without a report, of one that found nothing out."""
+    def of(cls, report: Report | None, remediation: Mapping[str, t.Any] | None, failure: str, reports: Mapping[str, str]) -> Notice:
+        """Make the notice of a run; without a report, of one that has no findings to tell of."""
+        done = remediation or {}
+        tally = {name: count for name, count in done.get("tally", {}).items() if count}
+        check_mode = bool(done.get("check_mode"))
         if report is None:
-            return cls("", "", (failure,) if failure else (), (), 0, None, {}, False, reports)
+            return cls("", "", (failure,) if failure else (), (), 0, None, tally, check_mode, reports)
         new = [entry for entry in report.findings["findings"] if entry["new"]]
-        cloud, remediation = report.findings["cloud"], report.remediation or {}
+        cloud = report.findings["cloud"]
         return cls(
             cloud["placement_endpoint"],
             cloud["region"] or "",
@@ -62,8 +65,8 @@ class Notice:
             tuple(new[:MOST]),
             len(new),
             report.findings["summary"],
-            {name: count for name, count in remediation.get("tally", {}).items() if count},
-            bool(remediation.get("check_mode")),
+            tally,
+            check_mode,
             reports,
         )
 
@@ -87,8 +90,7 @@ class Notice:
         if self.tally:
             outcome = ", ".join(f"{count} {name}" for name, count in self.tally.items())
             told.append(("would be" if self.check_mode else "outcome", outcome))
-        # A journal and a report are found where the run was; of all paths one is enough.
-        told += [("report", path) for path in list(self.reports.values())[-1:]]
+        told += [("report", path) for path in list(self.reports.values())[:1]]
         return [(name, text) for name, text in told if text]
 
     @property

@@ -55,16 +55,16 @@ def freed(entry: Entry) -> dict[str, int]:
 
 
 def outcome_of(report: Report) -> dict[str, str]:
-    """Return what became of the change of each finding, by the finding's id; nothing where none was made."""
-    outcomes = (report.remediation or {}).get("outcomes", ())
-    return {known["finding"]: known["outcome"] for known in outcomes}
+    """Return what became of the change of each finding, or would in earnest, by the finding's id."""
+    would = "would be " if _only_proven(report) else ""
+    return {known["finding"]: f"{would}{known['outcome']}" for known in _outcomes(report)}
 
 
 def settled_by(report: Report) -> set[str]:
     """Return the ids of the findings whose change was really made."""
-    if (report.remediation or {}).get("check_mode", True):
+    if _only_proven(report):
         return set()
-    return {identity for identity, outcome in outcome_of(report).items() if outcome not in (SKIPPED, FAILED)}
+    return {known["finding"] for known in _outcomes(report) if known["outcome"] not in (SKIPPED, FAILED)}
 
 
 def troubles(report: Report) -> list[str]:
@@ -75,3 +75,11 @@ def troubles(report: Report) -> list[str]:
     elif failed := (report.remediation or {}).get("tally", {}).get(FAILED):
         told.append(f"{failed} changes failed.")
     return told
+
+
+def _outcomes(report: Report) -> list[Entry]:
+    return (report.remediation or {}).get("outcomes", [])
+
+
+def _only_proven(report: Report) -> bool:
+    return bool((report.remediation or {}).get("check_mode"))
