@@ -27,6 +27,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 MOST = 20
 _REASON = 300
+_FACT = 400
 
 
 @d.dataclass(frozen=True)
@@ -104,13 +105,13 @@ def _slack(notice: Notice) -> dict[str, t.Any]:
     def plain(text: t.Any, limit: int = _REASON) -> str:
         return printable(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
-    def name(text: t.Any) -> str:
-        return f"`{plain(text, 80).replace('`', chr(0x2019))}`"
+    def name(text: t.Any, limit: int = 80) -> str:
+        return f"`{plain(text, limit).replace('`', chr(0x2019))}`"
 
     lines = [
         f"*{notice.title}*",
         *(f":warning: {_unmarked(plain(trouble, 1000))}" for trouble in notice.troubles),
-        *(f"{fact}: {name(text)}" for fact, text in notice.facts),
+        *(f"{fact}: {name(text, _FACT)}" for fact, text in notice.facts),
         *(f"• {' '.join([entry['kind'], *map(name, _about(entry))])}: {_unmarked(plain(entry['reason']))}" for entry in notice.new),
         notice.more,
     ]
@@ -126,7 +127,7 @@ def _mattermost(notice: Notice) -> dict[str, t.Any]:
     lines = [
         f"#### {notice.title}",
         *(f"> {prose(trouble, 1000)}" for trouble in notice.troubles),
-        *(f"* {fact}: {code(text, 200)}" for fact, text in notice.facts),
+        *(f"* {fact}: {code(text, _FACT)}" for fact, text in notice.facts),
         *(f"* {' '.join([entry['kind'], *map(code, _about(entry))])}: {prose(entry['reason'], _REASON)}" for entry in notice.new),
         notice.more,
     ]
@@ -147,7 +148,7 @@ def _teams(notice: Notice) -> dict[str, t.Any]:
     body = [
         {"type": "TextBlock", "text": notice.title, "weight": "Bolder", "size": "Medium", "wrap": True},
         *(line((printable(trouble, 1000), True)) for trouble in notice.troubles),
-        *(line((f"{fact}: ", True), (printable(text, 200), False)) for fact, text in notice.facts),
+        *(line((f"{fact}: ", True), (printable(text, _FACT), False)) for fact, text in notice.facts),
         *map(entry_line, notice.new),
         *([line((notice.more, False))] if notice.more else []),
     ]
