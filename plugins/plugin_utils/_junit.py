@@ -5,7 +5,10 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Findings as JUnit XML, for what shows the results of tests: a suite a kind, a failure for whatever is found."""
+"""Findings as JUnit XML, for what shows the results of tests: a suite a kind, a failure for whatever is found.
+
+It holds to the schema of Ant's JUnit task, the strictest of those in use: https://github.com/windyroad/JUnit-Schema
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # So that a run without findings has a test as well: to many readers a report without tests is an error.
 _RUN = "run"
+_PACKAGE = "osops.placement"
 
 
 def render(report: Report) -> str:
@@ -46,10 +50,14 @@ def render(report: Report) -> str:
         kinds[_RUN].append(_case(_RUN, "sound reading"))
     for entry in entries(report.findings):
         kinds[entry["kind"]].append(_told(entry, made.get(entry["id"], ""), entry["id"] in settled))
-    root = ET.Element("testsuites", {"name": "osops.placement"})
-    for name, cases in kinds.items():
-        suite = ET.SubElement(root, "testsuite", {"name": name, **_counts(cases), **(_times(report) if name == _RUN else {"time": "0"})})
+    root = ET.Element("testsuites")
+    for number, (name, cases) in enumerate(kinds.items()):
+        about = {"name": name, "package": _PACKAGE, "id": str(number), "hostname": "localhost"}
+        suite = ET.SubElement(root, "testsuite", {**about, **_times(report, name == _RUN), **_counts(cases)})
+        suite.append(_properties(report))
         suite.extend(cases)
+        for output in ("system-out", "system-err"):
+            ET.SubElement(suite, output)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
@@ -79,7 +87,7 @@ def _details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
 
 
 def _case(kind: str, name: str) -> ET.Element:
-    return ET.Element("testcase", {"classname": f"osops.placement.{kind}", "name": name, "time": "0"})
+    return ET.Element("testcase", {"classname": f"{_PACKAGE}.{kind}", "name": name, "time": "0"})
 
 
 def _counts(cases: list[ET.Element]) -> dict[str, str]:
@@ -88,6 +96,15 @@ def _counts(cases: list[ET.Element]) -> dict[str, str]:
     return {name: str(count) for name, count in {"tests": len(cases), **counted, "skipped": skipped}.items()}
 
 
-def _times(report: Report) -> dict[str, str]:
+def _times(report: Report, whole: bool) -> dict[str, str]:
     started, finished = report.findings["started_at"], report.findings["finished_at"]
-    return {"time": str(between(started, finished) or 0), "timestamp": started.removesuffix("Z")}
+    return {"timestamp": started.removesuffix("Z"), "time": str(between(started, finished) or 0) if whole else "0"}
+
+
+def _properties(report: Report) -> ET.Element:
+    cloud = report.findings["cloud"]
+    told = {"placement_endpoint": cloud["placement_endpoint"], "region": cloud["region"] or "", "journal": report.journal or ""}
+    properties = ET.Element("properties")
+    for name, value in told.items():
+        ET.SubElement(properties, "property", {"name": name, "value": printable(value)})
+    return properties
