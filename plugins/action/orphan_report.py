@@ -6,22 +6,37 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import shlex
 import shutil
+import tempfile
 import typing as t
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.osops.placement.plugins.module_utils._complaints import records_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines, guest_lines, host_lines, remediation_lines
+from ansible_collections.osops.placement.plugins.plugin_utils import _terminal
+from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES, PROMETHEUS
+from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES, Notice
+from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
 
 WIDEST = 120
 
+COLOURS = {
+    _terminal.CHANGED: "COLOR_CHANGED",
+    _terminal.SPARED: "COLOR_SKIP",
+    _terminal.DOUBTFUL: "COLOR_WARN",
+    _terminal.WRONG: "COLOR_ERROR",
+    _terminal.FINE: "COLOR_OK",
+}
+
 
 class ActionModule(ActionBase):
-    """Draws on the controller what the files of `orphan_detect` and `orphan_remediate` say; its options are in the module of the same name."""
+    """Draws on the controller what the files of the other modules say, and writes it to the host; its options are in the module of the same name."""
 
     _supports_check_mode = True
     _requires_connection = True
@@ -33,42 +48,139 @@ class ActionModule(ActionBase):
                 "findings": {"type": "path"},
                 "kinds": {"type": "list", "elements": "str"},
                 "complaints": {"type": "raw"},
+                "plan": {"type": "path"},
                 "remediation": {"type": "path"},
                 "hosts": {"type": "path"},
                 "guests": {"type": "path"},
                 "journal": {"type": "path"},
+                "failure": {"type": "str", "default": ""},
+                "terminal": {"type": "bool", "default": True},
+                "formats": {"type": "list", "elements": "str", "choices": list(NAMES), "default": []},
+                "output_dir": {"type": "path"},
+                "metrics_path": {"type": "path"},
+                "notice": {"type": "str", "choices": list(NOTICES)},
+                "reports": {"type": "dict", "default": {}},
             },
-            required_one_of=[("findings", "remediation", "hosts", "guests")],
-            required_by={"complaints": ("findings",)},
+            required_one_of=[("findings", "remediation", "hosts", "guests", "notice")],
+            required_by={"complaints": ("findings",), "output_dir": ("findings",), "metrics_path": ("findings",), "plan": ("findings",)},
         )
-        width = min(shutil.get_terminal_size().columns, WIDEST)
-        lines: list[str] = []
-        if path := options["findings"]:
-            complaints = self._complaints(options["complaints"], task_vars)
-            lines += findings_lines(self._read(path, task_vars), path, options["kinds"], width, complaints)
-        if path := options["remediation"]:
-            lines += remediation_lines(self._read(path, task_vars), options["journal"], width)
-        if path := options["hosts"]:
-            for host in self._read(path, task_vars)["hosts"]:
-                lines += host_lines(host, width)
-        if path := options["guests"]:
-            lines += guest_lines(self._read(path, task_vars), path, options["kinds"] or (), width)
-        Display().display("\n".join(lines))
-        return {"changed": False}
+        self._task_vars = task_vars
+        read = {key: options[key] and self._read(options[key]) for key in ("findings", "plan", "remediation", "hosts", "guests")}
+        complaints = self._complaints(options["complaints"])
+        if options["terminal"]:
+            self._draw(read, options, complaints)
+        result: dict[str, t.Any] = {"changed": False}
+        report = None
+        if not self._belong_together(read):
+            read["findings"] = None
+        elif options["formats"] and not read["findings"]:
+            raise AnsibleActionFail("formats needs findings: they are what is written.")
+        if read["findings"]:
+            about = {key: options[key] for key in ("kinds", "journal", "failure")}
+            report = Report(**{key: read[key] for key in ("findings", "plan", "remediation")}, **about, complaints=complaints)
+            result["reports"] = self._write(report, options)
+        if options["notice"]:
+            reports = {**options["reports"], **result.get("reports", {})}
+            notice = Notice.of(report, read["remediation"], options["failure"], reports)
+            result |= {"notable": notice.notable, "notice": NOTICES[options["notice"]](notice)}
+        return result
 
-    def _complaints(self, given: t.Any, task_vars: dict[str, t.Any] | None) -> list[t.Any]:
+    @staticmethod
+    def _belong_together(read: dict[str, t.Any]) -> bool:
+        """Tell whether the plan, if there is one, was made of these findings: of others no outcome is told."""
+        findings, plan = read["findings"], read["plan"]
+        return not plan or not findings or plan["detected_at"] == findings["finished_at"]
+
+    def _draw(self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]) -> None:
+        # A worker has no terminal, Display knows that of the main process.
+        width = min(shutil.get_terminal_size((Display().columns, 0)).columns, WIDEST)
+        lines: list[str] = []
+        if read["findings"]:
+            lines += _terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
+        if read["remediation"]:
+            lines += _terminal.remediation_lines(read["remediation"], options["journal"], width)
+        if read["hosts"]:
+            for host in read["hosts"]["hosts"]:
+                lines += _terminal.host_lines(host, width)
+        if read["guests"]:
+            lines += _terminal.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
+        for tone, text in _terminal.toned(lines):
+            Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
+
+    def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
+        """Write the reports, and return their paths by format."""
+        folder, metrics = options["output_dir"], options["metrics_path"]
+        written: dict[str, str] = {}
+        for name in dict.fromkeys(options["formats"]):
+            chosen = FORMATS.get(name)
+            if chosen is None:
+                continue
+            elsewhere = metrics if name == PROMETHEUS else None
+            if not folder and not elsewhere:
+                raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+            path = elsewhere or os.path.join(folder, chosen.file)
+            told = report.after(self._text(path)) if name == PROMETHEUS else report
+            # Others read the metrics; whatever else there is names projects and users.
+            self._put(path, chosen.render(told), "0644" if elsewhere else "0600")
+            written[name] = path
+        return written
+
+    def _put(self, path: str, text: str, mode: str) -> None:
+        """Write a file to the host, in check mode too, so that a reader sees the old one or the whole new one."""
+        folder, name = os.path.split(path)
+        unfinished = os.path.join(folder, f".{name}.unfinished")
+        quoted = shlex.quote(unfinished)
+        # Copied to a file that is there already, the text is at no time readable for more than that file is.
+        umask = "022" if mode == "0644" else "077"
+        self._command(f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} && rm -f -- {quoted} && : > {quoted}", path)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="backslashreplace", newline="", dir=constants.DEFAULT_LOCAL_TMP
+        ) as source:
+            source.write(text)
+            source.flush()
+            task = self._task.copy()
+            task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
+            task.check_mode = task.diff = False
+            copy = self._shared_loader_obj.action_loader.get(
+                "ansible.legacy.copy",
+                task=task,
+                connection=self._connection,
+                play_context=self._play_context,
+                loader=self._loader,
+                templar=self._templar,
+                shared_loader_obj=self._shared_loader_obj,
+            )
+            copied = copy.run(task_vars=self._task_vars)
+        if copied.get("failed"):
+            raise AnsibleActionFail(f"{path} cannot be written: {copied.get('msg')}")
+        self._command(f"mv -f -- {quoted} {shlex.quote(path)}", path)
+
+    def _command(self, command: str, path: str) -> None:
+        done = self._low_level_execute_command(command)
+        if done["rc"]:
+            raise AnsibleActionFail(f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}")
+
+    def _complaints(self, given: t.Any) -> list[t.Any]:
         if given is None:
             return []
         try:
-            return records_of(self._read(given, task_vars) if isinstance(given, str) else given)
+            return records_of(self._read(given) if isinstance(given, str) else given)
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
-    def _read(self, path: str, task_vars: dict[str, t.Any] | None) -> t.Any:
-        slurped = self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": path}, task_vars=task_vars)
+    def _read(self, path: str) -> t.Any:
+        slurped = self._slurp(path)
         if slurped.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
         try:
             return json.loads(base64.b64decode(slurped["content"]))
         except ValueError as error:
             raise AnsibleActionFail(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
+
+    def _text(self, path: str) -> str | None:
+        """Return what a file holds, None where there is none."""
+        slurped = self._slurp(path)
+        return None if slurped.get("failed") else base64.b64decode(slurped["content"]).decode(errors="replace")
+
+    def _slurp(self, path: str) -> dict[str, t.Any]:
+        return self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": path}, task_vars=self._task_vars)

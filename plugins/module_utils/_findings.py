@@ -16,7 +16,10 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._capacity import capacity, providers_told_of, stranded
 from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
+from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._known import remembered
+from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 
@@ -37,26 +40,41 @@ RETURNED = 200
 _ROWS_SHOWN = 10
 
 
-def report(snapshot: Snapshot, policy: Policy, selection: Selection | None = None) -> dict[str, t.Any]:
-    """Judge `snapshot` and return the contents of `findings.json`, in which the user's `selection` is marked (all without one)."""
-    land = Landscape(snapshot)
+def report(
+    snapshot: Snapshot, policy: Policy, selection: Selection | None = None, known: Mapping[str, str] | None = None
+) -> dict[str, t.Any]:
+    """Judge `snapshot` and return the contents of `findings.json`, in which the user's `selection` is marked (all without one).
+
+    known: when each id was first seen, as `_known` has it of the run before.
+    """
+    land, known = Landscape(snapshot), known or {}
     by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)}
     for finding in judge(snapshot, policy):
         if finding.verdict in (PROTECTED, UNDECIDED) or snapshot.scope.wants(finding.kind):
             by_verdict[finding.verdict].append(finding)
     found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
-    entries = [_entry(finding, land) for finding in found]
-    selected = selection.ids(entries) if selection else {entry["id"] for entry in entries}
+    told = [finding.id for findings in by_verdict.values() for finding in findings]
+
+    def entry(finding: Finding) -> dict[str, t.Any]:
+        seen = {"first_seen": known.get(finding.id, snapshot.finished_at), "new": finding.id not in known}
+        return {**_entry(finding, land), **seen}
+
+    entries = [entry(finding) for finding in found]
+    selected = selection.ids(entries) if selection else {told_of["id"] for told_of in entries}
     return {
         "format": FORMAT,
         "cloud": d.asdict(snapshot.cloud),
         "scope": d.asdict(snapshot.scope),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
-        "summary": _summary(snapshot, land, by_verdict),
-        "findings": [{**entry, "selected": entry["id"] in selected} for entry in entries],
-        "protected": [_entry(finding, land) for finding in by_verdict[PROTECTED]],
-        "undecided": [_entry(finding, land) for finding in by_verdict[UNDECIDED]],
+        "summary": {
+            **_summary(snapshot, land, by_verdict),
+            "new": dict(sorted(collections.Counter(told_of["kind"] for told_of in entries if told_of["new"]).items())),
+        },
+        "findings": [{**told_of, "selected": told_of["id"] in selected} for told_of in entries],
+        "protected": [entry(finding) for finding in by_verdict[PROTECTED]],
+        "undecided": [entry(finding) for finding in by_verdict[UNDECIDED]],
+        "known": remembered(known, set(told), whole=snapshot.scope == Scope() and not land.closed_gates),
         "capacity": providers_told_of(found, land),
     }
 
@@ -75,6 +93,7 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
             "complete": not land.closed_gates,
             "closed_gates": list(land.closed_gates),
             "not_provable": list(lacking(snapshot.cloud)),
+            "silent_hosts": len({*silent_hosts(snapshot.services), *silent_hosts(snapshot.services_after)}),
             "providers": len(providers),
             "consumers": len(snapshot.holdings),
             "servers": sum(node.running_vms for node in nodes),

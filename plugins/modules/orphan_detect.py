@@ -34,6 +34,16 @@ options:
     description:
       - Path of the file to write everything to that was found, as JSON of mode 0600. It is written in check mode too.
     type: path
+  state:
+    description:
+      - Path of a small file that remembers from run to run when each finding was first seen. It is read first and written anew in the end,
+        with mode 0600 and in check mode too.
+      - Without it the file that O(dest) had before is read.
+      - A file that is not there makes all findings new. One that cannot be understood does so as well, with a warning, and is kept beside
+        the new one with C(.broken) at the end of its name.
+      - What is not found any more is forgotten after a sound reading of the whole cloud. Readings of single hosts, consumers, projects or
+        kinds and those with O(mode=triage) forget nothing.
+    type: path
   snapshot_dest:
     description:
       - Path of the file to write the whole reading to, as JSON of mode 0600, to be judged again with O(snapshot_src).
@@ -54,6 +64,12 @@ EXAMPLES = r"""
   osops.placement.orphan_detect:
     cloud: admin
     dest: /var/lib/placement/findings.json
+  register: orphans
+
+- name: Tell new findings from known ones, with nothing kept but when each was first seen
+  osops.placement.orphan_detect:
+    cloud: admin
+    state: /var/lib/placement/state.json
   register: orphans
 
 - name: Keep the whole reading, for a bug report
@@ -105,6 +121,12 @@ summary:
       type: dict
       sample:
         deleted_server: 1
+        evacuated_source: 1
+    new:
+      description: Number of findings by kind that were not known before, see O(state).
+      returned: success
+      type: dict
+      sample:
         evacuated_source: 1
     stranded:
       description: What is claimed for nothing, and would be free if all changes were made that the findings propose.
@@ -174,6 +196,11 @@ summary:
           type: list
           elements: str
           sample: []
+        silent_hosts:
+          description: Number of hosts of which Nova could say nothing, for their cell does not answer.
+          returned: success
+          type: int
+          sample: 0
         providers:
           description: Number of resource providers; of a O(shard), those in it.
           returned: success
@@ -226,6 +253,16 @@ findings:
       returned: success
       type: str
       sample: orphaned
+    first_seen:
+      description: When it was seen first, in UTC.
+      returned: success
+      type: str
+      sample: "2026-11-19T03:04:05Z"
+    new:
+      description: Whether the run before did not know it, see O(state).
+      returned: success
+      type: bool
+      sample: false
     selected:
       description: Whether it is among those that O(select) gives. Only what is in C(findings) has it.
       returned: success
@@ -364,6 +401,7 @@ from ansible_collections.osops.placement.plugins.module_utils._codec import deco
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
+from ansible_collections.osops.placement.plugins.module_utils._known import earlier, memory
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
@@ -393,10 +431,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         snapshot = Reading(session).of(chosen)
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
-    found = report(snapshot, spare, selection)
-    dest = options["dest"]
+    dest, state = options["dest"], options["state"]
+    found = report(snapshot, spare, selection, earlier(state or dest, module.warn))
     if dest:
         write_json(dest, found)
+    if state:
+        write_json(state, memory(found))
     for name in unknown_exclusions(spare, snapshot.providers.values()):
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     if selection and not any(entry["selected"] for entry in found["findings"]):
@@ -412,6 +452,7 @@ def main() -> None:
         **scope_options(),
         "select": {"type": "str"},
         "dest": {"type": "path"},
+        "state": {"type": "path"},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }

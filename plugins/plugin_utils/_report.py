@@ -23,6 +23,8 @@ class Report:
     kinds: those that may be changed; None for any.
     plan, remediation: None where the run did not come so far; journal: the path of the journal, None where nothing was written.
     complaints: the records of `nova_log_info`.
+    failure: what the run ended with, empty when nothing failed.
+    metrics: the Prometheus textfile of the run before, None where there is none.
     """
 
     findings: Mapping[str, t.Any]
@@ -31,3 +33,9 @@ class Report:
     remediation: Mapping[str, t.Any] | None = None
     journal: str | None = None
     complaints: Sequence[Mapping[str, t.Any]] = ()
+    failure: str = ""
+    metrics: str | None = None
+
+    def after(self, metrics: str | None) -> Report:
+        """Return the report with the Prometheus textfile of the run before."""
+        return d.replace(self, metrics=metrics)

@@ -13,6 +13,7 @@ Whatever comes from a cloud is hostile until printed: names may hold escape sequ
 from __future__ import annotations
 
 import collections
+import itertools
 import textwrap
 import typing as t
 
@@ -44,6 +45,26 @@ _TREE = "delete_providers"
 
 Entry = t.Mapping[str, t.Any]
 
+# What a line is about; the colours of Ansible's own that stand for it are chosen where it is printed.
+CHANGED, SPARED, DOUBTFUL, WRONG, FINE = "changed", "spared", "doubtful", "wrong", "fine"
+
+
+class Line(str):
+    """A line that is about something good or bad."""
+
+    tone: str
+
+    def __new__(cls, text: str, tone: str) -> Line:
+        line = super().__new__(cls, text)
+        line.tone = tone
+        return line
+
+
+def toned(lines: Iterable[str]) -> list[tuple[str | None, str]]:
+    """Return the text of lines, those of one tone in a row together."""
+    runs = itertools.groupby(lines, key=lambda line: getattr(line, "tone", None))
+    return [(tone, "\n".join(run)) for tone, run in runs]
+
 
 def findings_lines(
     findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int, complaints: Iterable[Entry] = ()
@@ -59,31 +80,35 @@ def findings_lines(
     # What a user chose to have put right is told like an orphan, with the write that would be made.
     orphans = [entry for entry in found if entry["verdict"] == "orphaned" or (kinds and entry["kind"] in kinds and _writes(entry))]
     drifted = [entry for entry in found if entry not in orphans]
-    lines = ["", f"Orphaned allocations in {printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"]
+    title = f"Orphaned allocations in {printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"
+    lines = ["", *_wrapped(title, width)]
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
     for entry in orphans[:_ROWS]:
         lines += [*_with_write(entry, kinds, width), *log(entry)]
-    lines += _more(orphans, _ROWS, path)
+    lines += _more(orphans, _ROWS, path, width)
     if drifted:
         lines += ["", "Not as it should be, and left alone:"]
     for entry in drifted[:_ROWS]:
-        lines += [*_spared(entry, width), *log(entry)]
+        lines += [*_spared(entry, width, CHANGED), *log(entry)]
         if _writes(entry):
             lines += _field("could", f"be put right; not now, for {entry['kind']} is not among the kinds to remediate", width)
-    lines += _more(drifted, _ROWS, path)
-    for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
+    lines += _more(drifted, _ROWS, path, width)
+    for title, key, tone in (("Undecided, and left alone:", "undecided", DOUBTFUL), ("Protected, and left alone:", "protected", SPARED)):
         if findings[key]:
             lines += ["", title]
             for entry in findings[key][:_SPARED_ROWS]:
-                lines += [*_spared(entry, width), *log(entry)]
-            lines += _more(findings[key], _SPARED_ROWS, path)
+                lines += [*_spared(entry, width, tone), *log(entry)]
+            lines += _more(findings[key], _SPARED_ROWS, path, width)
     unexplained = told["unexplained"]
     if unexplained:
         lines += ["", "Complaints of hosts without a finding:"]
     for record in unexplained[:_ROWS]:
         about = record.get("instance") or (record.get("provider") or {}).get("name") or ""
-        lines += [f"{printable(record['kind'], 19):20}{printable(about, _NAME)}".rstrip(), *_field("log", complaint(record), width)]
+        lines += [
+            f"{printable(record['kind'], 19):20}{printable(about, min(_NAME, width - 20))}".rstrip(),
+            *_field("log", complaint(record), width),
+        ]
     lines += [f"… and {len(unexplained) - _ROWS} more"] if len(unexplained) > _ROWS else []
     return [*lines, "", *_totals(findings["summary"], width)]
 
@@ -95,18 +120,18 @@ def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, wid
     for outcome in told_of[:_ROWS]:
         # What is deleted is no consumer's: its finding names the root of the tree.
         about = outcome.get("consumer") or printable(outcome["finding"].partition("/")[2])
-        lines += [f"{outcome['outcome']:9} {about}  {outcome['kind']}", *_field("why", outcome["reason"], width)]
-    lines += _more(told_of, _ROWS, "remediation.json")
+        tone = WRONG if outcome["outcome"] == "failed" else SPARED
+        lines += [Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone), *_field("why", outcome["reason"], width)]
+    lines += _more(told_of, _ROWS, "remediation.json", width)
     told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
     if not told:
         lines.append("Nothing to remediate.")
     elif remediation["check_mode"]:
-        lines.append(f"Check mode, nothing was written. Without it: {told}.")
+        lines += _wrapped(f"Check mode, nothing was written. Without it: {told}.", width)
     else:
-        lines.append(f"Outcome: {told}.")
-    if journal:
-        lines.append(f"Journal: {printable(journal)}")
-    return lines
+        tone = WRONG if remediation["tally"].get("failed") else FINE
+        lines += [Line(line, tone) for line in _wrapped(f"Outcome: {told}.", width)]
+    return [*lines, *(_path(f"Journal: {printable(journal)}", width) if journal else [])]
 
 
 def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
@@ -126,10 +151,10 @@ def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
         if host[key]:
             lines += ["", title]
         for known in host[key][:_ROWS]:
-            about = f"{known['kind']:20}{printable(known[subject], _NAME):38}{printable(known.get('name', ''), _NAME)}".rstrip()
+            about = f"{known['kind']:20}{printable(known[subject], 37):38}{_name(known.get('name', ''), width)}".rstrip()
             lines += [about, *_field("why", known["reason"], width)]
-        lines += _more(host[key], _ROWS, "host.json")
-    return lines if host["blockers"] else [*lines, "", "Nothing holds it back."]
+        lines += _more(host[key], _ROWS, "host.json", width)
+    return lines if host["blockers"] else [*lines, "", Line("Nothing holds it back.", FINE)]
 
 
 def guest_lines(found: Mapping[str, t.Any], path: str, kinds: Collection[str], width: int) -> list[str]:
@@ -143,15 +168,15 @@ def guest_lines(found: Mapping[str, t.Any], path: str, kinds: Collection[str], w
         what = "undefine the domain" if entry["kind"] == "leftover_domain" else "move the directory to the quarantine"
         left = "" if entry["kind"] in kinds else f"{entry['kind']} is not among the kinds to remediate"
         lines += ["", *_guest(entry, width), *_write(what, left, width)]
-    lines += _more(found["findings"], _ROWS, path)
+    lines += _more(found["findings"], _ROWS, path, width)
     for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
         if found[key]:
             lines += ["", title]
             for entry in found[key][:_SPARED_ROWS]:
                 lines += _guest(entry, width)
-            lines += _more(found[key], _SPARED_ROWS, path)
+            lines += _more(found[key], _SPARED_ROWS, path, width)
     told = ", ".join(f"{count} {verdict}" for verdict, count in found["summary"]["verdicts"].items())
-    lines += ["", f"Of {coverage['domains']} domains and {coverage['directories']} directories: {told}."]
+    lines += ["", *_wrapped(f"Of {coverage['domains']} domains and {coverage['directories']} directories: {told}.", width)]
     return [*lines, *_gates(coverage, width)]
 
 
@@ -172,7 +197,7 @@ def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list
     change, left = entry["change"], why_not(entry, kinds)
     if change["action"] == _TREE:
         tree = ", ".join(f"{printable(provider['name'], _NAME)} ({provider['uuid']})" for provider in change["providers"])
-        return ["", *_spared(entry, width), *_write(f"DELETE /resource_providers of {tree}", left, width)]
+        return ["", *_spared(entry, width, CHANGED), *_write(f"DELETE /resource_providers of {tree}", left, width)]
     names = {provider["uuid"]: printable(provider["name"], _NAME) for provider in entry["providers"]}
 
     def told(shares: Mapping[str, Mapping[str, int]]) -> str:
@@ -183,7 +208,8 @@ def _with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list
     write = f"POST /allocations of {' and '.join(writes)}, {_VERBS[change['action']]} {kept or 'nothing'}"
     return [
         "",
-        _head(entry),
+        Line(_head(entry, width), CHANGED),
+        *_since(entry, width),
         *_field("host", _host(entry), width),
         *_field("frees", told(change["frees"]), width),
         *_field("claims", told(change["claims"]), width),
@@ -196,7 +222,7 @@ def _guest(entry: Entry, width: int) -> list[str]:
     size = entry["guest"].get("size_bytes")
     size_told = "" if size is None else f", {size / 1024**3:.1f} GiB"
     return [
-        f"{entry['kind']:20}{entry['uuid']:38}{_server(entry)}".rstrip(),
+        f"{entry['kind']:20}{entry['uuid']:38}{_server(entry, width)}".rstrip(),
         *_field("host", f"{entry['host']}, {entry['name']}{size_told}", width),
         *_field("why", entry["reason"], width),
     ]
@@ -247,18 +273,28 @@ def why_not(entry: Entry, kinds: Collection[str] | None) -> str:
     return "" if entry["selected"] else "it is not selected"
 
 
-def _spared(entry: Entry, width: int) -> list[str]:
-    return [_head(entry), *_field("why", entry["reason"], width)]
+def _spared(entry: Entry, width: int, tone: str) -> list[str]:
+    return [Line(_head(entry, width), tone), *_since(entry, width), *_field("why", entry["reason"], width)]
 
 
-def _head(entry: Entry) -> str:
+def _since(entry: Entry, width: int) -> list[str]:
+    """Tell of what was known before since when it is."""
+    return [] if entry["new"] else _field("known", f"since {entry['first_seen']}", width)
+
+
+def _head(entry: Entry, width: int) -> str:
     """Return the kind, what it is about, and the server's name where there is one."""
-    about = entry["consumer"] or printable(entry["id"].partition("/")[2], _NAME)
-    return f"{entry['kind']:20}{about:38}{_server(entry)}".rstrip()
+    about = entry["consumer"] or printable(entry["id"].partition("/")[2], 37)
+    return f"{entry['kind']:20}{about:38}{_server(entry, width)}".rstrip()
 
 
-def _server(entry: Entry) -> str:
-    return printable(entry["server"]["name"], _NAME) if entry["server"] else ""
+def _server(entry: Entry, width: int) -> str:
+    return _name(entry["server"]["name"], width) if entry["server"] else ""
+
+
+def _name(name: t.Any, width: int) -> str:
+    """Return a name as the third column, in what room there is for it."""
+    return printable(name, min(_NAME, max(width - 58, 8)))
 
 
 def _host(entry: Entry) -> str:
@@ -271,6 +307,8 @@ def _totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     stranded = summary["stranded"]["resource_classes"]
     shares = summary["stranded"]["share_of_claimed"]
     told = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
+    if verdicts["orphaned"] + verdicts["drifted"]:
+        told += f" ({sum(summary['new'].values())} of them new)"
     told += f"; {amounts(stranded, shares)} of all that is claimed are stranded" if stranded else ""
     lines = _wrapped(
         f"Total: {told}; {verdicts['protected']} protected; {verdicts['undecided']} undecided; "
@@ -285,7 +323,8 @@ def _totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
 
 
 def _gates(coverage: Mapping[str, t.Any], width: int) -> list[str]:
-    return [line for gate in coverage["closed_gates"] for line in _wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width)]
+    told = [_wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width) for gate in coverage["closed_gates"]]
+    return [Line(line, WRONG) for line in itertools.chain.from_iterable(told)]
 
 
 def _field(label: str, text: str, width: int) -> list[str]:
@@ -302,6 +341,11 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-def _more(entries: Iterable[Entry], shown: int, path: str) -> list[str]:
+def _path(text: str, width: int) -> list[str]:
+    """Return a sentence that ends with a path, which is never cut: it is there to be copied."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _more(entries: Iterable[Entry], shown: int, path: str, width: int) -> list[str]:
     left = len(list(entries)) - shown
-    return [f"… and {left} more in {printable(path)}"] if left > 0 else []
+    return _path(f"… and {left} more in {printable(path)}", width) if left > 0 else []

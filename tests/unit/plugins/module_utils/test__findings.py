@@ -99,6 +99,7 @@ def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "complete": True,
         "closed_gates": [],
         "not_provable": [],
+        "silent_hosts": 0,
         "providers": 3,
         "consumers": 5,
         "servers": 0,

@@ -19,12 +19,14 @@ from ansible_collections.osops.placement.plugins.module_utils._module import con
 from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, OF_CONSUMERS, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
+from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES
+from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES
 
 ROOT = pathlib.Path(__file__).parents[4]
 CHANGED = [kind.name for kind in CHANGEABLE]
 REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
-ENTRY_POINTS = ("main", "detect", "report", "remediate", "restore", "heal")
+ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
 STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 CONNECTION = ("cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs")
 
@@ -148,6 +150,14 @@ def test_every_entry_point_of_the_role_has_its_options() -> None:
     specs = _role("meta/argument_specs.yml")["argument_specs"]
 
     assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(ENTRY_POINTS, _role_options())
+
+
+def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
+    role, documented = _role_options(), _documented("modules", "orphan_report")
+
+    assert role["orphan_cleanup_report_formats"]["choices"] == documented["formats"]["choices"] == list(NAMES)
+    assert role["orphan_cleanup_notify_format"]["choices"] == documented["notice"]["choices"] == list(NOTICES)
+    assert set(FORMATS) <= set(NAMES)
 
 
 @pytest.mark.parametrize("option", policy_options())

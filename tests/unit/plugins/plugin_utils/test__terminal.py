@@ -15,41 +15,20 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Inventory, Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    Line,
     amounts,
     findings_lines,
     guest_lines,
     host_lines,
     printable,
     remediation_lines,
+    toned,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE, hostile
 
 PATH = "/var/lib/placement/findings.json"
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
-
-HOSTILE = {
-    "template": "{{ lookup('pipe', 'id') }}{% raw %}",
-    "quotes": "a'b\"c`d",
-    "newlines": "a\nb\r\nc\vd\fe\x85f\u2028g\u2029h",
-    "tab and backspace": "a\tb\x08c",
-    "escape sequences": "\x1b[2J\x1b]0;title\x07\x9b31m",
-    "NUL": "a\x00b",
-    "right to left": "a\u202eb\u2066c\u200fd\u061ce",
-    "invisible": "a\u200bb\u00adc\ufeffd\xa0e",
-    "half a surrogate pair": "a\udc80b",
-    "255 characters": "x" * 255,
-}
-
-
-def _hostile(name: str) -> World:
-    """An orphan, a protected and an undecided consumer of servers called `name`, on a host called `name`."""
-    world = World()
-    here, there = world.host(name), world.host("compute-2")
-    world.delete(world.server(here, here, name=name))
-    world.server(there, here, there, name=name)
-    world.server(None, here, status="BUILD", task_state="scheduling", name=name)
-    world.server(here, there, name=name, node="elsewhere")
-    return world
 
 
 def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
@@ -98,7 +77,7 @@ def _orphans(count: int) -> World:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
-    for line in _lines(_found(_hostile(HOSTILE[name]))):
+    for line in _lines(_found(hostile(HOSTILE[name]))):
         assert line.isprintable()
         line.encode("utf-8")
 
@@ -106,12 +85,12 @@ def test_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_adds_no_lines(name: str) -> None:
     """But for what is wrapped: with room enough the table is that of a harmless name."""
-    assert len(_lines(_found(_hostile(HOSTILE[name])), width=10_000)) == len(_lines(_found(_hostile("x")), width=10_000))
+    assert len(_lines(_found(hostile(HOSTILE[name])), width=10_000)) == len(_lines(_found(hostile("x")), width=10_000))
 
 
-@pytest.mark.parametrize("name", ["template", "quotes"])
+@pytest.mark.parametrize("name", ["template", "quotes", "script", "formula"])
 def test_what_is_harmless_on_a_terminal_is_shown_as_it_is(name: str) -> None:
-    assert sum(HOSTILE[name] in line for line in _lines(_found(_hostile(HOSTILE[name])))) >= 4
+    assert sum(HOSTILE[name] in line for line in _lines(_found(hostile(HOSTILE[name])))) >= 4
 
 
 @pytest.mark.parametrize(
@@ -137,20 +116,59 @@ def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -
     assert printable("x" * length, 10) == shown
 
 
-@pytest.mark.parametrize("width", [100, 120])
+@pytest.mark.parametrize("width", [79, 80, 100, 120])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
-    world = _hostile(HOSTILE[name])
+    world = hostile(HOSTILE[name])
     silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
 
     assert max(map(len, _lines(_found(world, services_after=silent), width=width))) <= width
 
 
 def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
-    explaining = [line for line in _lines(_found(_hostile("x" * 255)), width=80) if line.startswith((" ", "Total"))]
+    explaining = [line for line in _lines(_found(hostile("x" * 255)), width=80) if line.startswith((" ", "Total"))]
 
     assert len(explaining) > 10
     assert max(map(len, explaining)) <= 80
+
+
+def test_a_path_is_never_cut() -> None:
+    path = f"/{'deep/' * 30}findings.json"
+    lines = findings_lines(_found(_orphans(101)), path, None, 80)
+    told = remediation_lines(_remediation(("removed", "")), path, 80)
+
+    assert path in lines and path in told
+
+
+def test_what_was_known_before_is_told_with_since_when() -> None:
+    found = _found(_orphans(2))
+    found["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
+    found["summary"]["new"] = {"deleted_server": 1}
+    lines = _lines(found)
+
+    assert lines.count("    known    since 2026-01-02T03:04:05Z") == 1
+    assert "2 orphaned, 0 not as they should be (1 of them new);" in _words(lines)
+
+
+def test_lines_have_the_tone_of_what_they_tell() -> None:
+    found = _found(hostile("x"))
+    found["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
+    tones = {str(line).split()[0]: line.tone for line in _lines(found) if isinstance(line, Line)}
+
+    assert tones == {"deleted_server": "changed", "wrong_host": "changed", "unproven": "doubtful", "booting": "spared", "NOTHING": "wrong"}
+
+
+@pytest.mark.parametrize(("outcome", "tones"), [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])])
+def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
+    lines = remediation_lines(_remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80)
+
+    assert [line.tone for line in lines if isinstance(line, Line)] == tones
+
+
+def test_lines_of_one_tone_are_printed_together() -> None:
+    lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
+
+    assert toned(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
 
 
 def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
@@ -276,7 +294,8 @@ def test_without_findings_there_is_no_table() -> None:
 
 def test_the_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
-        "Total: 2 orphaned, 0 not as they should be; 2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
+        "Total: 2 orphaned, 0 not as they should be (2 of them new); "
+        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )
@@ -333,7 +352,7 @@ def test_hostile_names_of_a_host_add_no_lines(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
-    assert max(map(len, host_lines(_host(HOSTILE[name]), 100))) <= 100
+    assert max(map(len, host_lines(_host(HOSTILE[name]), 80))) <= 80
 
 
 def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
@@ -453,7 +472,7 @@ def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
 
 
 def test_also_what_is_left_alone_is_told_with_its_complaints() -> None:
-    world = _hostile("x")
+    world = hostile("x")
     found = _found(world)
     spared = [entry for key in ("protected", "undecided") for entry in found[key]]
     complaints = [_complaint(entry["consumer"], host=entry["providers"][0]["root_name"]) for entry in spared]

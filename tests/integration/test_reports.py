@@ -1,0 +1,329 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The reports of runs against a real cloud: what is new, what failed, and who is told."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import http.server
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import typing as t
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ansible_collections.osops.placement.tests.integration.support import spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+ALL = ["json", "markdown", "csv", "junit", "prometheus"]
+FILES = {"findings.json", "report.md", "findings.csv", "junit.xml", "placement_orphans.prom"}
+NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+
+
+class Webhook:
+    """A server that keeps what it is sent, and answers what it is told to."""
+
+    def __init__(self) -> None:
+        self.bodies: list[t.Any] = []
+        self.status = 200
+        keep = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                keep.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(keep.status)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: t.Any) -> None:
+                """Nothing."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/SECRET-of-the-hook"
+
+    def __enter__(self) -> Webhook:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as webhook:
+        yield webhook
+
+
+@pytest.fixture
+def orphan(minicloud: Minicloud, world: World) -> str:
+    """A consumer on compute-1 that Nova knows nothing of."""
+    minicloud.scenario("healthy")
+    return world.claim("compute-1")
+
+
+def _text(run: Run, name: str) -> str:
+    return (run.folder / "orphan-cleanup" / name).read_bytes().decode("utf-8")
+
+
+def _metric(text: str, name: str, **labels: str) -> float | None:
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == f"placement_orphan_{name}" and labels.items() <= sample.labels.items():
+                return sample.value
+    return None
+
+
+def _new(run: Run) -> set[str]:
+    found = run.read("findings.json")
+    return {entry["id"] for key in ("findings", "protected", "undecided") for entry in found[key] if entry["new"]}
+
+
+def _seen(run: Run) -> dict[str, str]:
+    found = run.read("findings.json")
+    return {entry["id"]: entry["first_seen"] for key in ("findings", "protected", "undecided") for entry in found[key]}
+
+
+def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_nothing_new(
+    ansible: Ansible, minicloud: Minicloud, placement: Placement, world: World, orphan: str
+) -> None:
+    minicloud.scenario("hostile_names")
+    before = placement.everything()
+    variables = {**FORGOTTEN, "orphan_cleanup_report_formats": ALL}
+
+    run = ansible.playbook("cleanup_orphans", "--check", variables=variables)
+
+    assert run.status == 0, run.output
+    spared(run, before, placement)
+    folder = run.folder / "orphan-cleanup"
+    assert {path.name for path in folder.iterdir()} == {*FILES, "plan.json", "remediation.json"}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    found = run.read("findings.json")
+    entries = [entry for key in ("findings", "undecided", "protected") for entry in found[key]]
+    rows = list(csv.DictReader(_text(run, "findings.csv").splitlines(), strict=True))
+    cases = list(ET.fromstring(_text(run, "junit.xml")).iter("testcase"))
+    assert [row["subject"] for row in rows] == [entry["consumer"] or entry["id"].partition("/")[2] for entry in entries]
+    assert {row["outcome"] for row in rows if row["subject"] == orphan} == {"would be removed"}
+    assert len(cases) == len(entries) + 1
+    assert "Check mode, nothing was written. Without it:" in _text(run, "report.md")
+    metrics = _text(run, "placement_orphans.prom")
+    assert _metric(metrics, "findings", kind="forgotten_consumer") == found["summary"]["kinds"]["forgotten_consumer"]
+    assert _metric(metrics, "new_findings", kind="deleted_server") == found["summary"]["new"]["deleted_server"]
+    assert _metric(metrics, "planned_changes") == len(run.read("plan.json")["changes"])
+    assert _new(run) == set(_seen(run)) and f"forgotten_consumer/{orphan}" in _new(run)
+
+    known, added = _seen(run), world.claim("compute-2")
+    again = ansible.playbook("detect_orphans", variables=variables)
+
+    assert (again.status, again.changed) == (0, 0), again.output
+    assert _new(again) == {f"forgotten_consumer/{added}"}
+    assert {identity: seen for identity, seen in _seen(again).items() if identity in known} == known
+    assert _metric(_text(again, "placement_orphans.prom"), "new_findings", kind="forgotten_consumer") == 1
+    assert "(1 of them new)" in again.told
+    assert f"known since {known[f'forgotten_consumer/{orphan}']}" in again.told
+
+
+def test_what_was_really_removed_is_told_with_the_journal(ansible: Ansible, placement: Placement, orphan: str) -> None:
+    variables = {**FORGOTTEN, "orphan_cleanup_report_formats": ALL, "orphan_cleanup_consumers": [orphan]}
+
+    run = ansible.playbook("cleanup_orphans", variables=variables)
+
+    assert run.status == 0, run.output
+    assert placement.held(orphan) == {}
+    (journal,) = (run.folder / "orphan-cleanup").glob("journal-*.jsonl")
+    assert f"Journal: `{journal}`" in _text(run, "report.md")
+    assert not ET.fromstring(_text(run, "junit.xml")).findall(".//failure")
+    metrics = _text(run, "placement_orphans.prom")
+    assert _metric(metrics, "changes", outcome="removed") == 1
+    assert _metric(metrics, "findings_left", kind="forgotten_consumer") == 0
+
+
+def test_after_a_failed_run_the_metrics_say_when_the_last_one_succeeded(
+    ansible: Ansible, placement: Placement, world: World, orphan: str, webhook: Webhook
+) -> None:
+    """The breaker trips: nothing is new, and yet somebody is told."""
+    metrics = ansible.folder / "textfile" / "placement_orphans.prom"
+    orphans = sorted([orphan, world.claim("compute-1")])
+    variables = {**FORGOTTEN, "orphan_cleanup_consumers": orphans, "orphan_cleanup_metrics_path": "textfile/placement_orphans.prom"}
+    first = ansible.playbook("detect_orphans", variables=variables)
+    good = metrics.read_text()
+    before = placement.everything()
+
+    run = ansible.playbook(
+        "cleanup_orphans", variables={**variables, "orphan_cleanup_max_changes": 1, "orphan_cleanup_notify_url": webhook.url}
+    )
+
+    assert first.status == 0 and run.status == 2, run.output
+    spared(run, before, placement)
+    told = metrics.read_text()
+    succeeded, last = _metric(told, "last_success_timestamp_seconds"), _metric(told, "last_run_timestamp_seconds")
+    assert succeeded == _metric(good, "last_success_timestamp_seconds") == _metric(good, "last_run_timestamp_seconds")
+    assert succeeded is not None and last is not None and succeeded < last
+    assert (_metric(good, "failed"), _metric(told, "failed")) == (0, 1)
+    assert [path.name for path in metrics.parent.iterdir()] == [metrics.name]
+    assert metrics.stat().st_mode & 0o777 == 0o644 and metrics.parent.stat().st_mode & 0o777 == 0o755
+    (body,) = webhook.bodies
+    assert body["new_count"] == 0 and "2 changes are planned and max_changes is 1" in " ".join(body["troubles"])
+
+
+def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_run(
+    ansible: Ansible, orphan: str, webhook: Webhook
+) -> None:
+    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ALL}
+    run = ansible.playbook("detect_orphans", variables=variables)
+    reports = {name: _text(run, name) for name in FILES}
+    ansible.environment.update(OS_CLOUD="nonesuch", OS_CLIENT_CONFIG_FILE=str(ansible.folder / "nonesuch.yaml"))
+
+    run = ansible.playbook("detect_orphans", variables={**variables, "orphan_cleanup_notify_url": webhook.url})
+
+    assert run.status == 2, run.output
+    assert {name: _text(run, name) for name in FILES} == reports
+    (body,) = webhook.bodies
+    assert body["summary"] is None and "nonesuch" in " ".join(body["troubles"])
+
+
+@pytest.mark.parametrize("product", ["slack", "mattermost", "teams", "json"])
+def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orphan: str, webhook: Webhook, product: str) -> None:
+    variables = {
+        **{"orphan_cleanup_consumers": [orphan], "orphan_cleanup_state": "kept/state.json", "orphan_cleanup_report_formats": ["markdown"]},
+        **{"orphan_cleanup_notify_url": webhook.url, "orphan_cleanup_notify_format": product},
+    }
+
+    run = ansible.playbook("detect_orphans", "--check", variables=variables)
+
+    assert run.status == 0, run.output
+    (body,) = webhook.bodies
+    text = {
+        "slack": lambda: body["text"],
+        "mattermost": lambda: body["text"],
+        "teams": lambda: json.dumps(body["attachments"][0]["content"]["body"]),
+        "json": lambda: json.dumps(body["new"]) + json.dumps(body["reports"]),
+    }[product]()
+    assert orphan in text and "report.md" in text
+    assert "SECRET-of-the-hook" not in run.output
+    assert (run.folder / "kept" / "state.json").stat().st_mode & 0o777 == 0o600
+    if product == "json":
+        (run.folder / "orphan-cleanup" / "findings.json").unlink()
+        ansible.playbook("detect_orphans", variables=variables)
+        assert len(webhook.bodies) == 1, "it is known from the state file"
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
+    ansible: Ansible, orphan: str, webhook: Webhook, required: bool
+) -> None:
+    webhook.status = 500
+    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_notify_url": webhook.url, "orphan_cleanup_notify_required": required}
+
+    run = ansible.playbook("detect_orphans", variables=variables)
+
+    assert run.status == (2 if required else 0), run.output
+    assert "The notice was not delivered: the answer was 500." in run.told
+    assert "SECRET-of-the-hook" not in run.output
+    assert len(webhook.bodies) == 3
+
+
+@pytest.mark.parametrize("option", ["state", "dest"])
+def test_a_broken_memory_is_put_aside_with_a_warning(ansible: Ansible, tmp_path: Path, orphan: str, option: str) -> None:
+    path = tmp_path / "memory.json"
+    ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
+    cut = path.read_text()[:-20]
+    path.write_text(cut)
+
+    result = ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
+
+    assert not result["failed"]
+    (warning,) = (told for told in result["warnings"] if "count as new" in str(told))
+    assert str(path) in str(warning)
+    assert Path(f"{path}.broken").read_text() == cut
+    assert [entry["new"] for entry in result["findings"]] == [True]
+    again = ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
+    assert [entry["new"] for entry in again["findings"]] == [False]
+
+
+def test_a_look_at_one_consumer_does_not_make_the_others_new(ansible: Ansible, tmp_path: Path, world: World, orphan: str) -> None:
+    path, other = str(tmp_path / "findings.json"), world.claim("compute-2")
+    both = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
+
+    ansible.direct("orphan_detect", consumers=[orphan], dest=path, **NO_AGE)
+    again = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
+
+    assert both["summary"]["new"] == {"forgotten_consumer": 2}
+    assert again["summary"]["new"] == {}
+
+
+@pytest.mark.parametrize("theirs", [True, False])
+def test_a_reviewed_plan_is_told_with_the_findings_that_it_was_made_of(
+    ansible: Ansible, placement: Placement, orphan: str, theirs: bool
+) -> None:
+    variables = {**FORGOTTEN, "orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["csv"]}
+    run = ansible.playbook("cleanup_orphans", "--check", variables=variables)
+    plan = ansible.folder / "reviewed.json"
+    plan.write_text((run.folder / "orphan-cleanup" / "plan.json").read_text())
+    if not theirs:
+        ansible.playbook("detect_orphans", variables=variables)
+    before = _text(run, "findings.csv")
+
+    run = ansible.playbook("cleanup_orphans", variables={**variables, "orphan_cleanup_plan": plan.name})
+
+    assert run.status == 0, run.output
+    assert placement.held(orphan) == {}
+    (row,) = csv.DictReader(_text(run, "findings.csv").splitlines(), strict=True)
+    assert row["outcome"] == ("removed" if theirs else "")
+    assert (_text(run, "findings.csv") == before) is not theirs
+
+
+def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
+    """What a command prints on a terminal that is so wide."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: value for name, value in ansible.environment.items() if name not in ("ANSIBLE_NOCOLOR", "NO_COLOR", "COLUMNS")}
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ansible.folder, env={**environment, "TERM": "xterm-256color"}
+    )
+    os.close(theirs)
+    printed = b""
+    # At its end a terminal is an error to its reader.
+    with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:
+        while read := terminal.read(65536):
+            printed += read
+    assert process.wait() == 0, printed
+    return printed.decode("utf-8").replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 110])
+def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(ansible: Ansible, orphan: str, columns: int) -> None:
+    path = ansible.folder / "findings.json"
+    ansible.direct("orphan_detect", consumers=[orphan], dest=str(path), **NO_AGE)
+    interpreter = f"ansible_python_interpreter={sys.executable}"
+    command = (ansible.program("ansible"), "localhost", "-e", interpreter, "-m", "osops.placement.orphan_report", "-a", f"findings={path}")
+
+    shown = _on_terminal(ansible, columns, *command)
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ansible.folder, env=ansible.environment).stdout
+
+    (line,) = (line for line in shown.splitlines() if line.startswith("\x1b[0;33mforgotten_consumer"))
+    assert re.fullmatch(rf"\x1b\[0;33mforgotten_consumer +{orphan}\x1b\[0m", line)
+    table = re.sub(r"\x1b\[[\d;]*m", "", shown[shown.index("Orphaned allocations") : shown.index("hypervisors.")])
+    assert columns - 20 < max(map(len, table.splitlines())) < columns
+    assert "\x1b" not in piped and f"forgotten_consumer  {orphan}" in piped

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Names that are code, markup or nonsense to somebody, and what a detection tells of them."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._findings import report
+from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+HOSTILE = {
+    "template": "{{ lookup('pipe', 'id') }}{% raw %}",
+    "quotes": "a'b\"c`d",
+    "newlines": "a\nb\r\nc\vd\fe\x85f\u2028g\u2029h",
+    "tab and backspace": "a\tb\x08c",
+    "escape sequences": "\x1b[2J\x1b]0;title\x07\x9b31m",
+    "NUL": "a\x00b",
+    "right to left": "a\u202eb\u2066c\u200fd\u061ce",
+    "invisible": "a\u200bb\u00adc\ufeffd\xa0e",
+    "half a surrogate pair": "a\udc80b",
+    "255 characters": "x" * 255,
+    "script": "<script>alert(1)</script>]]>&amp;<!--",
+    "formula": "=cmd|' /C calc'!A0",
+    "plus": "+1+cmd()",
+    "minus": "-2+3",
+    "at": "@SUM(1)",
+    "wide formula": "\uff1dcmd()",
+    "formula behind spaces": "  =cmd()",
+    "tab formula": "\t=cmd()",
+    "bars": "a|b\\|c\\\\|d\\\\\\|e",
+    "backslash at the end": "a\\",
+    "ticks": "``a```b`",
+    "links": "[x](https://evil.example) ![y](//evil.example/z) www.evil.example user@evil.example https://evil.example",
+    "mentions": "@everyone @channel <!channel> <@U1> #1 !2 team/x#3 :smile: ~y $z$ %a &b",
+    "emphasis": "*a* _b_ ~~c~~ # d\n> e",
+}
+
+
+def hostile(name: str) -> World:
+    """An orphan, a protected and an undecided consumer of servers called `name`, on a host called `name`."""
+    world = World()
+    here, there = world.host(name), world.host("compute-2")
+    world.delete(world.server(here, here, name=name))
+    world.server(there, here, there, name=name)
+    world.server(None, here, status="BUILD", task_state="scheduling", name=name)
+    world.server(here, there, name=name, node="elsewhere")
+    return world
+
+
+def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
+    """What `findings.json` has of a world."""
+    return json.loads(json.dumps(report(world.snapshot(**changes), Policy(), known=known)))
+
+
+def hostile_report(name: str) -> Report:
+    """A report in which everything has that name: also the plan, the outcomes and what failed."""
+    findings = told(hostile(HOSTILE[name]))
+    findings["summary"]["coverage"]["closed_gates"] = [HOSTILE[name]]
+    findings["cloud"]["region"] = HOSTILE[name]
+    findings["summary"]["stranded"]["resource_classes"][HOSTILE[name]] = 1
+    return Report(findings, plan=plan_of(findings), remediation=remediation_of(findings, "skipped", HOSTILE[name]), failure=HOSTILE[name])
+
+
+def plan_of(findings: t.Any) -> dict[str, t.Any]:
+    changes = [{"finding": entry["id"], "kind": entry["kind"], **entry["change"]} for entry in findings["findings"] if entry["change"]]
+    return {"detected_at": findings["finished_at"], "changes": changes}
+
+
+def remediation_of(findings: t.Any, outcome: str, reason: str = "", check_mode: bool = False) -> dict[str, t.Any]:
+    """What `remediation.json` has when all changes had the same outcome."""
+    outcomes = [{**change, "outcome": outcome, "reason": reason} for change in plan_of(findings)["changes"]]
+    tally = dict.fromkeys(("removed", "reduced", "rewritten", "created", "skipped", "failed"), 0)
+    return {"check_mode": check_mode, "tally": {**tally, outcome: len(outcomes)}, "outcomes": outcomes}
