@@ -32,11 +32,11 @@ PROMETHEUS = "prometheus"
 
 FORMATS = {
     "html": Format("report.html", _html.render),
+    "markdown": Format("report.md", _markdown.render),
     "csv": Format("findings.csv", _csv.render),
     "junit": Format("junit.xml", _junit.render),
-    "markdown": Format("report.md", _markdown.render),
     PROMETHEUS: Format("placement_orphans.prom", _prometheus.render),
 }
 
 # JSON is findings.json itself, which is there before any report is.
-NAMES = ("json", "html", "markdown", "csv", "junit", "prometheus")
+NAMES = ("json", *FORMATS)
