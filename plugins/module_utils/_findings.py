@@ -57,7 +57,15 @@ def report(snapshot: Snapshot, policy: Policy, selection: Selection | None = Non
         "protected": [_entry(finding, land) for finding in by_verdict[PROTECTED]],
         "undecided": [_entry(finding, land) for finding in by_verdict[UNDECIDED]],
         "capacity": providers_told_of(found, land),
+        "held": _held(snapshot),
     }
+
+
+def _held(snapshot: Snapshot) -> list[str]:
+    """Return which of the consumers that were named hold anything; of the others nothing can be changed."""
+    answers = (dossier.allocation.value for dossier in snapshot.dossiers.values())
+    holding = {*snapshot.holdings, *(allocation.consumer for allocation in answers if allocation and allocation.resources)}
+    return [consumer for consumer in snapshot.scope.consumers if consumer in holding]
 
 
 def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
