@@ -119,7 +119,9 @@ def _moved(world: World, host: str) -> str:
 def _verdicts(run: Run) -> dict[str, str]:
     found = json.loads((run.folder / "hypervisor-cleanup" / "guests.json").read_text())
     entries = (entry for key in ("findings", "protected", "undecided") for entry in found[key])
-    return {f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry["verdict"] for entry in entries}
+    return {
+        f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry["verdict"] for entry in entries
+    }
 
 
 def test_what_servers_left_is_shown_put_away_and_brought_back(
@@ -203,9 +205,7 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(host: Hypervisor, wor
     servers.confirm(world.cloud, parked)
 
 
-def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
-    host: Hypervisor, world: World, clean: t.Callable[..., Run]
-) -> None:
+def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(host: Hypervisor, world: World, clean: t.Callable[..., Run]) -> None:
     server = world.boot(host.name)
     host.guest(server)
     world.kill(host.name)
