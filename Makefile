@@ -96,7 +96,7 @@ format: venv-lint ## let ruff put the Python code in order
 .PHONY: clean
 clean: ## stop the OpenStack and remove whatever these commands made
 	if [ -d .minicloud ]; then $(minicloud) down; fi
-	rm -rf .venv .minicloud .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
+	rm -rf .venv .minicloud .cache .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
 
 .PHONY: venv-controller venv-lint venv-automation
 venv-controller venv-lint venv-automation: venv-%:

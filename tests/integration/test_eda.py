@@ -103,7 +103,7 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
     before = placement.everything()
     deleted = minicloud.truth("deleted_server")["server"]
 
-    assert rulebook.post(ALERT, token="guessed") == 403
+    assert rulebook.post(ALERT, token="guessed") == 401
     for other in (
         {**ALERT, "status": "resolved"},
         {**ALERT, "commonLabels": {"alertname": "HostUnderused"}},
