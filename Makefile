@@ -36,7 +36,7 @@ demo-down: ## stop the OpenStack of the demo
 	$(minicloud) down
 
 .PHONY: test
-test: venv-controller ## everything: the gates, then all tests
+test: venv-controller venv-automation ## everything: the gates, then all tests
 	@status=0; \
 	$(MAKE) --no-print-directory gates || status=$$?; \
 	$(minicloud) install && $(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
@@ -104,8 +104,8 @@ format: venv-lint ## let ruff put the Python code in order
 .PHONY: clean
 clean: ## stop the OpenStack and remove whatever these commands made
 	if [ -d .minicloud ]; then $(minicloud) down; fi
-	rm -rf .venv .minicloud .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
+	rm -rf .venv .minicloud .cache .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
 
-.PHONY: venv-controller venv-lint
-venv-controller venv-lint: venv-%:
+.PHONY: venv-controller venv-lint venv-automation
+venv-controller venv-lint venv-automation: venv-%:
 	@tests/tools/venv $*

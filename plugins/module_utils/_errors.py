@@ -38,6 +38,10 @@ class BreakerTripped(PlacementToolsError):
     """A run would change more than its limits allow."""
 
 
+class NotApproved(PlacementToolsError):
+    """A change is not, or no longer, the one that was approved."""
+
+
 class JournalError(PlacementToolsError):
     """The journal could not be written; what it should have recorded must not happen."""
 

@@ -76,7 +76,15 @@ def report(
         "undecided": [entry(finding) for finding in by_verdict[UNDECIDED]],
         "known": remembered(known, set(told), whole=snapshot.scope == Scope() and not land.closed_gates),
         "capacity": providers_told_of(found, land),
+        "held": _held(snapshot),
     }
+
+
+def _held(snapshot: Snapshot) -> list[str]:
+    """Return which of the consumers that were named hold anything; of the others nothing can be changed."""
+    answers = (dossier.allocation.value for dossier in snapshot.dossiers.values())
+    holding = {*snapshot.holdings, *(allocation.consumer for allocation in answers if allocation and allocation.resources)}
+    return [consumer for consumer in snapshot.scope.consumers if consumer in holding]
 
 
 def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:

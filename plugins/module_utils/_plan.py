@@ -124,6 +124,8 @@ class Plan:
     @classmethod
     def read(cls, told: t.Any) -> Plan:
         """Return the plan that `as_dict` wrote. Raises InvalidInput for anything else, also if only one change of it is not right."""
+        if isinstance(told, dict) and told.get("compact"):
+            raise InvalidInput("The plan is a compact one, without its documents: give it to orphan_plan, with findings of its consumers.")
         _check_format(told, "plan", "orphan_plan")
         try:
             steps, removals = _sorted((entry["finding"], entry["kind"], _without(entry, "finding", "kind")) for entry in told["changes"])

@@ -15,6 +15,8 @@ description:
   - The plan has for each change the consumer, its generation, the exact document before and after, the finding that it settles and the
     capacity that it frees or takes. Changes that free capacity come first.
   - No cloud is asked. What the plan says is proven anew before anything is written.
+  - A plan is also told without its documents (RV(compact)), small enough to be handed to a job that does not see the files of this one.
+    There its changes are found again.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -32,16 +34,20 @@ options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - Exactly one of O(findings) and O(plan) is needed.
+      - Exactly one of O(findings) and O(plan) is needed, but with a compact O(plan) both.
     type: path
   plan:
     description:
       - A plan that was made before, to be checked and told; its path, or the plan itself.
       - Anything in it that does not agree with the rest is an error.
+      - The compact form of a plan (RV(compact)) is checked, and RV(scope) tells what to detect anew. With O(findings) of that detection it
+        becomes a plan of exactly the same changes. If one of them is found with another document, another generation or under another kind,
+        is protected or undecided, or if its consumer holds something and is healthy, the task fails, and says so of each. Only what holds
+        nothing any more is left out.
     type: raw
   kinds:
     description:
-      - The kinds of findings that may be changed. Only used with O(findings).
+      - The kinds of findings that may be changed. Only used with O(findings) and with a compact O(plan), which may have no other.
       - V(swapped_claim), V(moved_server), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
         right. They have a change only where the right claim is known for certain; anything else is left to
         C(nova-manage placement heal_allocations), and the finding says so.
@@ -121,7 +127,7 @@ plan:
   sample: /var/lib/placement/plan.json
 changes:
   description: Number of planned changes.
-  returned: success
+  returned: success or when a limit is exceeded
   type: int
   sample: 4
 servers:
@@ -136,6 +142,33 @@ check_mode:
   returned: when O(heal) is true
   type: bool
   sample: false
+compact:
+  description:
+    - The plan without its documents, to be handed to another job and given there as O(plan).
+    - It has C(format), C(compact), C(placement_endpoint), C(region), C(detected_at), C(consumers), C(count), C(changes) and C(digest), the
+      SHA-256 of all the rest. Each of C(changes) has C(finding), C(kind), C(consumer), C(generation) (both V(null) for a tree of providers)
+      and C(digest), the SHA-256 of the change with its documents.
+    - Of a plan with more than 1000 changes, C(changes) is V(null), and it cannot be given as O(plan).
+  returned: success or when a limit is exceeded
+  type: dict
+  sample:
+    format: 1
+    compact: true
+    count: 4
+scope:
+  description: What has to be detected to find the changes of a compact plan again, as options of M(osops.placement.orphan_detect).
+  returned: when O(plan) is a compact plan
+  type: dict
+  sample:
+    consumers:
+      - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    kinds: []
+gone:
+  description: The findings of a compact plan that are left out because their consumers hold nothing any more.
+  returned: when O(plan) is a compact plan
+  type: list
+  elements: str
+  sample: []
 actions:
   description: Number of planned changes by what they do (V(remove), V(reduce), V(rewrite) or V(create)).
   returned: when O(heal) is false
@@ -159,7 +192,7 @@ records:
   description:
     - What is needed to take each change back, in the shape of the journal's records, so that also the log of a job whose machine is
       lost has it. M(osops.placement.orphan_restore) takes them as its O(osops.placement.orphan_restore#module:journal).
-    - As many as there are changes, which are at most O(max_changes).
+    - As many as there are changes, which are at most O(max_changes). None of a compact plan without O(findings).
   returned: when O(heal) is false
   type: list
   elements: dict
@@ -248,7 +281,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.osops.placement.plugins.module_utils._approval import Approval, is_compact
 from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
+from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
@@ -258,33 +293,44 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import CHANG
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     options, path = module.params, module.params["dest"]
+    told = None if options["plan"] is None else given("plan", options["plan"])
+    if options["heal"] and told is not None:
+        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
     if options["heal"]:
         servers = to_heal(read_json(options["findings"]), limits(options))
         return {"changed": False, "plan": None, "changes": len(servers), "servers": servers, "check_mode": module.check_mode}
-    if options["findings"]:
-        plan = Plan.of(read_json(options["findings"]), options["kinds"])
+    if is_compact(told):
+        approval = Approval.read(told)
+        approval.check_kinds(options["kinds"])
+        again = {"scope": approval.scope, "gone": []}
+        if not options["findings"]:
+            return {"changed": False, "plan": None, "changes": approval.count, "actions": {}, "records": [], "compact": told, **again}
+        plan, again["gone"] = approval.found_again(read_json(options["findings"]))
+    elif told is None:
+        plan, again = Plan.of(read_json(options["findings"]), options["kinds"]), {}
+    elif options["findings"]:
+        raise InvalidInput("findings and plan were both given, and the plan has its documents: give one of them.")
     else:
-        plan = Plan.read(given("plan", options["plan"]))
+        plan, again = Plan.read(told), {}
         if path is None and isinstance(options["plan"], str):
             path = options["plan"]
     if options["dest"]:
         write_json(options["dest"], plan.as_dict())
-    plan.check(limits(options))
     steps = [*plan.steps, *plan.removals]
     changes = [step.change for step in steps]
-    result = {
-        "changed": False,
-        "plan": path,
-        "changes": len(changes),
-        "actions": dict(collections.Counter(change.action for change in changes)),
-        "records": [record(PLANNED, step, plan.placement_endpoint) for step in steps],
-    }
-    for told in ("frees", "claims"):
+    result = {"changed": False, "plan": path, "changes": len(changes), "compact": Approval.of(plan).as_dict(), **again}
+    try:
+        plan.check(limits(options))
+    except BreakerTripped as error:
+        return {**result, "failed": True, "msg": str(error)}
+    result["actions"] = dict(collections.Counter(change.action for change in changes))
+    result["records"] = [record(PLANNED, step, plan.placement_endpoint) for step in steps]
+    for side in ("frees", "claims"):
         sums: collections.Counter[str] = collections.Counter()
         for change in changes:
-            for share in getattr(change, told).values():
+            for share in getattr(change, side).values():
                 sums.update(share)
-        result[told] = dict(sorted(sums.items()))
+        result[side] = dict(sorted(sums.items()))
     if module._diff:
         result["diff"] = diff_of(changes)
     return result
@@ -308,8 +354,6 @@ def main() -> None:
         argument_spec,
         supports_check_mode=True,
         required_one_of=[("findings", "plan")],
-        mutually_exclusive=[("findings", "plan")],
-        required_if=[("heal", True, ("findings",))],
     )
     run_offline(module, work)
 
