@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import pathlib
 import re
+import typing as t
 
 import pytest
+import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
 from ansible_collections.osops.placement.tests.pages.tables import PAGES, PARTS, SECTION, renewed
@@ -74,3 +77,40 @@ def test_no_heading_of_a_page_is_there_twice() -> None:
     for page in MARKDOWN:
         headings = sorted(HEADING.findall(_prose(page)))
         assert [one for one, other in itertools.pairwise(headings) if one == other] == [], page
+
+
+def _variables() -> set[str]:
+    specs = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
+    return {name for spec in specs for entry in spec["argument_specs"].values() for name in entry["options"]}
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: pathlib.Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    content = {path.stem for pattern in ("plugins/modules/*.py", "roles/*", "playbooks/*.yml") for path in ROOT.glob(pattern)}
+    named = set(re.findall(r"osops\.placement\.(\w+)", text)) - {"placement"}
+    variables = set(re.findall(r"\b((?:orphan_cleanup|host_decommission|hypervisor_cleanup)_\w+)", text))
+
+    assert named - content == set()
+    assert {name for name in variables - _variables() if not name.endswith("_")} == set()
+
+
+def _strings(path: pathlib.Path) -> t.Iterator[str]:
+    """What a file of Python says, with `…` where something is put in."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_the_messages_that_are_explained_are_ours() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    section = page.partition("## From this collection")[2].partition("\n## ")[0]
+    explained = [*HEADING.findall(section), *re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
+    said = [text for path in (ROOT / "plugins").rglob("*.py") for text in _strings(path)]
+    unknown = [message for message in explained if not all(any(part.strip() in text for text in said) for part in message.split("…"))]
+
+    # In these words a service answers.
+    assert unknown == ["Policy does not allow … to be performed"]
+    assert len(explained) > 15
