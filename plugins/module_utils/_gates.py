@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    return tuple(reason for gate in GATES if (reason := gate(snapshot)))
+    return tuple(filter(None, (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _filters(snapshot))))
 
 
 def _cells(snapshot: Snapshot) -> str | None:
@@ -86,9 +86,6 @@ def _filters(snapshot: Snapshot) -> str | None:
     return (
         f"Nova lists a live server as deleted ({snapshot.control.request}): these credentials may not filter, or a proxy answers for Nova."
     )
-
-
-GATES = (_cells, _listings, _region, _credentials, _filters)
 
 
 def some(names: Iterable[str]) -> str:

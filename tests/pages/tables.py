@@ -24,6 +24,7 @@ if t.TYPE_CHECKING:
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
 MADE = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
+GATE = {"snapshot": "Snapshot", "return": "str | None"}
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
@@ -59,7 +60,9 @@ def _protections() -> str:
 
 
 def _closing() -> str:
-    return "".join(f"* {told(gate)['head']}\n" for gate in _gates.GATES)
+    """The gates in the order in which they are written: the functions that look at a snapshot and may give a reason."""
+    gates = [known for known in vars(_gates).values() if inspect.isfunction(known) and inspect.get_annotations(known) == GATE]
+    return "".join(f"* {told(gate)['head']}\n" for gate in gates)
 
 
 PARTS: t.Mapping[str, t.Callable[[], str]] = {
