@@ -13,8 +13,8 @@ BENCH_ARGS ?=
 # Each worker has a cloud of its own, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
-GATES := sanity ansible-lint ruff mypy docs changelog build
-LINT := ansible-lint ruff mypy docs changelog
+GATES := sanity ansible-lint ruff mypy docs-lint changelog build
+LINT := ansible-lint ruff mypy docs-lint changelog
 
 minicloud := tests/minicloud/minicloud
 controller := .venv/controller/bin
@@ -62,6 +62,14 @@ images: venv-controller ## draw docs/images/ anew, with Chromium
 bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
 
+.PHONY: docs
+docs: ## build the documentation as a site, .docs/html, without the network
+	@tests/tools/docs-site
+
+.PHONY: pages
+pages: venv-controller ## write the parts of docs/ that come from the code
+	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tests.pages
+
 .PHONY: gates
 gates: venv-controller venv-lint ## all checks that are not tests, each of them also by its own name
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(GATES)
@@ -89,8 +97,8 @@ ruff: venv-lint
 mypy: venv-lint
 	@$(gate) $@ $(lint)/mypy
 
-.PHONY: docs
-docs: venv-lint
+.PHONY: docs-lint
+docs-lint: venv-lint
 	@$(gate) $@ $(lint)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
 
 .PHONY: changelog
@@ -104,7 +112,7 @@ format: venv-lint ## let ruff put the Python code in order
 .PHONY: clean
 clean: ## stop the OpenStack and remove whatever these commands made
 	if [ -d .minicloud ]; then $(minicloud) down; fi
-	rm -rf .venv .minicloud .cache .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
+	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
 
 .PHONY: venv-controller venv-lint venv-automation
 venv-controller venv-lint venv-automation: venv-%:

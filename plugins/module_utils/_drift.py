@@ -30,6 +30,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
+    """An ended migration holds what its server needs.
+
+    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host.
+    After a live migration the guest may be elsewhere, so it is only reported.
+
+    Change: the migration's claim becomes the server's, in one request.
+    """
     own = case.own_tree
     if not _rests_without_its_host(case) or own is None:
         return None
@@ -66,6 +73,13 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
 
 
 def moved_server(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds only a host where it is not.
+
+    Proof: It is settled on its host and holds nothing of it but only others', to which no move of it failed; its flavor, image and
+    ports say all that it needs.
+
+    Change: it is given what its flavor says on its host, instead of what it holds.
+    """
     if not _rests_without_its_host(case) or not case.trees:
         return None
     claim, why = plain_claim(case)
@@ -77,12 +91,25 @@ def moved_server(case: Case, policy: Policy) -> Ruling | None:
 
 
 def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds nothing.
+
+    Proof: It is settled on its host and holds nothing; its flavor, image and ports say all that it needs.
+
+    Change: it is given what its flavor says on its host.
+    """
     if not _rests_without_its_host(case) or case.allocation.resources:
         return None
     return _rewriting(f"Server {case.consumer} rests on {case.home} and holds nothing at all.", case, *plain_claim(case))
 
 
 def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds more or less than its flavor says.
+
+    Proof: It is settled on its host, holds nothing but that, and in other amounts than its flavor, image and ports say. No resize to
+    this host failed.
+
+    Change: its claim becomes what its flavor says.
+    """
     own, held = case.own_tree, case.allocation.resources
     if not _rests_at_home(case) or own is None or set(held) != {own}:
         return None
@@ -97,6 +124,12 @@ def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
 
 
 def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
+    """The claim counts for another project or user than the server's.
+
+    Proof: The server is settled on its host, holds it and no other, and Nova and Placement name different owners.
+
+    Change: the claim counts for the server's project and user; the amounts stay.
+    """
     server, held = case.server, case.allocation
     if not _rests_at_home(case) or server is None or not (server.project and server.user):
         return None
@@ -111,6 +144,12 @@ def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
 
 
 def leaked_child(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds a child provider of its host that nothing of it explains.
+
+    Proof: It is settled on its host, and nothing in its flavor, image or ports asks for such a resource.
+
+    Change: none: look on the host whether its guest uses such a device.
+    """
     own = case.own_tree
     if not _rests_at_home(case) or own is None or case.server is None or explains_children(case.server, case):
         return None
@@ -126,6 +165,12 @@ def leaked_child(case: Case, policy: Policy) -> Ruling | None:
 
 
 def hostless_server(case: Case, policy: Policy) -> Ruling | None:
+    """The server has no host and no task, and holds a claim.
+
+    Proof: A direct look-up shows it without a host, without a task and in a state in which servers have a host.
+
+    Change: none: delete it, or set it to ERROR, and it can be proven to be an orphan.
+    """
     server = case.server
     if case.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUS:
         return None

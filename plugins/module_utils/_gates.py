@@ -30,6 +30,7 @@ def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _cells(snapshot: Snapshot) -> str | None:
+    """A cell does not answer before the reading or after it: what is in it would look gone."""
     for when, answer in (("before", snapshot.services), ("after", snapshot.services_after)):
         if answer.value is None:
             return f"Nova answered {answer.status} when asked for its services {when} the reading: a cell is not answering."
@@ -49,6 +50,7 @@ def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
 
 
 def _listings(snapshot: Snapshot) -> str | None:
+    """Nova cannot list its compute nodes or its migrations."""
     for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
         if answer.value is None:
             return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
@@ -56,6 +58,7 @@ def _listings(snapshot: Snapshot) -> str | None:
 
 
 def _region(snapshot: Snapshot) -> str | None:
+    """Less than half of the compute nodes are providers here: the wrong region, or a Placement that belongs to another Nova."""
     return None if snapshot.hypervisors.value is None else strange_nova(snapshot.hypervisors.value, snapshot.providers)
 
 
@@ -68,6 +71,7 @@ def strange_nova(nodes: Collection[Hypervisor], providers: Container[str]) -> st
 
 
 def _credentials(snapshot: Snapshot) -> str | None:
+    """These credentials list servers that they may not look at, or see no host: whoever may not look takes everything for deleted."""
     foreign = [sample for sample in snapshot.samples if sample.value is None or sample.value.project != snapshot.cloud.project]
     judged = foreign or snapshot.samples
     if not judged and any(node.servers or node.servers is None for node in snapshot.hypervisors.value or ()):
@@ -79,6 +83,7 @@ def _credentials(snapshot: Snapshot) -> str | None:
 
 
 def _filters(snapshot: Snapshot) -> str | None:
+    """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for Nova."""
     if snapshot.control is None or snapshot.control.value == ():
         return None
     return (

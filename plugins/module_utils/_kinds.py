@@ -32,6 +32,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def deleted_server(case: Case, policy: Policy) -> Ruling | None:
+    """The server is deleted, and its claim stayed.
+
+    Proof: A direct look-up finds no server, the listing of the deleted has it (and not as soft-deleted), and neither its former host
+    nor a migration shows it alive.
+
+    Change: all that it holds is removed.
+    """
     deleted = deletion_of(case.subject)
     if case.migration or deleted is None:
         return None
@@ -41,6 +48,13 @@ def deleted_server(case: Case, policy: Policy) -> Ruling | None:
 
 
 def ended_migration(case: Case, policy: Policy) -> Ruling | None:
+    """The migration is over, and nobody needs what it holds.
+
+    Proof: Nova lists it as ended. Either its server is deleted, as above; or its server is settled where its newest move took it,
+    cannot come back by a revert, and itself holds all of what this claim may stand for.
+
+    Change: all that the migration holds is removed.
+    """
     if case.migration is None:
         return None
     evidence = (case.land.snapshot.migrations, *case.questions)
@@ -64,6 +78,13 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
 
 
 def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
+    """The migration went with its deleted server, and its claim stayed.
+
+    Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid for a migration's when it is asked
+    to list from there on. Nothing shows it alive.
+
+    Change: all that it holds is removed.
+    """
     subject = case.subject
     if case.migration or not unlisted(subject) or subject.marker.status != 200 or case.contradiction:
         return None
@@ -75,6 +96,13 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
 
 
 def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
+    """The server was evacuated, and still holds the host that it left.
+
+    Proof: It is settled where its newest move took it and holds that host; every other host that it holds was left by an evacuation
+    that is `done` or `completed`, and no move of it to there failed.
+
+    Change: the hosts that it left are taken out of its claim; the rest stays.
+    """
     left = {root: _evacuation_from(case, root) for root in case.other_trees}
     if not _holds_home_and_more(case) or not all(left.values()) or not all(_claims_host(case, root) for root in left):
         return None
@@ -94,6 +122,13 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
 
 
 def wrong_host(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds its host, and another one as well.
+
+    Proof: It is settled where its newest move took it, holds that host, has no move under way, and holds of the other host what a
+    server claims on its host. No evacuation or live migration to there failed, so that its guest cannot run there.
+
+    Change: the other hosts are taken out of its claim; the rest stays.
+    """
     if not _holds_home_and_more(case):
         return None
     doubtful = sorted(case.land.name(root) for root in case.other_trees if not _claims_host(case, root))
@@ -119,6 +154,13 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
 
 
 def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
+    """The server failed to boot or is shelved away, and still holds a host.
+
+    Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor and no migration, and all that was
+    asked of it is over, so that no host can still take it up.
+
+    Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
+    """
     server, subject = case.server, case.subject
     if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUS:
         return None
@@ -133,6 +175,14 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
 
 
 def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
+    """Nova has no memory of it at all.
+
+    Proof: It is no server, no deleted server and no migration, has no actions, is named by no migration, every host was asked and
+    does not have it, and it holds nothing but hosts of this Nova. A conclusion from absence: another service that shares Nova's hosts
+    looks the same. It must be older than `orphan_cleanup_forgotten_min_age`.
+
+    Change: all that it holds is removed, if this kind was chosen.
+    """
     land, age = case.land, case.allocation.age_seconds
     if not forgotten(case) or not case.trees or not set(case.trees) <= set(land.nodes):
         return None

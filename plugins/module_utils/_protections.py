@@ -26,6 +26,7 @@ _OURS = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def excluded(case: Case, policy: Policy) -> str | None:
+    """The consumer, its server, or a provider that it holds or rests on is excluded by name."""
     if {case.consumer, case.subject.uuid} & policy.exclude_consumers:
         return "This consumer, or the server whose migration it is, is excluded by name."
     for provider in {*case.allocation.resources, *filter(None, [case.own_tree])}:
@@ -37,18 +38,21 @@ def excluded(case: Case, policy: Policy) -> str | None:
 
 
 def foreign_type(case: Case, policy: Policy) -> str | None:
+    """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another service."""
     if case.allocation.type in _OURS:
         return None
     return f"Its consumer type is {case.allocation.type}: it belongs to another service than Nova."
 
 
 def verify_resize(case: Case, policy: Policy) -> str | None:
+    """Its server waits for a resize to be confirmed or reverted, and either needs what is claimed."""
     if case.server is None or case.server.status != "VERIFY_RESIZE":
         return None
     return f"Server {case.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
 
 
 def moving(case: Case, policy: Policy) -> str | None:
+    """A migration of its server is under way, whichever side the claim is on."""
     underway = case.migration if case.migration and not case.migration.ended else case.moving
     if underway is None:
         return None
@@ -56,18 +60,21 @@ def moving(case: Case, policy: Policy) -> str | None:
 
 
 def soft_deleted(case: Case, policy: Policy) -> str | None:
+    """Its server is soft-deleted and can still be restored."""
     if case.server is None or case.server.status != "SOFT_DELETED":
         return None
     return f"Server {case.server.uuid} is soft-deleted and can still be restored."
 
 
 def unknown_status(case: Case, policy: Policy) -> str | None:
+    """The cell of its server does not answer (status UNKNOWN)."""
     if case.server is None or case.server.status != "UNKNOWN":
         return None
     return f"Nova cannot say what became of server {case.server.uuid}: its cell does not answer."
 
 
 def booting(case: Case, policy: Policy) -> str | None:
+    """Its server is being built: the claim comes before the host."""
     if case.server is None or case.server.status != "BUILD" or case.server.host:
         return None
     if case.server.task_known and case.server.task_state is None and (case.age_seconds or 0) >= policy.stuck_min_age:
@@ -76,18 +83,21 @@ def booting(case: Case, policy: Policy) -> str | None:
 
 
 def task(case: Case, policy: Policy) -> str | None:
+    """Its server has a task."""
     if case.server is None or case.server.task_state is None:
         return None
     return f"Server {case.server.uuid} has the task {case.server.task_state}."
 
 
 def error_with_host(case: Case, policy: Policy) -> str | None:
+    """Its server is in ERROR on a host: its guest may run."""
     if case.server is None or case.server.status != "ERROR" or not case.server.host:
         return None
     return f"Server {case.server.uuid} is in ERROR on {case.server.host}: its guest may run."
 
 
 def too_young(case: Case, policy: Policy) -> str | None:
+    """It was written less than `orphan_cleanup_min_age` ago, or when is not known."""
     age = case.age_seconds
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None

@@ -32,6 +32,14 @@ _TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
 
 
 def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    """A provider made like a host's, with no compute node behind it.
+
+    Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait `COMPUTE_NODE` or `OWNER_NOVA`, or
+    memory and processors. Undecided when another Nova or service of this cloud, or a compute service without a node, may stand behind
+    it.
+
+    Change: its tree is deleted, children first, once nobody holds a share of it.
+    """
     conflicting = {provider.uuid for provider, node in _conflicts(land)}
     for root in _strangers(land):
         if root.uuid not in conflicting and _nova_shaped(land, root):
@@ -40,6 +48,12 @@ def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 
 def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    """A provider has the name of a compute node that has no provider of its own.
+
+    Proof: The reading is sound, and the compute node of that name has another uuid, for which Placement has no provider (LP 1817833).
+
+    Change: its tree is deleted, children first, once nobody holds a share of it; restart nova-compute on the host afterwards.
+    """
     for root, node in _conflicts(land):
         reason = (
             f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
@@ -50,6 +64,13 @@ def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 
 def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    """More is claimed than there is, or the inventory is not the host's.
+
+    Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what nova-compute reports. Looked for on
+    the providers of other findings, on named hosts, and everywhere if this kind is named.
+
+    Change: none.
+    """
     used = land.used
     for uuid, details in sorted(land.snapshot.details.items()):
         inventory = details.inventories
@@ -67,6 +88,12 @@ def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 
 def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    """A resize waits to be confirmed or reverted for very long.
+
+    Proof: Its migration has been `finished` for `orphan_cleanup_parked_min_age`.
+
+    Change: none: confirm or revert it.
+    """
     listing = land.snapshot.migrations
     for migration in _migrations(land):
         age = between(migration.updated_at or migration.created_at, listing.at)
@@ -83,6 +110,12 @@ def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 
 def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    """A migration is under way and has not changed for very long.
+
+    Proof: It has not ended and has not been changed for `orphan_cleanup_stuck_min_age`.
+
+    Change: none: see whether it runs, and abort it or reset the server's state if not.
+    """
     listing = land.snapshot.migrations
     for migration in _migrations(land):
         age = between(migration.updated_at or migration.created_at, listing.at)
@@ -100,6 +133,12 @@ def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 
 def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
+    """A compute service is down, and is disabled, forced down or without a compute node.
+
+    Proof: It has not reported for `orphan_cleanup_stale_min_age`.
+
+    Change: none: retire the host.
+    """
     listing = land.snapshot.services
     if land.snapshot.hypervisors.value is None:
         return

@@ -1,0 +1,284 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The two roles of docs/permissions.md, with the very policies of that page in force and no other role."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+import uuid
+from pathlib import Path
+
+import pytest
+import yaml
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
+
+from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+
+PAGE = (Path(__file__).parents[2] / "docs" / "permissions.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```yaml\n# /etc/(nova|placement)/policy\.yaml(, to retire hosts)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+READING, RETIRING = "", ", to retire hosts"
+POLICIES = {(service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)}
+FOLDERS = {"nova": "nova-first", "placement": "placement"}
+# What these rules allow is asked for by modules that look at one thing, or only of a server that failed on its host.
+ASKED_BY = {
+    "os_compute_api:os-aggregates:index": "compute_host_info",
+    "os_compute_api:os-hypervisors:show": "compute_host_info",
+    "placement:allocation_candidates:list": "allocation_candidate_info",
+    "placement:resource_providers:usages": "placement_provider_info",
+    "placement:resource_providers:aggregates:list": "placement_provider_info",
+}
+EVENTS = "os_compute_api:os-instance-actions:events"
+WRITING = "placement:allocations:manage"
+RULES = [rule for service in FOLDERS for rule in POLICIES[service, READING] if ":" in rule and rule not in (EVENTS, WRITING)]
+
+Findings = dict[str, tuple[str, t.Any]]
+
+
+class Office:
+    """Where the policies are put in force and users are logged in."""
+
+    def __init__(self, minicloud: Minicloud, world: World) -> None:
+        self._minicloud = minicloud
+        self._world = world
+
+    def enforce(self, *purposes: str, without: str = "") -> None:
+        """Let both services have the policies of the page, but for one rule; they read them anew when they change."""
+        for service, folder in FOLDERS.items():
+            rules = {rule: check for purpose in purposes for rule, check in POLICIES[service, purpose].items()}
+            if without in rules:
+                rules[without] = "role:admin or role:service"
+            (self._world.paths.etc / folder / "policy.yaml").write_text(yaml.safe_dump(rules))
+
+    def log_in(self, role: str) -> dict[str, t.Any]:
+        """A user with that role and no other, as a whole configuration of a cloud."""
+        self._world.assign(role, "audit", role)
+        named = {
+            "username": role,
+            "password": role,
+            "project_name": "audit",
+            "user_domain_name": "Default",
+            "project_domain_name": "Default",
+        }
+        return {"auth": {"auth_url": self._minicloud.environment["OS_AUTH_URL"], **named}, "region_name": "RegionOne"}
+
+
+@pytest.fixture(scope="module")
+def office(minicloud: Minicloud, world: World) -> Office:
+    return Office(minicloud, world)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
+    """Something for every rule to tell of, a provider without a compute node among it; a claim that nobody knows."""
+    minicloud.scenario("healthy", "deleted_server", "evacuated_source", "shelved_offloaded", "wrong_amount", "forgotten_migration")
+    placement.create_provider(f"bare-{uuid.uuid4()}", {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 1024}})
+    return world.claim("compute-1")
+
+
+@pytest.fixture(autouse=True)
+def in_force(office: Office) -> Iterator[None]:
+    office.enforce(READING)
+    yield
+    office.enforce(READING)
+
+
+@pytest.fixture(scope="module")
+def whole(minicloud: Minicloud, office: Office, tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """What the auditor finds with every rule in force."""
+    office.enforce(READING)
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("whole"), minicloud.environment)
+    return _detected(ansible, office.log_in("placement_auditor"))[0]
+
+
+def _detected(ansible: Ansible, cloud: t.Any) -> tuple[Findings, dict[str, t.Any]]:
+    dest = ansible.folder / f"findings-{uuid.uuid4()}.json"
+    result = ansible.direct("orphan_detect", cloud=cloud, min_age="0", forgotten_min_age="0", dest=str(dest))
+    if result["failed"]:
+        return {}, result
+    found = json.loads(dest.read_text())
+    entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key]]
+    return {entry["consumer"] or entry["id"]: (entry["kind"], entry["change"]) for entry in entries}, found["summary"]
+
+
+def test_the_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> None:
+    expected, _summary = _detected(ansible, "minicloud")
+    kinds = {kind for kind, _change in expected.values()}
+    assert kinds >= {"deleted_server", "evacuated_source", "unhosted_server", "wrong_amount", "forgotten_migration", "forgotten_consumer"}
+
+    found, summary = _detected(ansible, office.log_in("placement_auditor"))
+
+    assert found == expected
+    assert summary["coverage"]["complete"] and summary["coverage"]["closed_gates"] == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
+    ansible: Ansible, office: Office, whole: Findings, rule: str
+) -> None:
+    auditor = office.log_in("placement_auditor")
+    asked = {"compute_host_info": {"hosts": ["compute-1"]}, "allocation_candidate_info": {"resources": {"VCPU": 1}}}
+    office.enforce(READING, without=rule)
+
+    if module := ASKED_BY.get(rule):
+        result = ansible.direct(module, cloud=auditor, **asked.get(module, {"resource_provider": "compute-1"}))
+        assert result["failed"] and "answered 403" in result["msg"], result
+        return
+    found, summary = _detected(ansible, auditor)
+
+    assert found != whole
+    if not summary.get("failed") and not summary["coverage"]["closed_gates"]:
+        changed = {consumer: change for consumer, (_kind, change) in found.items() if change}
+        assert changed.items() <= {consumer: change for consumer, (_kind, change) in whole.items()}.items()
+
+
+def test_the_hosts_of_events_are_shown_by_their_own_rule(office: Office, world: World) -> None:
+    server = world.boot("compute-1")
+    auditor = _connection(office, "placement_auditor")
+
+    def hosts() -> set[str | None]:
+        path = f"/servers/{server}/os-instance-actions"
+        (created,) = auditor.compute.get(path, microversion="2.68").json()["instanceActions"]
+        action = auditor.compute.get(f"{path}/{created['request_id']}", microversion="2.68").json()["instanceAction"]
+        return {event.get("host") for event in action["events"]}
+
+    assert "compute-1" in hosts()
+    office.enforce(READING, without=EVENTS)
+    assert hosts() == {None}
+
+
+def test_what_the_auditor_would_remove_is_refused_by_the_name_of_the_rule(ansible: Ansible, office: Office, placement: Placement) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_cloud": office.log_in("placement_auditor")})
+
+    assert run.status != 0
+    assert f"Policy does not allow {WRITING} to be performed. Use credentials whose role may do this" in run.told
+    assert {outcome["outcome"] for outcome in run.read("remediation.json")["outcomes"]} == {"failed"}
+    spared(run, before, placement)
+
+
+def _connection(office: Office, role: str) -> Connection:
+    return Connection(config=OpenStackConfig(load_yaml_config=False, load_envvars=False).get_one(**office.log_in(role)))
+
+
+@pytest.mark.parametrize("role", ["placement_auditor", "placement_remediator"])
+def test_everything_else_is_refused(office: Office, world: World, placement: Placement, role: str) -> None:
+    server, host = world.boot("compute-1"), world.provider("compute-1")
+    service = world.cloud.compute_services()["compute-1"]["id"]
+    held = placement.allocation(server)
+    empty = {
+        "allocations": {},
+        "project_id": held["project_id"],
+        "user_id": held["user_id"],
+        "consumer_generation": held["consumer_generation"],
+    }
+    new = {"name": "mine", "flavorRef": world.cloud.flavor("m1.tiny"), "imageRef": "", "networks": "none"}
+    user = _connection(office, role)
+    requests: list[tuple[t.Any, str, str, t.Any]] = [
+        (user.compute, "DELETE", f"/servers/{server}", None),
+        (user.compute, "PUT", f"/servers/{server}", {"server": {"name": "mine"}}),
+        (user.compute, "POST", "/servers", {"server": new}),
+        *((user.compute, "POST", f"/servers/{server}/action", {action: body}) for action, body in ACTIONS.items()),
+        (user.compute, "PUT", f"/os-services/{service}", {"status": "disabled"}),
+        (user.compute, "DELETE", f"/os-services/{service}", None),
+        (user.compute, "POST", "/os-aggregates", {"aggregate": {"name": "mine"}}),
+        (user.compute, "POST", "/flavors", {"flavor": {"name": "mine", "ram": 1, "vcpus": 1, "disk": 0}}),
+        (user.compute, "GET", "/os-simple-tenant-usage", None),
+        (user.placement, "PUT", f"/allocations/{server}", empty),
+        (user.placement, "DELETE", f"/allocations/{server}", None),
+        (user.placement, "POST", "/resource_providers", {"name": "mine"}),
+        (user.placement, "PUT", f"/resource_providers/{host}", {"name": "mine"}),
+        (user.placement, "DELETE", f"/resource_providers/{host}", None),
+        (user.placement, "DELETE", f"/resource_providers/{host}/inventories", None),
+        (user.placement, "PUT", "/traits/CUSTOM_MINE", None),
+    ]
+    if role == "placement_auditor":
+        requests.append((user.placement, "POST", "/allocations", {server: empty}))
+
+    answers = {
+        f"{method} {path} {list(body or ())}": service.request(
+            path, method, json=body, microversion="2.68" if service is user.compute else "1.28", raise_exc=False
+        ).status_code
+        for service, method, path, body in requests
+    }
+
+    assert answers == dict.fromkeys(answers, 403)
+    assert placement.allocation(server) == held
+
+
+ACTIONS: dict[str, t.Any] = {
+    "os-stop": None,
+    "forceDelete": None,
+    "migrate": None,
+    "os-migrateLive": {"host": None, "block_migration": "auto"},
+    "evacuate": {},
+    "os-resetState": {"state": "error"},
+    "confirmResize": None,
+    "reboot": {"type": "HARD"},
+    "shelve": None,
+    "lock": None,
+}
+
+
+def test_the_remediator_cleans_up_and_puts_back(ansible: Ansible, office: Office, placement: Placement, stray: str) -> None:
+    held = placement.held(stray)
+    only = {
+        "orphan_cleanup_cloud": office.log_in("placement_remediator"),
+        "orphan_cleanup_select": f"[?consumer == '{stray}']",
+        "orphan_cleanup_remediate_kinds": ["forgotten_consumer"],
+    }
+
+    run = ansible.playbook("cleanup_orphans", variables=only)
+    assert run.status == 0, run.output
+    assert run.outcome(stray)["outcome"] == "removed" and placement.held(stray) == {}
+
+    journal = run.read("remediation.json")["journal"]
+    restored = ansible.playbook("restore_allocations", variables={**only, "orphan_cleanup_journal": journal})
+    assert restored.status == 0, restored.output
+    assert placement.held(stray) == held
+
+
+def test_a_remediator_who_may_not_retire_hosts_is_told_so(ansible: Ansible, office: Office, world: World, placement: Placement) -> None:
+    host = f"permissions-{uuid.uuid4().hex[:8]}"
+    world.own_host(host)
+    world.kill(host)
+    remediator = office.log_in("placement_remediator")
+
+    refused = ansible.direct("compute_service", cloud=remediator, host=host, state="absent")
+    assert refused["failed"] and "os_compute_api:os-services:delete" in refused["msg"], refused
+    assert host in placement.providers()
+
+    office.enforce(READING, RETIRING)
+    run = ansible.playbook(
+        "decommission_host",
+        variables={"host_decommission_target": host, "host_decommission_cloud": remediator, "host_decommission_min_age": 0},
+    )
+    assert run.status == 0, run.output
+    assert host not in placement.providers() and host not in world.cloud.compute_services()
+
+
+def test_who_retires_hosts_may_delete_a_provider_that_is_left(ansible: Ansible, office: Office, placement: Placement) -> None:
+    name = f"left-{uuid.uuid4()}"
+    provider = placement.create_provider(name, {})
+    remediator = office.log_in("placement_remediator")
+    arguments = {"cloud": remediator, "state": "absent", "ignore_other_regions": True}
+
+    refused = ansible.module("placement_provider", name=name, **arguments)
+    assert refused["failed"] and "placement:resource_providers:delete" in refused["msg"], refused
+
+    office.enforce(READING, RETIRING)
+    assert ansible.module("placement_provider", name=name, **arguments)["changed"]
+    assert provider not in placement.providers().values()

@@ -1,0 +1,12 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Write the pages of which parts come from the code."""
+
+from __future__ import annotations
+
+from ansible_collections.osops.placement.tests.pages.tables import PAGES, renewed
+
+for page in PAGES:
+    page.write_text(renewed(page), encoding="utf-8")

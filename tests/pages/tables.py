@@ -1,0 +1,74 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the judge knows as Markdown: the kinds with their proofs, the protections, the gates.
+
+In a page it stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import re
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils import _gates
+from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._judge import Kind
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
+MADE = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
+GATE = {"snapshot": "Snapshot", "return": "str | None"}
+SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+
+
+def renewed(page: pathlib.Path) -> str:
+    """Return the text of a page with its parts as they are to be now."""
+    return SECTION.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", page.read_text(encoding="utf-8"))
+
+
+def told(function: t.Callable[..., t.Any]) -> dict[str, str]:
+    """Return the paragraphs of a docstring: the first as `head`, the others by the word that they begin with."""
+    head, *paragraphs = (" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n"))
+    return {"head": head, **{name: text for name, _colon, text in (paragraph.partition(": ") for paragraph in paragraphs)}}
+
+
+def _kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
+    return lambda: "\n".join(map(_kind, kinds))
+
+
+def _kind(kind: Kind) -> str:
+    text = told(t.cast("t.Callable[..., t.Any]", kind.prove or kind.survey))
+    rows = {"Proof": text["Proof"], f"Change{MADE[kind.by_default]}": text["Change"]}
+    lines = "".join(f"* **{name}**: {_capital(value)}\n" for name, value in rows.items())
+    return f"### {kind.name}\n\n{_capital(kind.meaning)}.\n\n{lines}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _protections() -> str:
+    rows = (f"| `{name}` | {told(function)['head']} |\n" for name, function in PROTECTIONS.items())
+    return f"| named in the findings as | when |\n|---|---|\n{''.join(rows)}"
+
+
+def _closing() -> str:
+    """The gates in the order in which they are written: the functions that look at a snapshot and may give a reason."""
+    gates = [known for known in vars(_gates).values() if inspect.isfunction(known) and inspect.get_annotations(known) == GATE]
+    return "".join(f"* {told(gate)['head']}\n" for gate in gates)
+
+
+PARTS: t.Mapping[str, t.Callable[[], str]] = {
+    "orphans": _kinds(ORPHANS),
+    "drifts": _kinds(DRIFTS),
+    "conditions": _kinds(CONDITIONS),
+    "protections": _protections,
+    "gates": _closing,
+}

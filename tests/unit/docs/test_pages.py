@@ -1,0 +1,116 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The pages say what the code does, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import pathlib
+import re
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.tests.pages.tables import PAGES, PARTS, SECTION, renewed
+
+ROOT = pathlib.Path(__file__).parents[3]
+MARKDOWN = sorted(
+    path for pattern in ("*.md", "docs/*.md", "tests/*/README.md") for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
+)
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def _prose(path: pathlib.Path) -> str:
+    return FENCED.sub("", path.read_text(encoding="utf-8"))
+
+
+def _anchors(path: pathlib.Path) -> set[str]:
+    """The anchors of a page's headings, as they are made of their text where it is shown."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in HEADING.findall(_prose(path))}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_says_what_the_tables_of_the_judge_say(page: pathlib.Path) -> None:
+    assert page.read_text(encoding="utf-8") == renewed(page), "run make pages"
+
+
+def test_every_table_is_in_a_page() -> None:
+    shown = [name for page in PAGES for _begin, name, _end in SECTION.findall(page.read_text(encoding="utf-8"))]
+
+    assert sorted(shown) == sorted(PARTS)
+
+
+def test_the_page_of_kinds_has_all_of_them_in_their_order() -> None:
+    page = (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == [kind.name for kind in KINDS]
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_links_of_a_page_lead_somewhere(page: pathlib.Path) -> None:
+    broken = []
+    for target in LINK.findall(_prose(page)):
+        name, _hash, anchor = target.partition("#")
+        if "://" in target or target in ("CHANGELOG.md", "docs/images/report.png"):
+            continue
+        path = (page.parent / name) if name else page
+        if not path.exists() or (anchor and anchor not in _anchors(path)):
+            broken.append(target)
+
+    assert broken == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = set(LINK.findall(_prose(ROOT / "README.md")))
+
+    assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - linked == set()
+
+
+def test_no_heading_of_a_page_is_there_twice() -> None:
+    for page in MARKDOWN:
+        headings = sorted(HEADING.findall(_prose(page)))
+        assert [one for one, other in itertools.pairwise(headings) if one == other] == [], page
+
+
+def _variables() -> set[str]:
+    specs = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
+    return {name for spec in specs for entry in spec["argument_specs"].values() for name in entry["options"]}
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: pathlib.Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    content = {path.stem for pattern in ("plugins/modules/*.py", "roles/*", "playbooks/*.yml") for path in ROOT.glob(pattern)}
+    named = set(re.findall(r"osops\.placement\.(\w+)", text)) - {"placement"}
+    variables = set(re.findall(r"\b((?:orphan_cleanup|host_decommission|hypervisor_cleanup)_\w+)", text))
+
+    assert named - content == set()
+    assert {name for name in variables - _variables() if not name.endswith("_")} == set()
+
+
+def _strings(path: pathlib.Path) -> t.Iterator[str]:
+    """What a file of Python says, with `…` where something is put in."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_the_messages_that_are_explained_are_ours() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    section = page.partition("## From this collection")[2].partition("\n## ")[0]
+    explained = [*HEADING.findall(section), *re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
+    said = [text for path in (ROOT / "plugins").rglob("*.py") for text in _strings(path)]
+    unknown = [message for message in explained if not all(any(part.strip() in text for text in said) for part in message.split("…"))]
+
+    # In these words a service answers.
+    assert unknown == ["Policy does not allow … to be performed"]
+    assert len(explained) > 15
