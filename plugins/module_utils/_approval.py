@@ -93,7 +93,8 @@ class Approval:
             whole = json.dumps(approval.as_dict(), sort_keys=True) == json.dumps(told, sort_keys=True)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"The compact plan is not as orphan_plan tells it ({type(error).__name__}: {error}).") from error
-        if approval.consumers is not None and (type(approval.consumers) is not int or approval.consumers < 0):
+        number = isinstance(approval.consumers, int) and not isinstance(approval.consumers, bool)
+        if approval.consumers is not None and not (number and approval.consumers >= 0):
             raise InvalidInput(f"The compact plan was made for {approval.consumers!r} consumers, which is no number of them.")
         if not whole:
             raise InvalidInput(

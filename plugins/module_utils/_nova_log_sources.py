@@ -66,8 +66,7 @@ def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: 
             with subprocess.Popen(  # pylint: disable=ansible-bad-function
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
             ) as process:
-                assert process.stdout is not None
-                _feed(process.stdout, source, complaints, journal=True)
+                _feed(t.cast("t.IO[bytes]", process.stdout), source, complaints, journal=True)
             errors.seek(0)
             told = " ".join(errors.read(_TOLD).decode("utf-8", "replace").split())
         if process.returncode:

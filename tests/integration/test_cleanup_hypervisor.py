@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())
-BOTH = ["leftover_domain", "leftover_directory"]
+BOTH = ("leftover_domain", "leftover_directory")
 
 
 @pytest.fixture(scope="module", name="libvirt")
