@@ -5,7 +5,7 @@
 """How Sphinx makes the site. Nothing is fetched: no intersphinx, and a theme that brings along what it shows."""
 
 project = "osops.placement"
-copyright = "osops.placement contributors"  # noqa: A001
+copyright = "osops.placement contributors"
 html_title = "osops.placement"
 
 extensions = ["myst_parser", "sphinx_antsibull_ext"]
