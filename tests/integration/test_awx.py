@@ -383,7 +383,9 @@ def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path)
     (tmp_path / "ee").mkdir()
     (tmp_path / "ee" / definition.name).write_text(definition.read_text())
     tarball.rename(tmp_path / "ee" / "osops-placement.tar.gz")
-    made = subprocess.run([builder, "create"], capture_output=True, text=True, check=False, cwd=tmp_path / "ee")
+    made = subprocess.run(
+        [builder, "create", "--output-filename", "Containerfile"], capture_output=True, text=True, check=False, cwd=tmp_path / "ee"
+    )
 
     assert made.returncode == 0, made.stdout + made.stderr
     context = tmp_path / "ee" / "context"
