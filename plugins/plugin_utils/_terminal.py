@@ -147,7 +147,7 @@ def host_lines(host: Mapping[str, t.Any], width: int) -> list[str]:
     for label, key in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
         told = [f"{printable(known['name'], _NAME)} ({known['uuid']})" for known in host[key]]
         lines += _field(label, ", ".join(told), width)
-    for title, key, subject in (("Held back by:", "blockers", "subject"), ("Left over, and removed:", "left_over", "consumer")):
+    for title, key, subject in (("Held back by:", "blockers", "subject"), ("Left over, and no hindrance:", "left_over", "consumer")):
         if host[key]:
             lines += ["", title]
         for known in host[key][:_ROWS]:

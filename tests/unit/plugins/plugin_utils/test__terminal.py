@@ -368,7 +368,7 @@ def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
         f"server              {CONSUMER}  compute-17",
         "    why      Server compute-17 is on it.",
         "",
-        "Left over, and removed:",
+        "Left over, and no hindrance:",
         f"deleted_server      {CONSUMER}",
         "    why      compute-17 is deleted.",
     ]
