@@ -30,6 +30,8 @@ if t.TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("libvirtd", "virsh")
+# The daemon is where only root's PATH leads as a rule.
+PATH = f"{os.environ['PATH']}:/usr/sbin"
 PACKAGES = "libvirt-daemon libvirt-clients"
 NOVA = "http://openstack.org/xmlns/libvirt/nova/1.1"
 PROJECT = "3a705b9f56bb439381b43c4fe59dccce"
@@ -149,7 +151,7 @@ def lacking() -> str:
     """Return what there would have to be for these tests, in one sentence; nothing when all is there."""
     if os.geteuid() != 0:
         return "Only root sees which files are open: run these tests as root."
-    if any(shutil.which(program) is None for program in PROGRAMS):
+    if any(shutil.which(program, path=PATH) is None for program in PROGRAMS):
         return f"There is no libvirt: apt-get install --no-install-recommends {PACKAGES}."
     return ""
 
@@ -162,11 +164,11 @@ def running() -> Iterator[Libvirt]:
         (folder / "no-drivers").mkdir()
         settings = {"unix_sock_dir": name, "unix_sock_rw_perms": "0700", "auth_unix_rw": "none", "log_outputs": "3:stderr"}
         (folder / "libvirtd.conf").write_text("".join(f'{key} = "{value}"\n' for key, value in settings.items()))
-        environment = {**os.environ, "HOME": name, "XDG_RUNTIME_DIR": name, "LIBVIRT_DRIVER_DIR": str(folder / "no-drivers")}
+        environment = {**os.environ, "PATH": PATH, "HOME": name, "XDG_RUNTIME_DIR": name, "LIBVIRT_DRIVER_DIR": str(folder / "no-drivers")}
         libvirt = Libvirt(folder)
         with (folder / "log").open("w") as log:
             daemon = subprocess.Popen(
-                ["libvirtd", "--config", str(folder / "libvirtd.conf"), "--pid-file", str(folder / "pid")],
+                [str(shutil.which("libvirtd", path=PATH)), "--config", str(folder / "libvirtd.conf"), "--pid-file", str(folder / "pid")],
                 stdout=log,
                 stderr=log,
                 cwd=name,
