@@ -36,11 +36,15 @@ demo-down: ## stop the OpenStack of the demo
 	$(minicloud) down
 
 .PHONY: test
-test: venv-controller venv-automation ## everything: the gates, then all tests
+test: venv-controller venv-automation ## the gates, then all tests but the longest
 	@status=0; \
 	$(MAKE) --no-print-directory gates || status=$$?; \
 	$(minicloud) install && $(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
 	exit $$status
+
+.PHONY: test-all
+test-all: ## the same with the longest tests
+	@$(MAKE) --no-print-directory test PYTEST_ARGS='-m "long or not long" $(PYTEST_ARGS)'
 
 .PHONY: unit
 unit: venv-controller ## the unit tests; PYTEST_ARGS='-k judge' chooses

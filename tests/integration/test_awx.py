@@ -279,6 +279,7 @@ def test_surveys_ask_for_variables_that_there_are() -> None:
                 assert question["default"].splitlines() == options[question["variable"]]["default"]
 
 
+@pytest.mark.long
 def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible) -> None:
     playbooks = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").iterdir()}
     with served(Awx(playbooks)) as awx:

@@ -244,6 +244,7 @@ def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(host: Hyp
     assert host.has(server) == (False, False)
 
 
+@pytest.mark.long
 def test_under_a_wrong_name_nothing_is_touched(host: Hypervisor, world: World, clean: Cleaning) -> None:
     """To another host, all that lives here looks as if it were left over."""
     host.guest(_deleted(world, host.name))
@@ -258,6 +259,7 @@ def test_under_a_wrong_name_nothing_is_touched(host: Hypervisor, world: World, c
     assert host.state() == before
 
 
+@pytest.mark.long
 def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
     host: Hypervisor, world: World, minicloud: Minicloud, clean: Cleaning
 ) -> None:
@@ -277,6 +279,7 @@ def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
     assert host.state() == before
 
 
+@pytest.mark.long
 def test_nova_compute_is_restarted_until_it_complains_no_more(host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path) -> None:
     """A claim of a server that moved on is what it complains of, and what a clean-up of allocations then takes away."""
     server = world.boot(host.name)

@@ -182,6 +182,7 @@ def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
     world.sql(CELL1, "UPDATE instances SET task_state = NULL WHERE uuid = ?", others.busy)
 
 
+@pytest.mark.long
 def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
     heal: t.Callable[..., Run], controller: Controller, placement: Placement, bare: t.Callable[[int], list[str]]
 ) -> None:

@@ -34,6 +34,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 SECONDS = float(os.environ.get("LIVE_CLOUD_SECONDS", "60"))
 LIVES, RESTLESS = 7, 4
 # Each round has so many that Nova knows nothing of, besides what the lives leave behind.

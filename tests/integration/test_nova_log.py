@@ -119,6 +119,9 @@ def _renewed(stage: Stage) -> None:
     stage.complains("renewed", f"Conflicting resource provider name: {host} already exists")
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def stage(minicloud: Minicloud, world: World, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     minicloud.scenario("healthy")

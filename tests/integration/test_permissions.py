@@ -26,6 +26,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 
 PAGE = (Path(__file__).parents[2] / "docs" / "permissions.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```yaml\n# /etc/(nova|placement)/policy\.yaml(, to retire hosts)?\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -23,6 +23,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 NOWHERE = "http://127.0.0.1:9/v3"
 
 

@@ -187,6 +187,7 @@ def test_after_a_failed_run_the_metrics_say_when_the_last_one_succeeded(
     assert body["new_count"] == 0 and "2 changes are planned and max_changes is 1" in " ".join(body["troubles"])
 
 
+@pytest.mark.long
 def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_run(
     ansible: Ansible, orphan: str, webhook: Webhook
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orpha
         assert len(webhook.bodies) == 1, "it is known from the state file"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("required", [False, True])
 def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
     ansible: Ansible, orphan: str, webhook: Webhook, required: bool
@@ -244,6 +246,7 @@ def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
     assert len(webhook.bodies) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["state", "dest"])
 def test_a_broken_memory_is_put_aside_with_a_warning(ansible: Ansible, tmp_path: Path, orphan: str, option: str) -> None:
     path = tmp_path / "memory.json"
@@ -262,6 +265,7 @@ def test_a_broken_memory_is_put_aside_with_a_warning(ansible: Ansible, tmp_path:
     assert [entry["new"] for entry in again["findings"]] == [False]
 
 
+@pytest.mark.long
 def test_a_look_at_one_consumer_does_not_make_the_others_new(ansible: Ansible, tmp_path: Path, world: World, orphan: str) -> None:
     path, other = str(tmp_path / "findings.json"), world.claim("compute-2")
     both = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
@@ -273,6 +277,7 @@ def test_a_look_at_one_consumer_does_not_make_the_others_new(ansible: Ansible, t
     assert again["summary"]["new"] == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("theirs", [True, False])
 def test_a_reviewed_plan_is_told_with_the_findings_that_it_was_made_of(
     ansible: Ansible, placement: Placement, orphan: str, theirs: bool

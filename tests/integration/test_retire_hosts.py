@@ -193,6 +193,7 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement
     assert recorded == {*left, stray}
 
 
+@pytest.mark.long
 def test_of_two_hosts_neither_is_touched_when_one_is_held_back(retire: Retirement, world: World) -> None:
     """The one that nothing holds back is named first."""
     free, held = _dead_host(world), _new_host(world)
@@ -208,6 +209,7 @@ def test_of_two_hosts_neither_is_touched_when_one_is_held_back(retire: Retiremen
     assert world.picture() == before
 
 
+@pytest.mark.long
 def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(retire: Retirement, world: World, placement: Placement) -> None:
     host = _new_host(world)
     left = _leave_something(world, placement, host)
@@ -226,6 +228,7 @@ def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(retire: 
         assert (f"{kind} {consumer}" in foretold.told) == (kind != "evacuated_source")
 
 
+@pytest.mark.long
 def test_a_host_that_was_installed_anew_goes_with_the_tree_that_kept_its_name(
     retire: Retirement, world: World, placement: Placement
 ) -> None:
@@ -288,6 +291,7 @@ def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_fini
     assert f"{host} is gone" in done.told
 
 
+@pytest.mark.long
 def test_each_stage_does_its_part_by_tag_and_by_entry_point(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
@@ -403,6 +407,7 @@ def test_a_server_that_lands_between_check_and_disable_stops_it(retire: Retireme
     assert host in world.cloud.compute_services() and host in world.cloud.hypervisors()
 
 
+@pytest.mark.long
 def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(retire: Retirement, world: World, placement: Placement) -> None:
     host = _new_host(world)
 
@@ -427,6 +432,7 @@ def test_without_nova_telling_of_servers_a_host_is_held_back(retire: Retirement,
     assert world.picture() == before
 
 
+@pytest.mark.long
 def test_the_nodes_of_one_service_go_one_by_one_and_together(retire: Retirement, world: World, placement: Placement) -> None:
     host = _new_host(world, driver="minicloud_ironic.TwoNodes")
     nodes = {name: provider for name, provider in placement.providers().items() if name in (host, f"{host}-2")}
@@ -448,6 +454,7 @@ def test_the_nodes_of_one_service_go_one_by_one_and_together(retire: Retirement,
     _is_gone(world, placement, host)
 
 
+@pytest.mark.long
 def test_an_old_service_that_holds_back_the_rpc_version_is_listed_and_retired(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
@@ -465,6 +472,7 @@ def test_an_old_service_that_holds_back_the_rpc_version_is_listed_and_retired(
     _is_gone(world, placement, host)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["clean-up", "return"])
 def test_an_evacuated_host_that_comes_back_and_our_clean_up_do_not_collide(
     ansible: Ansible, world: World, placement: Placement, first: str

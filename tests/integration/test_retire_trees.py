@@ -115,6 +115,7 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible:
     assert "It is gone." in again.told
 
 
+@pytest.mark.long
 def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(ansible: Ansible, world: World, placement: Placement) -> None:
     host = _dead_host(world)
     root, child, stray = _ghost_of(world, placement, host)
@@ -163,6 +164,7 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
     assert root in placement.providers().values()
 
 
+@pytest.mark.long
 def test_a_conflicting_name_is_freed_for_the_new_compute_node(ansible: Ansible, world: World, placement: Placement) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)

@@ -116,6 +116,7 @@ def _listed(requests: list[str]) -> set[str]:
     return {line.split("/")[2] for line in requests if line.startswith("GET /resource_providers/") and line.endswith("/allocations")}
 
 
+@pytest.mark.long
 def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
     whole = ansible.direct("orphan_detect", kinds=["capacity_drift"], **AT_ONCE)
     parts = [ansible.direct("orphan_detect", kinds=["capacity_drift"], shard=f"{number}/2", **AT_ONCE) for number in (1, 2)]
@@ -125,6 +126,7 @@ def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
         assert sum(part["summary"]["capacity"]["VCPU"][amount] for part in parts) == whole["summary"]["capacity"]["VCPU"][amount]
 
 
+@pytest.mark.long
 def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
     named = ansible.direct("orphan_detect", hosts=["compute-1"], shard="1/2")
     triage = ansible.direct("orphan_detect", mode="triage", shard="1/2")
@@ -135,6 +137,7 @@ def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
     assert wrong["failed"] and "shard='3/2' is none" in wrong["msg"]
 
 
+@pytest.mark.long
 def test_the_shards_together_change_what_one_run_would(ansible: Ansible, placement: Placement, tmp_path: Path) -> None:
     """As inventory hosts of one run, each with a folder of its own; the limit is shared out among them."""
     before = placement.everything()
@@ -164,6 +167,7 @@ def test_the_shards_together_change_what_one_run_would(ansible: Ansible, placeme
     assert _changed(before, placement.everything()) == {change["consumer"] for change in planned.values()}
 
 
+@pytest.mark.long
 def test_a_part_of_the_shards_says_which_others_there_are(ansible: Ansible, tmp_path: Path) -> None:
     """As in a slice of a job; --limit would leave out localhost, and yet the end is told."""
     inventory = tmp_path / "inventory.json"
