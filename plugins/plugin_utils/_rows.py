@@ -64,7 +64,7 @@ def hosts_of(entry: Entry) -> list[str]:
     """Return the hosts that an entry is about: those of the orphaned shares, if there are any."""
     about = [provider for provider in entry["providers"] if provider["dropped"]] or entry["providers"]
     names = {provider["root_name"] for provider in about}
-    return sorted(names) or [entry["service"]["host"]] * bool(entry["service"])
+    return sorted(names) or ([entry["service"]["host"]] if entry["service"] else [])
 
 
 def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:

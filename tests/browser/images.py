@@ -2,25 +2,49 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Draws docs/images/ anew: the HTML report of what the minicloud had, in Chromium. `make images` runs it."""
+"""Draws docs/images/ anew: the reports of what the minicloud had, in Chromium. `make images` runs it."""
 
 from __future__ import annotations
 
 import base64
+import html
 import shutil
 import tempfile
 import typing as t
 from pathlib import Path
 
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    CHANGED,
+    DOUBTFUL,
+    FINE,
+    SPARED,
+    WRONG,
+    findings_lines,
+    toned,
+)
 from ansible_collections.osops.placement.tests.browser import reports
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 1280
 
+# Ansible's own colours, as a dark terminal shows them.
+SHADES = {CHANGED: "#d7ba5c", SPARED: "#5fb3c9", DOUBTFUL: "#c58fd6", WRONG: "#e06c6c", FINE: "#7fbf6a", None: "#d6d9de"}
+SCREEN = "margin:0;padding:18px 22px;background:#15181d;font:14px/1.45 'DejaVu Sans Mono',monospace;width:max-content"
+COLUMNS, LINES = 100, 42
 
-def draw(browser: Chromium, name: str, top: int, height: int) -> None:
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": height, "scale": 1}
+
+def terminal() -> str:
+    """The first lines of the table as a page."""
+    report = reports.planned()
+    lines = findings_lines(report.findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
+    told = [(None, "$ ansible-playbook osops.placement.cleanup_orphans --check"), *toned(lines)]
+    spans = "".join(f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in told)
+    return f'<meta charset="utf-8"><body style="margin:0;background:#15181d"><pre style="{SCREEN}">{spans}</pre>'
+
+
+def draw(browser: Chromium, name: str, top: int, height: int, width: int = WIDTH) -> None:
+    clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
     taken = browser.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
     (ROOT / "docs" / "images" / f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
 
@@ -40,6 +64,13 @@ def main() -> None:
         top = browser.script("return scrollY + document.getElementById('findings').getBoundingClientRect().top")
         bottom = browser.script("return scrollY + document.querySelector('.detail').getBoundingClientRect().bottom")
         draw(browser, "report-finding", int(top) - 16, int(bottom - top) + 16)
+
+        page = Path(folder) / "terminal.html"
+        page.write_text(terminal(), encoding="utf-8")
+        browser.driver.get(page.as_uri())
+        box = browser.script("const box = document.querySelector('pre').getBoundingClientRect(); return [box.width, box.height]")
+        browser.look(width=int(box[0]) + 1)
+        draw(browser, "terminal", 0, int(box[1]), int(box[0]))
         browser.close()
 
 

@@ -96,7 +96,7 @@ def special_flavor(world: World) -> str:
 
 
 def test_nothing_is_put_right_unless_it_is_chosen(story: Story) -> None:
-    assert (story.default.status, story.default.changed) == (0, 0)
+    assert (story.default.status, story.default.changed) == (0, 0), story.default.output
     found = {entry["consumer"]: entry["kind"] for entry in story.default.read("findings.json")["findings"]}
     assert {server: found[server] for server in story.servers.values()} == {server: name for name, server in story.servers.items()}
 

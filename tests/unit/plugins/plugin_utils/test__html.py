@@ -204,3 +204,12 @@ def test_without_a_script_a_long_list_is_cut_and_says_so() -> None:
 def test_complaints_without_a_finding_are_told() -> None:
     assert "Complaints of hosts without a finding" in Page(render(reports.remediated())).text
     assert "Complaints of hosts without a finding" not in Page(render(reports.planned())).text
+
+
+@pytest.mark.parametrize("key", ["findings", "protected", "undecided"])
+def test_what_holds_nothing_and_is_no_service_has_a_row_too(key: str) -> None:
+    report = reports.planned()
+    bare = {**reports.entries_of(report)[0], "id": "missing_allocation/bare", "providers": [], "service": None, "change": None}
+    told = {**report.findings, key: [*report.findings[key], bare]}
+
+    assert "missing_allocation/bare" in render(Report(told))
