@@ -37,7 +37,11 @@ COLUMNS, LINES = 100, 42
 def terminal() -> str:
     """The first lines of the table as a page."""
     report = reports.planned()
-    lines = findings_lines(report.findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
+    # All of a first run is new.
+    seen = {"new": True, "first_seen": report.findings["started_at"]}
+    entries = {key: [{**entry, **seen} for entry in report.findings[key]] for key in ("findings", "protected", "undecided")}
+    findings = {**report.findings, **entries, "summary": {**report.findings["summary"], "new": report.findings["summary"]["kinds"]}}
+    lines = findings_lines(findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
     told = [(None, "$ ansible-playbook osops.placement.cleanup_orphans --check"), *toned(lines)]
     spans = "".join(f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in told)
     return f'<meta charset="utf-8"><body style="margin:0;background:#15181d"><pre style="{SCREEN}">{spans}</pre>'
