@@ -53,6 +53,7 @@ next(1);
 """
 
 
+@pytest.mark.long
 def test_a_report_of_2000_findings_opens_within_2_seconds(chromium: Chromium) -> None:
     took = []
     for _time in range(3):
@@ -65,6 +66,7 @@ def test_a_report_of_2000_findings_opens_within_2_seconds(chromium: Chromium) ->
     assert min(took) < 2000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "limit"), [(2_000, 50), (20_000, 250)])
 def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None:
     chromium.open(reports.many(count))

@@ -129,6 +129,7 @@ def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(run: Callab
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_hosts_of_a_survey_are_split_and_only_they_are_looked_at(run: Callable[..., Job], strays: Strays) -> None:
     elsewhere = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-2, compute-3,"})
     there = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-1"})
@@ -313,6 +314,7 @@ def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible
         assert node["job_type"] == "check"
 
 
+@pytest.mark.long
 def test_what_awx_refuses_is_told_in_its_words_and_without_the_token(ansible: Ansible) -> None:
     with served(Awx(playbooks=[])) as awx:
         refused = _apply(ansible, {"awx_url": awx.url, "awx_delay": 0}, "-vvv")

@@ -228,6 +228,7 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(ansible: real.Inside,
     servers.confirm(world.cloud, parked)
 
 
+@pytest.mark.long
 def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(host: Hypervisor, world: World, clean: Cleaning) -> None:
     server = world.boot(host.name)
     host.guest(server)

@@ -51,6 +51,7 @@ def shapes_of(wires: Wires) -> list[Shape]:
     return [Shape(wire, request) for wire, request in seen]
 
 
+@pytest.mark.long
 def test_each_request_meets_each_fault(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
     few.claim()
     ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))

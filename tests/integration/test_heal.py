@@ -254,6 +254,7 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
     assert run.output.count("localhost -> controller-1") == 1
 
 
+@pytest.mark.long
 def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     ansible: Ansible, controller: Controller, world: World, bare: t.Callable[[int], list[str]]
 ) -> None:

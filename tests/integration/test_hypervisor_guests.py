@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 TPM = "<tpm model='tpm-tis'><backend type='emulator' version='2.0'/></tpm>"
 DAY = 86400
 
-pytestmark = pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 
 
 @pytest.fixture(scope="module")

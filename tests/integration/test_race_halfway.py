@@ -149,17 +149,20 @@ UNDER_WAY = {
 WAITS = {"live-migrates": "moving", "reverts": "verify_resize", "reverts in place": "verify_resize"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNDER_WAY)
 def test_a_server_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
     assert stages[0].run.entry(cast.servers[name])["kind"] == UNDER_WAY[name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
 def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
     """A resize on the same host among them, where the server and its migration hold the very same tree."""
     assert stages[0].run.entry(cast.migrations[name])["kind"] == WAITS[name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["live-migrates", "reverts"])
 def test_an_interrupted_move(stages: tuple[Stage, Stage], cast: Cast, world: World, name: str) -> None:
     """The guest is at the source, which only the ended migration holds; the server holds the host that it never came to."""
@@ -175,6 +178,7 @@ def test_an_interrupted_move(stages: tuple[Stage, Stage], cast: Cast, world: Wor
     assert f"does not itself hold its own host {source}" in stages[1].run.entry(migration)["reason"]
 
 
+@pytest.mark.long
 def test_a_revert_to_more_on_the_same_host(stages: tuple[Stage, Stage], cast: Cast, world: World) -> None:
     """The server holds the smaller flavor, and the ended migration the greater one that it may have again."""
     migration = cast.migrations["reverts in place"]
@@ -183,10 +187,12 @@ def test_a_revert_to_more_on_the_same_host(stages: tuple[Stage, Stage], cast: Ca
     assert "but was to be reverted: its disk may be on the source" in stages[1].run.entry(migration)["reason"]
 
 
+@pytest.mark.long
 def test_an_unshelve_that_was_reset_and_may_still_come(stages: tuple[Stage, Stage], cast: Cast) -> None:
     assert "its last actions may still run" in stages[1].run.entry(cast.servers["unshelves"])["reason"]
 
 
+@pytest.mark.long
 def test_nothing_was_changed(stages: tuple[Stage, Stage]) -> None:
     for stage in stages:
         assert stage.run.status == 0 and stage.run.changed == 0 and "Traceback" not in stage.run.output

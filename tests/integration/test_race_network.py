@@ -32,6 +32,7 @@ def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
     world.hold(consumer, {})
 
 
+@pytest.mark.long
 def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
     before = placement.everything()
     write = wires.placement.on("POST", "^/allocations$", nth=0, body=stray, after=lambda: Fault.NO_ANSWER)
@@ -44,6 +45,7 @@ def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement,
     spared(run, before, placement)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -63,6 +65,7 @@ def test_the_write_does_not_arrive(ansible: Ansible, placement: Placement, wires
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_nova_goes_away_during_the_renewed_proof(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
     before = placement.everything()
     # Once it is looked up by detection, then by the renewed proof.
@@ -76,6 +79,7 @@ def test_nova_goes_away_during_the_renewed_proof(ansible: Ansible, placement: Pl
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_one_answer_that_is_lost_is_asked_for_again(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
     before = placement.everything()
     wires.nova.on("GET", "/os-hypervisors/detail", before=lambda: Fault.UNAVAILABLE)

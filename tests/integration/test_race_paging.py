@@ -77,6 +77,7 @@ def still(world: World) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]) -> None:
     before = placement.everything()
 
@@ -93,6 +94,7 @@ def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wir
     spared(run, before, placement)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("how", ["vanishes", "appears"])
 def test_a_host_that_is_missed(
@@ -119,6 +121,7 @@ def test_a_host_that_is_missed(
     spared(run, before, placement)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("still")
 def test_the_last_host_of_a_page_vanishes(ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]) -> None:
     """The next page cannot be asked for."""
@@ -133,6 +136,7 @@ def test_the_last_host_of_a_page_vanishes(ansible: Ansible, placement: Placement
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_migrations_come_and_go(ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents) -> None:
     """One begins when its page was read already, and one is missed for a moment, as when its cell is too slow."""
     mover = residents.mover

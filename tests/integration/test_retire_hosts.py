@@ -165,6 +165,7 @@ def _leave_something(world: World, placement: Placement, host: str) -> dict[str,
     return {deleted: "deleted_server", evacuated: "evacuated_source", migration: "ended_migration"}
 
 
+@pytest.mark.long
 def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement, world: World, placement: Placement) -> None:
     hosts = [_new_host(world), _new_host(world)]
     left = _leave_something(world, placement, hosts[0])
@@ -263,6 +264,7 @@ def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world:
     assert [path.name for path in (run.folder / "host-decommission").iterdir()] == ["_."]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["the service's", "its own"])
 def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_finished(
     retire: Retirement, world: World, placement: Placement, wires: Wires, name: str
@@ -331,6 +333,7 @@ def test_each_stage_does_its_part_by_tag_and_by_entry_point(
     _is_gone(world, placement, by_entry_point)
 
 
+@pytest.mark.long
 def test_no_tag_skips_the_check(retire: Retirement, world: World) -> None:
     host = _new_host(world)
     server = world.boot(host)
@@ -373,6 +376,7 @@ def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
     assert world.picture() == before
 
 
+@pytest.mark.long
 def test_a_forgotten_limit_stops_before_anything_is_touched(ansible: Ansible, world: World, placement: Placement) -> None:
     host = _dead_host(world)
     inventory = ansible.folder / "inventory"

@@ -82,6 +82,7 @@ def _deleted(run: Run) -> dict[str, t.Any]:
     return record
 
 
+@pytest.mark.long
 def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible: Ansible, world: World, placement: Placement) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
@@ -149,6 +150,7 @@ def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(ansible: Ansible, wo
     assert root in placement.held(world.boot(host))
 
 
+@pytest.mark.long
 def test_a_share_claimed_in_the_last_moment_keeps_the_root(
     ansible: Ansible, world: World, placement: Placement, minicloud: Minicloud
 ) -> None:
@@ -190,6 +192,7 @@ def test_a_conflicting_name_is_freed_for_the_new_compute_node(ansible: Ansible, 
     assert list(placement.held(world.boot(host))) == [new]
 
 
+@pytest.mark.long
 def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_service_is_there(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:

@@ -87,6 +87,7 @@ def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
     return told
 
 
+@pytest.mark.long
 def test_the_shards_together_find_what_one_run_does(readings: tuple[list[dict[str, t.Any]], list[list[str]]], placement: Placement) -> None:
     (whole, *parts), (all_requests, *requests) = readings
     expected, found = _told(whole), [_told(part) for part in parts]
