@@ -25,6 +25,7 @@ if t.TYPE_CHECKING:
 
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 
 
 class Operator:
@@ -129,7 +130,6 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     servers.await_migration(world.cloud, server, "confirmed")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("solution", ["unset", "overwrite", "delete and heal", "cleanup_orphans"])
 def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retired(
     operator: Operator, world: World, placement: Placement, solution: str
@@ -252,7 +252,6 @@ Leave = t.Callable[[Operator, "World"], tuple[str, str, str]]
 
 
 @LEFTOVERS
-@pytest.mark.long
 def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest(
     operator: Operator, world: World, placement: Placement, leave: Leave
 ) -> None:
@@ -276,7 +275,6 @@ def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest
 
 
 @LEFTOVERS
-@pytest.mark.long
 def test_003_0faa89b690f7b7c2_ours_does_not_delete_the_service_before_all_is_gone(
     operator: Operator, world: World, placement: Placement, leave: Leave
 ) -> None:
