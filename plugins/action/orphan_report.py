@@ -19,7 +19,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.osops.placement.plugins.module_utils._complaints import records_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils import _terminal
+from ansible_collections.osops.placement.plugins.plugin_utils import _lines, _terminal, _terminal_hosts
 from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES, PROMETHEUS
 from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES, Notice
 from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
@@ -27,11 +27,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report import Rep
 WIDEST = 120
 
 COLOURS = {
-    _terminal.CHANGED: "COLOR_CHANGED",
-    _terminal.SPARED: "COLOR_SKIP",
-    _terminal.DOUBTFUL: "COLOR_WARN",
-    _terminal.WRONG: "COLOR_ERROR",
-    _terminal.FINE: "COLOR_OK",
+    _lines.CHANGED: "COLOR_CHANGED",
+    _lines.SPARED: "COLOR_SKIP",
+    _lines.DOUBTFUL: "COLOR_WARN",
+    _lines.WRONG: "COLOR_ERROR",
+    _lines.FINE: "COLOR_OK",
 }
 
 
@@ -101,10 +101,10 @@ class ActionModule(ActionBase):
             lines += _terminal.remediation_lines(read["remediation"], options["journal"], width)
         if read["hosts"]:
             for host in read["hosts"]["hosts"]:
-                lines += _terminal.host_lines(host, width)
+                lines += _terminal_hosts.host_lines(host, width)
         if read["guests"]:
-            lines += _terminal.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
-        for tone, text in _terminal.toned(lines):
+            lines += _terminal_hosts.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
+        for tone, text in _lines.toned(lines):
             Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:

@@ -19,6 +19,7 @@ import json
 import re
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._entries import Entry, entries
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput, NotApproved
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, OF_CONSUMERS, Plan, Step, TreeStep
@@ -196,12 +197,7 @@ def _difference(change: ApprovedChange, now: ApprovedChange | None, findings: t.
     return "it is healthy now." if change.consumer in findings["scope"]["consumers"] else "it is not found any more."
 
 
-def _entries(change: ApprovedChange, findings: t.Any) -> list[dict[str, t.Any]]:
+def _entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
     """Return what the findings say of the subject of a change, under whatever kind."""
     subject = change.finding.partition("/")[2]
-    return [
-        entry
-        for key in ("findings", "protected", "undecided")
-        for entry in findings[key]
-        if entry["consumer"] == subject or str(entry["id"]).partition("/")[2] == subject
-    ]
+    return [entry for entry in entries(findings) if subject in (entry["consumer"], entry["id"].partition("/")[2])]

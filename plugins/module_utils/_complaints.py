@@ -12,13 +12,13 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._entries import Entry, entries
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
     Record = Mapping[str, t.Any]
-    Entry = Mapping[str, t.Any]
 
 
 def records_of(contents: t.Any) -> list[Record]:
@@ -38,16 +38,20 @@ def joined(findings: Mapping[str, t.Any], records: Iterable[Record]) -> dict[str
     findings: the contents of `findings.json`; what is protected or undecided explains a complaint, too.
     """
     about: dict[str, list[Entry]] = collections.defaultdict(list)
-    for key in ("findings", "protected", "undecided"):
-        for entry in findings[key]:
-            for name in _subjects(entry):
-                about[name].append(entry)
+    for entry in entries(findings):
+        for name in _subjects(entry):
+            about[name].append(entry)
     explained, unexplained = [], []
     for record in records:
-        found = [entry for entry in about.get(_subject(record), ()) if _is_told_by(entry, record)]
+        found = [entry for entry in about.get(complained_of(record), ()) if _is_told_by(entry, record)]
         explained += [{"finding": entry["id"], "record": record} for entry in found]
         unexplained += [] if found else [record]
     return {"explained": explained, "unexplained": unexplained}
+
+
+def complained_of(record: Record) -> str:
+    """Return the uuid of the consumer or server, or the name of the provider, that a complaint is about."""
+    return record.get("instance") or (record.get("provider") or {}).get("name") or ""
 
 
 def _is_record(row: t.Any) -> bool:
@@ -62,11 +66,6 @@ def _subjects(entry: Entry) -> set[str]:
     if entry["consumer"] is None and entry["server"] is None:
         return {provider["name"] for provider in entry["providers"]}
     return {uuid for uuid in (entry["consumer"], entry["server"] and entry["server"]["uuid"]) if uuid}
-
-
-def _subject(record: Record) -> str:
-    """Return the uuid of the consumer or server, or the name of the provider, that a complaint is about."""
-    return record.get("instance") or (record.get("provider") or {}).get("name") or ""
 
 
 def _is_told_by(entry: Entry, record: Record) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._entries import LISTS, entries
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json
 
@@ -20,8 +21,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # What readings of single hosts or kinds leave behind would else grow for ever.
 MOST = 100_000
-
-LISTS = ("findings", "protected", "undecided")
 
 
 def earlier(path: str | None, warn: Callable[[str], None]) -> dict[str, str]:
@@ -73,7 +72,7 @@ def remembered(known: Mapping[str, str], told: Collection[str], whole: bool) -> 
 
 def memory(found: Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return what is kept in a file of its own of the contents of `findings.json`."""
-    seen = {entry["id"]: entry["first_seen"] for key in LISTS for entry in found[key]}
+    seen = {entry["id"]: entry["first_seen"] for entry in entries(found)}
     return {"format": found["format"], "known": {**found["known"], **seen}}
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
-import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,14 +119,9 @@ def _cells(name: str, sums: Mapping[str, t.Any], told: str) -> tuple[str, ...]:
     verdicts, tally = sums["verdicts"], sums["tally"]
     made = sum(count for outcome, count in tally.items() if outcome not in _NOT_MADE)
     counts = [str(verdicts.get(verdict, "-")) for verdict in ("orphaned", "drifted", "protected", "undecided")]
-    return (_plain(name), *counts, str(made) if tally else "-", told)
+    return (printable(name), *counts, str(made) if tally else "-", told)
 
 
 def _told(row: Mapping[str, t.Any]) -> str:
     told = row["error"] or " ".join(row["closed_gates"]) or ("check mode: nothing was changed" if row["check_mode"] else "")
-    return _plain(told)
-
-
-def _plain(text: str) -> str:
-    """Return `text` without what a terminal would take for a command."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+", " ", text)
+    return printable(" ".join(told.split()))

@@ -398,6 +398,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._entries import LISTS
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
@@ -441,7 +442,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     if selection and not any(entry["selected"] for entry in found["findings"]):
         module.warn("select gives none of the findings: nothing may be changed.")
-    listed = {key: found[key][:RETURNED] for key in ("findings", "protected", "undecided")}
+    listed = {key: found[key][:RETURNED] for key in LISTS}
     return {"changed": False, "summary": found["summary"], **listed, **({"dest": dest} if dest else {})}
 
 

@@ -13,14 +13,14 @@ import csv
 import io
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._telling import entries, freed, hosts, outcome_of, server_name, subject
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, printable
+from ansible_collections.osops.placement.plugins.module_utils._entries import entries, subject
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
+from ansible_collections.osops.placement.plugins.plugin_utils._telling import freed, hosts, outcome_of, server_name
+from ansible_collections.osops.placement.plugins.plugin_utils._units import USUAL, amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-    from ansible_collections.osops.placement.plugins.plugin_utils._telling import Entry
-
-_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
 _YES = {True: "yes", False: "no"}
 
@@ -41,7 +41,7 @@ def render(report: Report) -> str:
 
 def _row(entry: Entry, outcome: str) -> dict[str, t.Any]:
     frees = freed(entry)
-    others = {cls: amount for cls, amount in frees.items() if cls not in _CLASSES}
+    others = {cls: amount for cls, amount in frees.items() if cls not in USUAL}
     server = entry["server"] or {}
     change = entry["change"] or {}
     return {
@@ -53,12 +53,12 @@ def _row(entry: Entry, outcome: str) -> dict[str, t.Any]:
         "server": server.get("uuid"),
         "server_name": server_name(entry),
         "server_status": server.get("status"),
-        "hosts": hosts(entry),
+        "hosts": ", ".join(hosts(entry)),
         "project": entry["project"],
         "user": entry["user"],
         "age_seconds": entry["age_seconds"],
-        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in _CLASSES},
-        "frees_others": amounts(others) if others else "",
+        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in USUAL},
+        "frees_others": amounts(others),
         "change": change.get("action"),
         "selected": _YES.get(entry.get("selected", ""), ""),
         "outcome": outcome,
@@ -81,7 +81,7 @@ COLUMNS = (
         "user",
         "age_seconds",
     ),
-    *(f"frees_{cls.lower()}" for cls in _CLASSES),
+    *(f"frees_{cls.lower()}" for cls in USUAL),
     *("frees_others", "change", "selected", "outcome", "reason"),
 )
 

@@ -24,9 +24,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._overview import overview
 from ansible_collections.osops.placement.plugins.plugin_utils._rows import details, rows
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator

@@ -17,21 +17,21 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
+from ansible_collections.osops.placement.plugins.module_utils._entries import entries, subject
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import (
-    entries,
     freed,
     hosts,
     outcome_of,
     server_name,
     settled_by,
-    subject,
     troubles,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, printable
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-    from ansible_collections.osops.placement.plugins.plugin_utils._telling import Entry
 
 # So that a run without findings has a test as well: to many readers a report without tests is an error.
 _RUN = "run"
@@ -76,12 +76,11 @@ def _told(entry: Entry, outcome: str, settled: bool) -> ET.Element:
 
 
 def _details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
-    frees = freed(entry)
     return [
         ("id", entry["id"]),
         ("first seen", f"{entry['first_seen']}{', new' if entry['new'] else ''}"),
-        ("hosts", hosts(entry)),
-        ("frees", amounts(frees) if frees else ""),
+        ("hosts", ", ".join(hosts(entry))),
+        ("frees", amounts(freed(entry))),
         ("outcome", outcome),
     ]
 

@@ -15,21 +15,22 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._entries import subject
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import (
     freed,
     hosts,
     outcome_of,
     server_name,
-    subject,
     troubles,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, printable
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ansible_collections.osops.placement.plugins.module_utils._entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-    from ansible_collections.osops.placement.plugins.plugin_utils._telling import Entry
 
 # A comment on GitHub has room for 65 536 characters.
 ROWS = 100
@@ -131,10 +132,9 @@ def _lists(report: Report) -> list[str]:
 
 
 def _row(entry: Entry) -> list[str]:
-    frees = freed(entry)
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
-    told = prose(amounts(frees)) if frees else ""
-    return [entry["kind"], since, code(subject(entry)), code(server_name(entry)), code(hosts(entry)), told, prose(entry["reason"])]
+    about = [code(text) for text in (subject(entry), server_name(entry), ", ".join(hosts(entry)))]
+    return [entry["kind"], since, *about, prose(amounts(freed(entry))), prose(entry["reason"])]
 
 
 def _plan(report: Report) -> list[str]:

@@ -15,15 +15,17 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._entries import subject
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._markdown import code, prose
-from ansible_collections.osops.placement.plugins.plugin_utils._telling import hosts, server_name, subject, troubles
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, printable
+from ansible_collections.osops.placement.plugins.plugin_utils._telling import hosts, server_name, troubles
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-    from ansible_collections.osops.placement.plugins.plugin_utils._telling import Entry
 
 MOST = 20
 _REASON = 300
@@ -170,14 +172,16 @@ def _json(notice: Notice) -> dict[str, t.Any]:
         "summary": notice.summary,
         "tally": dict(notice.tally),
         "check_mode": notice.check_mode,
-        "new": [{**{key: entry[key] for key in told}, "server": server_name(entry), "hosts": hosts(entry)} for entry in notice.new],
+        "new": [
+            {**{key: entry[key] for key in told}, "server": server_name(entry), "hosts": ", ".join(hosts(entry))} for entry in notice.new
+        ],
         "new_count": notice.count,
         "reports": dict(notice.reports),
     }
 
 
 def _about(entry: Entry) -> list[str]:
-    return [text for text in (subject(entry), server_name(entry), hosts(entry)) if text]
+    return [text for text in (subject(entry), server_name(entry), ", ".join(hosts(entry))) if text]
 
 
 NOTICES = {"slack": _slack, "mattermost": _mattermost, "teams": _teams, "json": _json}

@@ -12,13 +12,14 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
+from ansible_collections.osops.placement.plugins.module_utils._complaints import complained_of, joined
+from ansible_collections.osops.placement.plugins.module_utils._entries import entries
 from ansible_collections.osops.placement.plugins.plugin_utils._rows import COLUMNS, VERDICTS
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, complaint
-from ansible_collections.osops.placement.plugins.plugin_utils._units import grouped, human, label
+from ansible_collections.osops.placement.plugins.plugin_utils._telling import complaint
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts, grouped, human, in_order, label
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
 
@@ -38,7 +39,6 @@ def overview(report: Report) -> dict[str, t.Any]:
     """Return all that stands above the table."""
     findings, summary = report.findings, report.findings["summary"]
     coverage = summary["coverage"]
-    entries = [*findings["findings"], *findings["undecided"], *findings["protected"]]
     return {
         "cloud": findings["cloud"],
         "finished_at": findings["finished_at"],
@@ -49,7 +49,7 @@ def overview(report: Report) -> dict[str, t.Any]:
         "verdicts": [
             {"name": verdict, "count": grouped(summary["verdicts"][verdict]), "meaning": _MEANING[verdict]} for verdict in VERDICTS
         ],
-        "fresh": _fresh(entries),
+        "fresh": _fresh(findings),
         "read": [(key.replace("_", " "), grouped(coverage[key])) for key in _READ],
         "classes": _classes(summary),
         "kinds": _kinds(summary["kinds"]),
@@ -67,9 +67,9 @@ def _scope(scope: Mapping[str, t.Any]) -> list[tuple[str, str]]:
     return narrowed + ([("mode", scope["mode"])] if scope["mode"] != "full" else [])
 
 
-def _fresh(entries: Iterable[Mapping[str, t.Any]]) -> dict[str, str] | None:
+def _fresh(findings: Mapping[str, t.Any]) -> dict[str, str] | None:
     """Return how many entries the run before did not have, if that is known."""
-    known = [entry["new"] for entry in entries if "new" in entry]
+    known = [entry["new"] for entry in entries(findings) if "new" in entry]
     return {"count": grouped(sum(known)), "of": grouped(len(known))} if known else None
 
 
@@ -77,7 +77,7 @@ def _classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return for each resource class what is stranded, and which share of all claims and of all capacity that is."""
     stranded, shares = summary["stranded"]["resource_classes"], summary["stranded"]["share_of_claimed"]
     told = []
-    for cls in sorted(stranded, key=_rank):
+    for cls in in_order(stranded):
         stock = summary["capacity"].get(cls)
         told.append(
             {
@@ -104,8 +104,7 @@ def _hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return what is stranded on each host with all of its tree, and which share of the claims on it that is."""
     roots = {
         provider["uuid"]: (provider["root"] or provider["uuid"], provider["root_name"])
-        for key in ("findings", "undecided", "protected")
-        for entry in findings[key]
+        for entry in entries(findings)
         for provider in entry["providers"]
     }
     names: dict[str, str] = {}
@@ -135,9 +134,7 @@ def _lines(told: Iterable[tuple[str, Mapping[str, int], Mapping[str, int]]]) -> 
                 }
                 for cls in COLUMNS
             ],
-            "others": amounts({cls: amount for cls, amount in held.items() if amount and cls not in COLUMNS})
-            if any(amount and cls not in COLUMNS for cls, amount in held.items())
-            else "",
+            "others": amounts({cls: amount for cls, amount in held.items() if amount and cls not in COLUMNS}),
         }
         for name, held, used in ordered[:_MOST_LINES]
     ]
@@ -163,7 +160,7 @@ def _unexplained(report: Report) -> dict[str, t.Any]:
     told = [
         {
             "kind": record["kind"],
-            "about": record.get("instance") or (record.get("provider") or {}).get("name") or "",
+            "about": complained_of(record),
             "text": complaint(record),
         }
         for record in records[:_MOST_LINES]
@@ -174,8 +171,3 @@ def _unexplained(report: Report) -> dict[str, t.Any]:
 def _percent(share: float) -> str:
     """Return a share as a percentage: nothing that is there is `0 %`."""
     return "< 0.1 %" if 0 < share < 0.001 else f"{share:.1%}".replace("%", " %").replace(".0 %", " %")
-
-
-def _rank(cls: str) -> tuple[int, str]:
-    usual: Iterator[str] = iter(("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"))
-    return next((place for place, name in enumerate(usual) if name == cls), 9), cls

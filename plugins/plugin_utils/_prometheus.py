@@ -16,9 +16,9 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import settled_by, troubles
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping

@@ -15,21 +15,20 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import amounts, complaint, why_not
-from ansible_collections.osops.placement.plugins.plugin_utils._units import human
+from ansible_collections.osops.placement.plugins.module_utils._entries import entries, subject
+from ansible_collections.osops.placement.plugins.plugin_utils._telling import FAILED, SKIPPED, complaint, freed, hosts, server_name, why_not
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts, human
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-
-    Entry = Mapping[str, t.Any]
 
 VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 # The resource classes that have a column.
 COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
 
-_ENTRIES = ("findings", "undecided", "protected")
 _DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", "delete_providers": "deleted"}
 
 
@@ -53,18 +52,11 @@ class State:
 def rows(report: Report) -> list[Row]:
     """Return the entries in the order of the table: by verdict, kind, host and id."""
     states = _states(report)
-    listed = [Row(entry, _index(entry, states(entry))) for key in _ENTRIES for entry in report.findings[key]]
+    listed = [Row(entry, _index(entry, states(entry))) for entry in entries(report.findings)]
     return sorted(
         listed,
         key=lambda row: (VERDICTS.index(row.index["verdict"]), row.index["kind"], row.index["hosts"], row.index["id"]),
     )
-
-
-def hosts_of(entry: Entry) -> list[str]:
-    """Return the hosts that an entry is about: those of the orphaned shares, if there are any."""
-    about = [provider for provider in entry["providers"] if provider["dropped"]] or entry["providers"]
-    names = {provider["root_name"] for provider in about}
-    return sorted(names) or ([entry["service"]["host"]] if entry["service"] else [])
 
 
 def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
@@ -73,7 +65,7 @@ def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     complaints: dict[str, list[str]] = collections.defaultdict(list)
     for pair in joined(report.findings, report.complaints)["explained"]:
         complaints[pair["finding"]].append(complaint(pair["record"]))
-    names = {provider["uuid"]: provider["name"] for key in _ENTRIES for entry in report.findings[key] for provider in entry["providers"]}
+    names = {provider["uuid"]: provider["name"] for entry in entries(report.findings) for provider in entry["providers"]}
 
     def told(entry: Entry) -> dict[str, t.Any]:
         state = states(entry)
@@ -81,7 +73,8 @@ def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
             "known": _known(entry),
             "why": state.why,
             "providers": [
-                {key: provider[key] for key in ("name", "uuid", "root_name", "dropped")} | {"holds": amounts(provider["resources"])}
+                {key: provider[key] for key in ("name", "uuid", "root_name", "dropped")}
+                | {"holds": amounts(provider["resources"]) or "nothing"}
                 for provider in entry["providers"]
             ],
             "changes": _changes(entry["change"], names),
@@ -93,21 +86,19 @@ def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
 
 
 def _index(entry: Entry, state: State) -> dict[str, t.Any]:
-    freed: collections.Counter[str] = collections.Counter()
-    for share in (entry["change"] or {}).get("frees", {}).values():
-        freed.update(share)
+    frees = freed(entry)
     age = entry["age_seconds"]
     return {
         "id": entry["id"],
         "kind": entry["kind"],
         "verdict": entry["verdict"],
-        "about": entry["consumer"] or entry["id"].partition("/")[2],
-        "server": entry["server"]["name"] if entry["server"] else "",
-        "hosts": hosts_of(entry),
+        "about": subject(entry),
+        "server": server_name(entry),
+        "hosts": hosts(entry),
         "project": entry["project"] or "",
-        "frees": [freed.get(cls, 0) for cls in COLUMNS],
-        "amounts": [human(cls, freed[cls]) if freed.get(cls) else "" for cls in COLUMNS],
-        "others": amounts({cls: amount for cls, amount in freed.items() if cls not in COLUMNS}) if set(freed) - set(COLUMNS) else "",
+        "frees": [frees.get(cls, 0) for cls in COLUMNS],
+        "amounts": [human(cls, frees[cls]) if frees.get(cls) else "" for cls in COLUMNS],
+        "others": amounts({cls: amount for cls, amount in frees.items() if cls not in COLUMNS}),
         "age": age,
         "age_told": "" if age is None else spoken(age),
         "reason": entry["reason"],
@@ -127,7 +118,7 @@ def _states(report: Report) -> Callable[[Entry], State]:
         outcome, change = outcomes.get(entry["id"]), entry["change"]
         if outcome:
             made = outcome["outcome"]
-            if made in ("skipped", "failed"):
+            if made in (SKIPPED, FAILED):
                 return State(made, made, outcome["reason"])
             return State(f"would be {made}" if proven_only else made, "planned" if proven_only else "done", outcome["reason"])
         if not change:

@@ -10,40 +10,41 @@
 from __future__ import annotations
 
 import collections
-import itertools
 import typing as t
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator, Mapping
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
 
-Entry = t.Mapping[str, t.Any]
-
-# The lists of `findings.json`, those first that somebody may have to do something about.
-LISTS = ("findings", "undecided", "protected")
+# The longest name that is shown whole.
+NAME = 40
 
 SKIPPED, FAILED = "skipped", "failed"
 
-
-def entries(findings: Mapping[str, t.Any]) -> Iterator[Entry]:
-    """Yield every entry of `findings.json`."""
-    return itertools.chain.from_iterable(findings[key] for key in LISTS)
-
-
-def subject(entry: Entry) -> str:
-    """Return what an entry is about: a uuid, or a name."""
-    return str(entry["consumer"] or entry["id"].partition("/")[2])
+# What a host says by each kind of complaint.
+_SAID = {
+    "not_in_database": "it is not found in the database",
+    "not_managed": "it is not managed here",
+    "moved_away": "it has moved to <to>",
+    "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
+    "provider_conflict": "another resource provider has this name",
+    "rpc_version_cap": "version <requested> was requested where <cap> is the cap",
+}
 
 
 def server_name(entry: Entry) -> str:
     return str(entry["server"]["name"] or "") if entry["server"] else ""
 
 
-def hosts(entry: Entry) -> str:
+def hosts(entry: Entry) -> list[str]:
     """Return the hosts whose share is an orphan, or else all that an entry is about."""
-    dropped = {provider["root_name"] for provider in entry["providers"] if provider["dropped"]}
-    return ", ".join(sorted(dropped or {provider["root_name"] for provider in entry["providers"]}))
+    about = [provider for provider in entry["providers"] if provider["dropped"]] or entry["providers"]
+    return sorted({provider["root_name"] for provider in about}) or ([entry["service"]["host"]] if entry["service"] else [])
 
 
 def freed(entry: Entry) -> dict[str, int]:
@@ -52,6 +53,24 @@ def freed(entry: Entry) -> dict[str, int]:
     for share in ((entry["change"] or {}).get("frees") or {}).values():
         sums.update(share)
     return dict(sums)
+
+
+def why_not(entry: Entry, kinds: Collection[str] | None) -> str:
+    """Return why the change of a finding is not made, empty when it is; `kinds` are those that may be changed, None for any."""
+    if kinds is not None and entry["kind"] not in kinds:
+        return f"{entry['kind']} is not among the kinds to remediate"
+    return "" if entry["selected"] else "it is not selected"
+
+
+def complaint(record: Mapping[str, t.Any]) -> str:
+    """Return who complained of what, how often and until when."""
+    said = _SAID.get(record["kind"], record["kind"])
+    facts = {"to": record.get("other_host") or "no host", **(record.get("counts") or {}), **(record.get("versions") or {})}
+    for name, fact in facts.items():
+        said = said.replace(f"<{name}>", str(fact))
+    claimed = f", holding {amounts(record['amounts'])}" if record.get("amounts") else ""
+    last = f", last at {record['last_seen']}" if record.get("last_seen") else ""
+    return f"{printable(record['host'], NAME)} says: {said}{claimed} ({record.get('count', 1)} times{last})"
 
 
 def outcome_of(report: Report) -> dict[str, str]:

@@ -9,10 +9,31 @@
 
 from __future__ import annotations
 
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+# The classes that every cloud has, in the order in which they are told.
+USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+
 _BINARY = ("MiB", "GiB", "TiB", "PiB", "EiB")
 _LABELS = {"VCPU": "VCPU", "PCPU": "PCPU", "MEMORY_MB": "memory", "DISK_GB": "disk"}
 # Placement's MB and GB are binary.
 _SMALLEST = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
+
+
+def in_order(classes: Iterable[str]) -> list[str]:
+    """Return resource classes in the order in which they are told."""
+    return sorted(classes, key=lambda cls: (USUAL.index(cls) if cls in USUAL else len(USUAL), cls))
+
+
+def amounts(resources: Mapping[str, int], shares: Mapping[str, float] | None = None) -> str:
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`, with `shares` as `2 VCPU (0.4%)`; nothing for none."""
+    told = {cls: f" ({share:.1%})" for cls, share in (shares or {}).items()}
+    return ", ".join(f"{resources[cls]} {printable(cls)}{told.get(cls, '')}" for cls in in_order(resources))
 
 
 def label(resource_class: str) -> str:

@@ -13,15 +13,8 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
-    CHANGED,
-    DOUBTFUL,
-    FINE,
-    SPARED,
-    WRONG,
-    findings_lines,
-    toned,
-)
+from ansible_collections.osops.placement.plugins.plugin_utils._lines import CHANGED, DOUBTFUL, FINE, SPARED, WRONG, toned
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines
 from ansible_collections.osops.placement.tests.browser import reports
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 

@@ -88,7 +88,7 @@ def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
     assert [line.split() for line in lines] == [
         ["orphaned", "drifted", "protected", "undecided", "changed"],
         ["north", "2", "0", "0", "0", "2"],
-        ["the", "south", "-", "-", "-", "-", "-", "It", "cannot", "[31m"],
+        ["the", "south", "-", "-", "-", "-", "-", "It", "cannot\\x1b[31m"],
         ["all", "2", "0", "0", "0", "2"],
     ]
 

@@ -11,9 +11,9 @@ import io
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._csv import COLUMNS, render
 from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
     hostile,

@@ -18,9 +18,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._html import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 from ansible_collections.osops.placement.tests.browser import reports
 
 RENDER = """

@@ -12,9 +12,9 @@ import typing as t
 import pytest
 from markdown_it import MarkdownIt
 
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._markdown import ROWS, code, prose, render, table
 from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
     hostile,

@@ -12,9 +12,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._prometheus import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import printable
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
     hostile,

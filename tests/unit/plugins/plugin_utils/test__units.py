@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._units import grouped, human
+from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts, grouped, human
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,11 @@ def test_amounts_have_the_largest_unit_that_fits(resource_class: str, amount: in
 
 def test_thousands_are_set_apart() -> None:
     assert [grouped(number) for number in (7, 999, 1000, 20009, -1000)] == ["7", "999", "1 000", "20 009", "-1 000"]
+
+
+def test_amounts_are_told_in_their_usual_order_and_others_after_them() -> None:
+    assert amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1}) == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
+
+
+def test_of_no_amounts_nothing_is_told() -> None:
+    assert amounts({}) == ""

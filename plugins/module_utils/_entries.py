@@ -1,0 +1,31 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The entries of `findings.json`: what was found, and what was looked at and left alone."""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterator, Mapping
+
+Entry = t.Mapping[str, t.Any]
+
+# The lists of entries, those first that somebody may have to do something about.
+LISTS = ("findings", "undecided", "protected")
+
+
+def entries(found: Mapping[str, t.Any]) -> Iterator[Entry]:
+    """Yield every entry of `findings.json`."""
+    return itertools.chain.from_iterable(found[key] for key in LISTS)
+
+
+def subject(entry: Entry) -> str:
+    """Return what an entry is about: a uuid, or a name."""
+    return str(entry["consumer"] or entry["id"].partition("/")[2])
