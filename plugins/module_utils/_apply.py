@@ -26,9 +26,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
     from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Snapshot
-    from ansible_collections.osops.placement.plugins.module_utils._plan import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
 DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}

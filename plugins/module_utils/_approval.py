@@ -22,7 +22,8 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._entries import Entry, entries
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput, NotApproved
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, OF_CONSUMERS, Plan, Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, check_cloud
+from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE, OF_CONSUMERS, Step, TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -134,9 +135,7 @@ class Approval:
         """
         approved = {change.finding: change for change in self.changes or ()}
         plan = Plan.of(findings, {change.kind for change in approved.values()})
-        for what in ("placement_endpoint", "region"):
-            if getattr(self, what) != getattr(plan, what):
-                raise InvalidInput(f"The plan is for another cloud: {what} is {getattr(self, what)} there and {getattr(plan, what)} here.")
+        check_cloud(self, plan)
         steps = tuple(step for step in plan.steps if step.finding in approved)
         removals = tuple(step for step in plan.removals if step.finding in approved)
         found: tuple[Step | TreeStep, ...] = (*steps, *removals)
@@ -156,11 +155,6 @@ class Approval:
                 f"{' '.join(wrong[:_REASONS_TOLD])}{more} Detect again, and have the new plan approved."
             )
         return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
-
-
-def is_compact(told: t.Any) -> bool:
-    """Tell whether `told` is a plan without its documents, or passes for one."""
-    return isinstance(told, dict) and bool(told.get("compact"))
 
 
 def digest(told: t.Any) -> str:

@@ -20,8 +20,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
-    from ansible_collections.osops.placement.plugins.module_utils._plan import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration
+    from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
 
 FORMAT = 1
 

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, Change, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
-from ansible_collections.osops.placement.plugins.module_utils._plan import Step, step_told
+from ansible_collections.osops.placement.plugins.module_utils._steps import Step, step_told
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

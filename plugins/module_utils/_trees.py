@@ -26,8 +26,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
     from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._plan import TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._steps import TreeStep
 
 
 class TreeRemoval:

@@ -218,8 +218,8 @@ from ansible_collections.osops.placement.plugins.module_utils._findings import F
 from ansible_collections.osops.placement.plugins.module_utils._hosts import HostReader
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
+from ansible_collections.osops.placement.plugins.module_utils._steps import OF_CONSUMERS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect

@@ -281,14 +281,16 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._approval import Approval, is_compact
+from ansible_collections.osops.placement.plugins.module_utils._approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._limits import limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan, limits, limits_options, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, is_compact, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:

@@ -193,9 +193,10 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
+from ansible_collections.osops.placement.plugins.module_utils._limits import limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, limits, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
@@ -210,7 +211,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options, spare = module.params, policy(module.params)
     plan = Plan.read(given("plan", options["plan"]))
     session = connect()
-    plan.check_cloud(session.cloud)
+    check_cloud(plan, session.cloud)
     plan.check(limits(options))
     kept = os.path.join(options["output_dir"], "remediation.json")
     # What an earlier run left there must not be taken for the outcome of this one, should this one not get to its end.

@@ -14,11 +14,12 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils import _approval
-from ansible_collections.osops.placement.plugins.module_utils._approval import Approval, digest, is_compact
+from ansible_collections.osops.placement.plugins.module_utils._approval import Approval, digest
 from ansible_collections.osops.placement.plugins.module_utils._errors import GateClosed, InvalidInput, NotApproved
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, is_compact
+from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)

@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._limits import limits_options
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, OF_CONSUMERS, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
+from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE, OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES
 from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES
 

@@ -17,18 +17,10 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REPORT, judge
+from ansible_collections.osops.placement.plugins.module_utils._limits import Limits, limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._plan import (
-    CHANGEABLE,
-    OF_CONSUMERS,
-    Limits,
-    Plan,
-    Step,
-    TreeStep,
-    limits,
-    limits_options,
-    to_heal,
-)
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, check_cloud, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE, OF_CONSUMERS, Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
 
 HERE = World().snapshot().cloud
@@ -623,11 +615,11 @@ def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str 
     told[what] = there
 
     with pytest.raises(InvalidInput, match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here"):
-        Plan.read(told).check_cloud(HERE)
+        check_cloud(Plan.read(told), HERE)
 
 
 def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
-    Plan.read(told).check_cloud(d.replace(HERE, project="another", compute_endpoint="http://proxy"))
+    check_cloud(Plan.read(told), d.replace(HERE, project="another", compute_endpoint="http://proxy"))
 
 
 # Within limits

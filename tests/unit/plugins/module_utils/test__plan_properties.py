@@ -23,7 +23,8 @@ import hypothesis.strategies as st
 from ansible_collections.osops.placement.plugins.module_utils._errors import GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy
-from ansible_collections.osops.placement.plugins.module_utils._plan import CHANGEABLE, Plan
+from ansible_collections.osops.placement.plugins.module_utils._plan import Plan
+from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 

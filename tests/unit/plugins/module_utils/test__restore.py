@@ -20,8 +20,8 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._journal import BEFORE, PLANNED, Journal, read, record
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._plan import Step
 from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, restore, undone
+from ansible_collections.osops.placement.plugins.module_utils._steps import Step
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import THERE, Placement, uuid
 
