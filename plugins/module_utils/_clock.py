@@ -74,6 +74,11 @@ def http_time(header: str | None) -> str | None:
         return None
 
 
+def at(seconds_since_epoch: float) -> str:
+    """Return a time as `written` does."""
+    return written(datetime.datetime.fromtimestamp(seconds_since_epoch, UTC))
+
+
 def written(moment: datetime.datetime) -> str:
     """Return a moment in UTC as both APIs write it, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -41,11 +41,6 @@ def moment(stamp: str) -> int | None:
         return None
 
 
-def written(seconds: float) -> str:
-    """Return a time, in seconds since the epoch, as both APIs write it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
 def age(seconds: float) -> int:
     """Return how long ago that was; 0 for what lies ahead."""
     return max(0, int(time.time() - seconds))

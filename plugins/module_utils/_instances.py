@@ -22,7 +22,8 @@ import shutil
 import stat
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._dated import PATTERN, age, free_name, moment, sentence, written
+from ansible_collections.osops.placement.plugins.module_utils._clock import at
+from ansible_collections.osops.placement.plugins.module_utils._dated import PATTERN, age, free_name, moment, sentence
 from ansible_collections.osops.placement.plugins.module_utils._errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._in_use import Inode, inode, mounted_in, mounts, opened, shared
 
@@ -217,7 +218,7 @@ class Instances:
             uuid=uuid,
             kind=_KINDS[suffix],
             size_bytes=inside.size,
-            changed_at=None if inside.newest is None else written(inside.newest),
+            changed_at=None if inside.newest is None else at(inside.newest),
             age_seconds=None if inside.newest is None else age(inside.newest),
             open=None if link else _open(path, inside, in_use, around),
             link=link,
@@ -237,7 +238,7 @@ class Instances:
         if moved is None or not stat.S_ISDIR(status.st_mode):
             return None
         path = os.path.join(self.store, match.group())
-        return Quarantined(match.group(), uuid, _KINDS[suffix], path, written(moved), age(moved), _walked(path).size)
+        return Quarantined(match.group(), uuid, _KINDS[suffix], path, at(moved), age(moved), _walked(path).size)
 
     @contextlib.contextmanager
     def _opened(self) -> t.Iterator[int]:

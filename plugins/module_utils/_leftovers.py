@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import ARRI
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling, orphaned, protected, undecided
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
+from ansible_collections.osops.placement.plugins.module_utils._virsh import SHUT_OFF
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -32,7 +33,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._model import Migration, Policy, Server, Snapshot
 
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
-SHUT_OFF = "shut off"
 
 # These are about what a consumer holds; a guest on a host has an age of its own.
 _OF_CLAIMS = frozenset({"foreign_type", "too_young"})

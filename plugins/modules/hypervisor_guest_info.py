@@ -283,12 +283,11 @@ quarantined:
 """
 
 import socket
-import time
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._dated import written
+from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._guests import canonical_only
 from ansible_collections.osops.placement.plugins.module_utils._instances import Instances, instances_options
 from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
@@ -301,7 +300,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     options = module.params
     uuids = None if options["uuids"] is None else [canonical_only(uuid, "uuids") for uuid in options["uuids"]]
     result: dict[str, t.Any] = {
-        **{"changed": False, "host": socket.gethostname(), "read_at": written(time.time())},
+        **{"changed": False, "host": socket.gethostname(), "read_at": now()},
         **dict.fromkeys([*PARTS, "quarantined"]),
     }
     # The directories come first: a guest that starts meanwhile is seen as a domain.
