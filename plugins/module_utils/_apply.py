@@ -13,13 +13,13 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._clock import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping, Sequence

@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._change import Change, child_first
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover

@@ -15,8 +15,8 @@ import typing as t
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
     from ansible_collections.osops.placement.plugins.module_utils._change import Amounts
+    from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
 
 

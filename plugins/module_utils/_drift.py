@@ -16,8 +16,8 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import trees
 from ansible_collections.osops.placement.plugins.module_utils._change import rewritten
+from ansible_collections.osops.placement.plugins.module_utils._landscape import trees
 from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, UNHOSTED_STATUS
 from ansible_collections.osops.placement.plugins.module_utils._plain import explains_children, plain_claim
 from ansible_collections.osops.placement.plugins.module_utils._protections import excluded, foreign_type, too_young

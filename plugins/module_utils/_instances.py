@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clock import at
 from ansible_collections.osops.placement.plugins.module_utils._dated import PATTERN, age, free_name, moment, sentence
 from ansible_collections.osops.placement.plugins.module_utils._errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._in_use import Inode, inode, mounted_in, mounts, opened, shared
+from ansible_collections.osops.placement.plugins.module_utils._walk import Walk, is_open, walked
 
 INSTANCES = "/var/lib/nova/instances"
 SUFFIXES = {"instance": "", "resize": "_resize", "del": "_del"}
@@ -33,7 +34,6 @@ SUFFIXES = {"instance": "", "resize": "_resize", "del": "_del"}
 _KINDS = {suffix: kind for kind, suffix in SUFFIXES.items()}
 _NAME = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(|_resize|_del)")
 _IN_QUARANTINE = re.compile(rf"({_NAME.pattern})\.({PATTERN})")
-_MOST_ENTRIES = 100_000
 
 
 @d.dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Instances:
                 raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
             target = free_name(seen.name, "", store)
             self._rename(seen.name, folder, target, store)
-            inside = _walked(os.path.join(f"/proc/self/fd/{store}", target)).inodes
+            inside = walked(os.path.join(f"/proc/self/fd/{store}", target)).inodes
             busy, complete = opened()
             moved = os.stat(target, dir_fd=store, follow_symlinks=False)
             if inode(moved) != seen.inode or inside & busy or not complete:
@@ -182,7 +182,7 @@ class Instances:
             raise HostError("Python cannot delete a directory safely on this system: delete by hand what is in quarantine.")
         busy, around = opened()[0], mounts()
         for entry in entries:
-            if mounted_in(entry.path, around) or _walked(entry.path).inodes & busy:
+            if mounted_in(entry.path, around) or walked(entry.path).inodes & busy:
                 raise HostError(
                     f"{entry.path} is in use, for a file in it is open or something is mounted there: find out by whom (fuser, lsof)."
                 )
@@ -211,7 +211,7 @@ class Instances:
         link = stat.S_ISLNK(status.st_mode)
         if not link and not stat.S_ISDIR(status.st_mode):
             return None
-        inside = Walk(None, status.st_mtime, set()) if link else _walked(path)
+        inside = Walk(None, status.st_mtime, set()) if link else walked(path)
         return Directory(
             name=name,
             path=path,
@@ -220,7 +220,7 @@ class Instances:
             size_bytes=inside.size,
             changed_at=None if inside.newest is None else at(inside.newest),
             age_seconds=None if inside.newest is None else age(inside.newest),
-            open=None if link else _open(path, inside, in_use, around),
+            open=None if link else is_open(path, inside, in_use, around),
             link=link,
             device=status.st_dev,
             shared=shared(self.path if link else path, around),
@@ -238,7 +238,7 @@ class Instances:
         if moved is None or not stat.S_ISDIR(status.st_mode):
             return None
         path = os.path.join(self.store, match.group())
-        return Quarantined(match.group(), uuid, _KINDS[suffix], path, at(moved), age(moved), _walked(path).size)
+        return Quarantined(match.group(), uuid, _KINDS[suffix], path, at(moved), age(moved), walked(path).size)
 
     @contextlib.contextmanager
     def _opened(self) -> t.Iterator[int]:
@@ -295,47 +295,3 @@ class Instances:
         except OSError as error:
             why = "they are on different file systems" if error.errno == errno.EXDEV else sentence(error)
             raise HostError(f"{name} could not be moved between {self.path} and {self.store}: {why}.") from error
-
-
-@d.dataclass(frozen=True)
-class Walk:
-    """What a folder holds. size, newest: None when not all of it could be read."""
-
-    size: int | None
-    newest: float | None
-    inodes: set[Inode]
-
-
-def _open(path: str, inside: Walk, in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]) -> bool | None:
-    busy, complete = in_use
-    if inside.inodes & busy or mounted_in(path, around):
-        return True
-    return False if complete and around and inside.size is not None else None
-
-
-def _walked(path: str) -> Walk:
-    """Return what a folder holds, without following links or going on to other file systems."""
-    try:
-        top = os.stat(path, follow_symlinks=False)
-    except OSError:
-        return Walk(None, None, set())
-    seen, size, newest, whole, folders = {inode(top)}, top.st_blocks, top.st_mtime, True, [path]
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    with contextlib.suppress(FileNotFoundError):  # deleted while it is looked at
-                        status = entry.stat(follow_symlinks=False)
-                        newest = max(newest, status.st_mtime)
-                        if inode(status) not in seen:
-                            seen.add(inode(status))
-                            size += status.st_blocks
-                        if stat.S_ISDIR(status.st_mode) and status.st_dev == top.st_dev:
-                            folders.append(entry.path)
-                    if len(seen) > _MOST_ENTRIES:
-                        return Walk(None, None, seen)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            whole = False
-    return Walk(size * 512 if whole else None, newest if whole else None, seen)

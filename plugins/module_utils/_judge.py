@@ -18,8 +18,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils import _drift, _kinds, _surveys
-from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape
+from ansible_collections.osops.placement.plugins.module_utils._case import Case
 from ansible_collections.osops.placement.plugins.module_utils._change import change_to
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._offers import unprovable
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, Finding, Ruling, protected, undecided

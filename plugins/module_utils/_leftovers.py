@@ -17,10 +17,11 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape, deletion_in
+from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._kinds import deletion_of, forgotten, how_it_went
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling, orphaned, protected, undecided

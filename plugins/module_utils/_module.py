@@ -14,8 +14,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
+from ansible_collections.osops.placement.plugins.module_utils._api import OPENSTACKSDK_IMPORT_ERROR
 from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._session import OPENSTACKSDK_IMPORT_ERROR, connect
+from ansible_collections.osops.placement.plugins.module_utils._session import connect
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable

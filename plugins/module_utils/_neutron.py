@@ -20,8 +20,8 @@ from ansible_collections.osops.placement.plugins.module_utils._model import NOT_
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
+    from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
 
 class NeutronReader:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape, trees
 from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, trees
 from ansible_collections.osops.placement.plugins.module_utils._plain import asking, claim_of
 from ansible_collections.osops.placement.plugins.module_utils._shards import of_another
 

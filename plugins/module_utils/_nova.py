@@ -19,20 +19,29 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Clo
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     NOT_ASKED,
     Action,
-    ActionEvent,
     Aggregate,
     Answer,
-    Flavor,
     Hypervisor,
     Migration,
     Server,
     Service,
 )
+from ansible_collections.osops.placement.plugins.module_utils._nova_rows import (
+    action_of,
+    actions_of,
+    aggregate_of,
+    all_migrations_of,
+    hypervisor_of,
+    migration_of,
+    server_of,
+    servers_of,
+    service_of,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
 
 T = t.TypeVar("T")
 
@@ -64,7 +73,7 @@ class NovaReader:
 
     def services(self) -> Answer[tuple[Service, ...]]:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
-        answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(_service, reply.body["services"])))
+        answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(service_of, reply.body["services"])))
         return self._readable(answer)
 
     def hypervisors(self, with_servers: bool, roots: Sequence[str] = ()) -> Answer[tuple[Hypervisor, ...]]:
@@ -83,7 +92,7 @@ class NovaReader:
             self._hypervisor_listing,
             "hypervisors",
             "id",
-            lambda row: _hypervisor(row, with_servers),
+            lambda row: hypervisor_of(row, with_servers),
             size,
             starts=tuple(roots[strand - 1 : -1 : strand]),
             **({"with_servers": "true"} if with_servers else {}),
@@ -95,7 +104,7 @@ class NovaReader:
         reply = self._api.expect(self._api.get(path, self._hypervisor_listing, with_servers="true"), f"for the servers of {node}", 200, 404)
         if reply.status == 404:
             return None
-        return self._api.parse(lambda reply: _hypervisor(reply.body["hypervisor"], True).servers, reply, path)
+        return self._api.parse(lambda reply: hypervisor_of(reply.body["hypervisor"], True).servers, reply, path)
 
     def servers_at(self, host: str) -> tuple[Server, ...]:
         """Return the servers of one host with their flavors; none when Nova does not tell."""
@@ -103,7 +112,7 @@ class NovaReader:
 
     def servers_told_at(self, host: str) -> Answer[tuple[Server, ...]]:
         """Return what Nova answers when asked for the servers of one host."""
-        return self._pages("/servers/detail", self._listing, "servers", "id", _server, _PAGE, all_tenants="1", host=host)
+        return self._pages("/servers/detail", self._listing, "servers", "id", server_of, _PAGE, all_tenants="1", host=host)
 
     def server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
@@ -113,27 +122,27 @@ class NovaReader:
         """Return all host aggregates."""
         path = "/os-aggregates"
         reply = self._api.expect(self._api.get(path, self._listing), "for its aggregates")
-        return self._api.parse(lambda reply: tuple(map(_aggregate, reply.body["aggregates"])), reply, path)
+        return self._api.parse(lambda reply: tuple(map(aggregate_of, reply.body["aggregates"])), reply, path)
 
     def migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
-        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, _migration, _PAGE)
+        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE)
 
     def migrations_at(self, host: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations that name `host` as source or destination, as `migrations` does."""
-        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, _migration, _PAGE, host=host)
+        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE, host=host)
 
     def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations of one server, newest first; no `value` when they are more than a page and so not all here."""
-        return self._readable(self._api.ask("/os-migrations", self._listing, _all_migrations, instance_uuid=server))
+        return self._readable(self._api.ask("/os-migrations", self._listing, all_migrations_of, instance_uuid=server))
 
     def server(self, uuid: str) -> Answer[Server]:
         """Look directly for a server; a 404 means that no cell holds it and nothing is about to build it."""
-        return self._api.ask(f"/servers/{uuid}", self._direct, lambda reply: _server(reply.body["server"]))
+        return self._api.ask(f"/servers/{uuid}", self._direct, lambda reply: server_of(reply.body["server"]))
 
     def shape(self, uuid: str) -> Answer[Server]:
         """Look for a server once more, for the properties of its image; it answers only what was already found."""
-        return self._api.ask(f"/servers/{uuid}", self._shape, lambda reply: _server(reply.body["server"]))
+        return self._api.ask(f"/servers/{uuid}", self._shape, lambda reply: server_of(reply.body["server"]))
 
     def interfaces(self, uuid: str) -> Answer[tuple[str, ...]]:
         """Return the uuids of the ports that are attached to a server, as Nova knows them."""
@@ -146,16 +155,16 @@ class NovaReader:
         brief: ask only for its name, which costs Nova half as much; its status is empty then.
         """
         path = "/servers" if brief else "/servers/detail"
-        return self._api.ask(path, self._direct, _servers, all_tenants="1", deleted="True", uuid=uuid)
+        return self._api.ask(path, self._direct, servers_of, all_tenants="1", deleted="True", uuid=uuid)
 
     def actions(self, server: str) -> Answer[tuple[Action, ...]]:
         """Return what was done to a server, newest first; also for a deleted one until it is archived."""
-        return self._api.ask(f"/servers/{server}/os-instance-actions", self._direct, _actions)
+        return self._api.ask(f"/servers/{server}/os-instance-actions", self._direct, actions_of)
 
     def action(self, server: str, request_id: str) -> Answer[Action]:
         """Return one action with its events; without them where these credentials may not see events."""
         return self._api.ask(
-            f"/servers/{server}/os-instance-actions/{request_id}", self._direct, lambda reply: _action(reply.body["instanceAction"])
+            f"/servers/{server}/os-instance-actions/{request_id}", self._direct, lambda reply: action_of(reply.body["instanceAction"])
         )
 
     def marker(self, uuid: str) -> Answer[bool]:
@@ -170,7 +179,7 @@ class NovaReader:
 
     def some_servers(self, count: int) -> tuple[Server, ...]:
         """Return the newest servers of all projects, at most `count`."""
-        answer = self._readable(self._api.ask("/servers/detail", self._listing, _servers, all_tenants="1", limit=str(count)))
+        answer = self._readable(self._api.ask("/servers/detail", self._listing, servers_of, all_tenants="1", limit=str(count)))
         return answer.value or ()
 
     def _pages(
@@ -238,112 +247,3 @@ class NovaReader:
                 "these credentials may not see all servers, hosts and migrations. Use a role that may (admin by default)."
             )
         return answer
-
-
-def _service(row: Mapping[str, t.Any]) -> Service:
-    return Service(
-        binary=row["binary"],
-        host=row["host"],
-        status=row["status"],
-        state=row.get("state"),
-        forced_down=bool(row.get("forced_down")),
-        disabled_reason=row.get("disabled_reason"),
-        updated_at=row.get("updated_at"),
-        id=row.get("id"),
-        zone=row.get("zone"),
-    )
-
-
-def _aggregate(row: Mapping[str, t.Any]) -> Aggregate:
-    return Aggregate(row["uuid"], row["name"], row.get("availability_zone"), tuple(row["hosts"]))
-
-
-def _hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
-    has, used = ("vcpus", "memory_mb", "local_gb"), ("vcpus_used", "memory_mb_used", "local_gb_used")
-    return Hypervisor(
-        uuid=row["id"],
-        name=row["hypervisor_hostname"],
-        host=row["service"]["host"],
-        state=row["state"],
-        status=row["status"],
-        # A host without servers has no such key.
-        servers=tuple(server["uuid"] for server in row.get("servers", ())) if with_servers else None,
-        has=_figures(row, has),
-        used=_figures(row, used),
-        running_vms=row.get("running_vms") or 0,
-    )
-
-
-def _figures(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
-    return {cls: row[key] for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True) if row.get(key) is not None}
-
-
-def _migration(row: Mapping[str, t.Any]) -> Migration:
-    return Migration(
-        uuid=row.get("uuid") or f"migration {row['id']}",
-        server=row["instance_uuid"],
-        type=row["migration_type"],
-        status=row["status"],
-        source_compute=row["source_compute"],
-        source_node=row["source_node"],
-        dest_compute=row["dest_compute"],
-        dest_node=row["dest_node"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
-
-
-def _all_migrations(reply: Reply) -> tuple[Migration, ...] | None:
-    return None if reply.body.get("migrations_links") else tuple(map(_migration, reply.body["migrations"]))
-
-
-def _servers(reply: Reply) -> tuple[Server, ...]:
-    return tuple(map(_server, reply.body["servers"]))
-
-
-def _server(row: Mapping[str, t.Any]) -> Server:
-    # Booted from a volume, a server has an empty text where others have their image.
-    image = row.get("image") or {}
-    return Server(
-        uuid=row["id"],
-        name=row.get("name", ""),
-        status=row.get("status", ""),
-        project=row.get("tenant_id"),
-        user=row.get("user_id"),
-        host=row.get("OS-EXT-SRV-ATTR:host"),
-        node=row.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
-        task_state=row.get("OS-EXT-STS:task_state"),
-        task_known="OS-EXT-STS:task_state" in row,
-        host_known="OS-EXT-SRV-ATTR:host" in row,
-        created=row.get("created"),
-        updated=row.get("updated"),
-        terminated_at=row.get("OS-SRV-USG:terminated_at"),
-        image=image.get("id"),
-        volumes=tuple(volume["id"] for volume in row.get("os-extended-volumes:volumes_attached", ())),
-        flavor=_flavor(row.get("flavor") or {}),
-        image_properties=image.get("properties"),
-    )
-
-
-def _flavor(row: Mapping[str, t.Any]) -> Flavor | None:
-    if "vcpus" not in row:
-        return None
-    return Flavor(row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs"))
-
-
-def _actions(reply: Reply) -> tuple[Action, ...]:
-    return tuple(map(_action, reply.body["instanceActions"]))
-
-
-def _action(row: Mapping[str, t.Any]) -> Action:
-    return Action(
-        action=row["action"],
-        request_id=row["request_id"],
-        user=row["user_id"],
-        start_time=row["start_time"],
-        message=row["message"],
-        events=tuple(
-            ActionEvent(event["event"], event["start_time"], event["finish_time"], event["result"], event.get("host"))
-            for event in row.get("events") or ()
-        ),
-    )

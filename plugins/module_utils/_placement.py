@@ -33,8 +33,8 @@ from ansible_collections.osops.placement.plugins.module_utils._uuid import canon
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._model import Resources
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18 (required traits).
 # What one provider has is told alike at every version from 1.6 (traits) and 1.19 (aggregates) on.

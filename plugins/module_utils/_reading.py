@@ -17,15 +17,12 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Case, Landscape, deletion_in, roots_of
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each, together
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, roots_of
 from ansible_collections.osops.placement.plugins.module_utils._model import (
-    NOT_ASKED,
-    PLACING_ACTIONS,
-    UNHOSTED_STATUS,
     Dossier,
     Scope,
     Server,
@@ -42,19 +39,17 @@ from ansible_collections.osops.placement.plugins.module_utils._nominate import (
 )
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
+from ansible_collections.osops.placement.plugins.module_utils._questions import Look, Questions, both
 from ansible_collections.osops.placement.plugins.module_utils._shards import owner, read_by, seen_by, trees_of
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import (
-        Action,
         Allocation,
         Answer,
         Holding,
         Hypervisor,
-        Migration,
         Provider,
         Resources,
     )
@@ -62,24 +57,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _SAMPLES = 3
 _SAMPLED_FROM = 20
-# How far back the action that placed a server is looked for; beyond that it stays undecided.
-_ACTIONS = 10
 # With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough to show what it looks like.
 _LOOKED_AT_WHEN_CLOSED = 100
 # How many rows of the listing of all migrations cost Nova what one request for those of one server does (docs/benchmark.md).
 _ROWS_A_REQUEST = 40
 # Of how many providers the inventory is read only to be shown.
 _DETAILED = 100
-
-
-@d.dataclass(frozen=True)
-class _Look:
-    """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
-
-    land: Landscape
-    allocations: Mapping[str, Answer[Allocation]]
-    migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
-    fresh: bool
 
 
 @d.dataclass(frozen=True)
@@ -98,7 +81,7 @@ class Reading:
         self._session = session
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
-        self._neutron = NeutronReader(session.network)
+        self._questions = Questions(self._placement, self._nova, NeutronReader(session.network))
 
     def of(self, scope: Scope) -> Snapshot:
         """Read what `scope` names, and look closely at each consumer that the listings nominate."""
@@ -223,11 +206,11 @@ class Reading:
         migrations_of = self._nova.migrations_of
         if not fresh and len(land.migrations) <= _ROWS_A_REQUEST * len(everybody):
             migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
-        look = _Look(land, allocations, migrations_of, fresh)
-        asked = [some for some in each(lambda consumer: self._dossiers(consumer, look), consumers) if some]
+        look = Look(land, allocations, migrations_of, fresh)
+        asked = [some for some in each(lambda consumer: self._questions.about(consumer, look), consumers) if some]
         dossiers: dict[str, Dossier] = {}
         for dossier in (known for some in asked for known in some):
-            dossiers[dossier.uuid] = _both(dossiers.get(dossier.uuid), dossier)
+            dossiers[dossier.uuid] = both(dossiers.get(dossier.uuid), dossier)
         looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
         looked_at = self.with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
         after = self._nova.services() if all_answer(snapshot.services_after) else snapshot.services_after
@@ -251,80 +234,6 @@ class Reading:
         details = self._placement.details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
 
-    def _dossiers(self, consumer: str, look: _Look) -> list[Dossier]:
-        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
-        land, allocation = look.land, look.allocations[consumer]
-        holds = allocation.value is not None and bool(allocation.value.resources)
-        projects = land.snapshot.scope.projects
-        if projects and holds and allocation.value and allocation.value.project not in projects:
-            return []
-        if consumer in land.migrations:
-            if not holds:
-                return []
-            move = land.migrations[consumer]
-            subject = self._asked_as_server(move.server, look)
-            case = _case(subject, land)
-            if case is not None and case.at_failed_destination(move):
-                subject = d.replace(subject, actions=self._nova.actions(move.server))
-            return [Dossier(consumer, allocation), subject]
-        dossier = self._asked_as_server(consumer, look)
-        if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
-            return []
-        return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, look)]
-
-    def _asked_as_server(self, uuid: str, look: _Look) -> Dossier:
-        allocation = look.allocations[uuid]
-        migrations = look.migrations_of(uuid)
-        server = self._nova.server(uuid)
-        if server.status != 404:
-            actions, last_actions = self._last_actions(server.value)
-            return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
-        actions = self._nova.actions(uuid)
-        deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
-        if deleted.value:
-            return Dossier(uuid, allocation, migrations, server, deleted, actions)
-        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
-        # no listing is therefore asked again with a filter that has an index.
-        hosts = look.land.hosts_of(allocation.value.resources if allocation.value else ())
-        at_hosts = tuple(map(self._nova.migrations_at, hosts))
-        marker = self._nova.marker(uuid)
-        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, host_migrations=at_hosts)
-
-    def _asked_closer(self, dossier: Dossier, land: Landscape) -> Dossier:
-        """Ask what a server was given besides its flavor, if its claim may have to be written anew."""
-        case = _case(dossier, land)
-        if case is None or case.own_tree is None or not worth_asking(case):
-            return dossier
-        return d.replace(
-            dossier,
-            shape=self._nova.shape(dossier.uuid),
-            interfaces=self._nova.interfaces(dossier.uuid),
-            ports=self._neutron.ports_of(dossier.uuid),
-            stock=self._placement.stock(case.own_tree),
-        )
-
-    def _claims_of_migrations(self, dossier: Dossier, look: _Look) -> list[Dossier]:
-        """Ask what the ended migrations of a server hold that has nothing of its own host."""
-        case = _case(dossier, look.land)
-        if case is None or not case.settled or case.own_tree in case.trees:
-            return []
-        snapshot = look.land.snapshot
-        partly = look.fresh or snapshot.trees is not None
-        ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
-        return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
-
-    def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """Ask a server without a host for its actions, and for each down to the newest that could give it a host."""
-        if server is None or server.host or server.status not in UNHOSTED_STATUS:
-            return NOT_ASKED, ()
-        actions = self._nova.actions(server.uuid)
-        wanted: list[str] = []
-        for action in (actions.value or ())[:_ACTIONS]:
-            wanted.append(action.request_id)
-            if action.action in PLACING_ACTIONS:
-                break
-        return actions, tuple(self._nova.action(server.uuid, request_id) for request_id in wanted)
-
     def _control(self, samples: Sequence[Answer[Server]]) -> Answer[tuple[Server, ...]] | None:
         """Ask the listing of the deleted for a live server, which must not be in it; one that was deleted just then tells nothing."""
         control = None
@@ -346,17 +255,3 @@ def _is_ours(answer: Answer[Allocation], land: Landscape, glances: Mapping[str, 
     allocation = answer.value
     root = owner(allocation.consumer, allocation.resources, land, glances) if allocation else None
     return root is not None and land.covers(root)
-
-
-def _both(one: Dossier | None, other: Dossier) -> Dossier:
-    """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
-    if one is None:
-        return other
-    answered = {field.name: value for field in d.fields(one) if (value := getattr(one, field.name)) not in (NOT_ASKED, ())}
-    return d.replace(other, **answered)
-
-
-def _case(dossier: Dossier, land: Landscape) -> Case | None:
-    """Return the case of a live server, None without one."""
-    allocation = dossier.allocation.value
-    return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None

@@ -22,8 +22,8 @@ from ansible_collections.osops.placement.plugins.module_utils._services import l
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Provider, Service
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply
 
 _PROVIDERS = "1.20"
 # From 2.53 on a service is known by a uuid.

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape, trees
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, trees
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping

@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._ruling import DRI
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
     from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Inventory, Migration, Policy, Provider, Service
 
 _COMPUTE = "nova-compute"

@@ -24,8 +24,8 @@ from ansible_collections.osops.placement.plugins.module_utils._placement import 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Sequence
 
+    from ansible_collections.osops.placement.plugins.module_utils._api import Api
     from ansible_collections.osops.placement.plugins.module_utils._change import Change
-    from ansible_collections.osops.placement.plugins.module_utils._session import Api
 
 # Up to 1.37 a consumer keeps the type that it has, or has none; from 1.38 on a type must be given and `unknown` is refused.
 _KEEPING_TYPES = "1.28"

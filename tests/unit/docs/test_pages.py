@@ -123,3 +123,11 @@ def test_the_messages_that_are_explained_are_ours() -> None:
     # In these words a service answers.
     assert unknown == ["Policy does not allow … to be performed"]
     assert len(explained) > 15
+
+
+def test_the_architecture_names_every_file_of_the_modules_common_code() -> None:
+    told = re.findall(r"`(_\w+\.py)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    files = [path.name for folder in ("module_utils", "plugin_utils") for path in (ROOT / "plugins" / folder).glob("_*.py")]
+
+    assert set(told) <= set(files)
+    assert {path.name for path in (ROOT / "plugins" / "module_utils").glob("_*.py")} <= set(told)

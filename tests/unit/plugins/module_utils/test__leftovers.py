@@ -11,8 +11,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._leftovers import guests_in, judge_guests, must_be_known, to_be_asked
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer

@@ -11,9 +11,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._api import Api
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._session import Api
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -20,13 +20,13 @@ import hypothesis
 import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils import _reading, _writer
+from ansible_collections.osops.placement.plugins.module_utils._api import Api
 from ansible_collections.osops.placement.plugins.module_utils._apply import Remediation
 from ansible_collections.osops.placement.plugins.module_utils._change import Change, document
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan import Step
 from ansible_collections.osops.placement.plugins.module_utils._ruling import ORPHANED
-from ansible_collections.osops.placement.plugins.module_utils._session import Api
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, begin, begun_with, do
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import HARSH, lost, make

@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._case import roots_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._landscape import roots_of
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World

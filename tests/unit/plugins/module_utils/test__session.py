@@ -11,8 +11,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._session import Api, Reply, other_novas
+from ansible_collections.osops.placement.plugins.module_utils._session import other_novas
 
 
 def _placement(newest: tuple[int, int]) -> Api:

@@ -14,8 +14,8 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._case import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, judge
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Inventory, Policy, Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate, odd_nodes, worth_a_glance
 from ansible_collections.osops.placement.plugins.module_utils._shards import owner, read_by, seen_by, trees_of

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The questions that are asked about one consumer: what it is, what it holds, and where it lives.
+
+Nothing here concludes anything: `_judge` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
+from ansible_collections.osops.placement.plugins.module_utils._model import NOT_ASKED, PLACING_ACTIONS, UNHOSTED_STATUS, Dossier
+from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._model import Action, Allocation, Answer, Migration, Server
+    from ansible_collections.osops.placement.plugins.module_utils._neutron import NeutronReader
+    from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+
+# How far back the action that placed a server is looked for; beyond that it stays undecided.
+_ACTIONS = 10
+
+
+@d.dataclass(frozen=True)
+class Look:
+    """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
+
+    land: Landscape
+    allocations: Mapping[str, Answer[Allocation]]
+    migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
+    fresh: bool
+
+
+class Questions:
+    """Asks the three services about single consumers."""
+
+    def __init__(self, placement: PlacementReader, nova: NovaReader, neutron: NeutronReader) -> None:
+        self._placement = placement
+        self._nova = nova
+        self._neutron = neutron
+
+    def about(self, consumer: str, look: Look) -> list[Dossier]:
+        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
+        land, allocation = look.land, look.allocations[consumer]
+        holds = allocation.value is not None and bool(allocation.value.resources)
+        projects = land.snapshot.scope.projects
+        if projects and holds and allocation.value and allocation.value.project not in projects:
+            return []
+        if consumer in land.migrations:
+            if not holds:
+                return []
+            move = land.migrations[consumer]
+            subject = self._asked_as_server(move.server, look)
+            case = _case(subject, land)
+            if case is not None and case.at_failed_destination(move):
+                subject = d.replace(subject, actions=self._nova.actions(move.server))
+            return [Dossier(consumer, allocation), subject]
+        dossier = self._asked_as_server(consumer, look)
+        if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
+            return []
+        return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, look)]
+
+    def _asked_as_server(self, uuid: str, look: Look) -> Dossier:
+        allocation = look.allocations[uuid]
+        migrations = look.migrations_of(uuid)
+        server = self._nova.server(uuid)
+        if server.status != 404:
+            actions, last_actions = self._last_actions(server.value)
+            return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
+        actions = self._nova.actions(uuid)
+        deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
+        if deleted.value:
+            return Dossier(uuid, allocation, migrations, server, deleted, actions)
+        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
+        # no listing is therefore asked again with a filter that has an index.
+        hosts = look.land.hosts_of(allocation.value.resources if allocation.value else ())
+        at_hosts = tuple(map(self._nova.migrations_at, hosts))
+        marker = self._nova.marker(uuid)
+        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, host_migrations=at_hosts)
+
+    def _asked_closer(self, dossier: Dossier, land: Landscape) -> Dossier:
+        """Ask what a server was given besides its flavor, if its claim may have to be written anew."""
+        case = _case(dossier, land)
+        if case is None or case.own_tree is None or not worth_asking(case):
+            return dossier
+        return d.replace(
+            dossier,
+            shape=self._nova.shape(dossier.uuid),
+            interfaces=self._nova.interfaces(dossier.uuid),
+            ports=self._neutron.ports_of(dossier.uuid),
+            stock=self._placement.stock(case.own_tree),
+        )
+
+    def _claims_of_migrations(self, dossier: Dossier, look: Look) -> list[Dossier]:
+        """Ask what the ended migrations of a server hold that has nothing of its own host."""
+        case = _case(dossier, look.land)
+        if case is None or not case.settled or case.own_tree in case.trees:
+            return []
+        snapshot = look.land.snapshot
+        partly = look.fresh or snapshot.trees is not None
+        ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
+        return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
+
+    def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+        """Ask a server without a host for its actions, and for each down to the newest that could give it a host."""
+        if server is None or server.host or server.status not in UNHOSTED_STATUS:
+            return NOT_ASKED, ()
+        actions = self._nova.actions(server.uuid)
+        wanted: list[str] = []
+        for action in (actions.value or ())[:_ACTIONS]:
+            wanted.append(action.request_id)
+            if action.action in PLACING_ACTIONS:
+                break
+        return actions, tuple(self._nova.action(server.uuid, request_id) for request_id in wanted)
+
+
+def both(one: Dossier | None, other: Dossier) -> Dossier:
+    """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
+    if one is None:
+        return other
+    answered = {field.name: value for field in d.fields(one) if (value := getattr(one, field.name)) not in (NOT_ASKED, ())}
+    return d.replace(other, **answered)
+
+
+def _case(dossier: Dossier, land: Landscape) -> Case | None:
+    """Return the case of a live server, None without one."""
+    allocation = dossier.allocation.value
+    return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None
