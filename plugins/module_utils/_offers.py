@@ -28,12 +28,12 @@ class Need:
     def told(self, offered: tuple[int, int]) -> str:
         undecided = "everything" if self.kinds is None else ", ".join(self.kinds)
         return (
-            f"{self.service} offers microversions up to {_dotted(offered)}, and {_dotted(self.since)} is needed to see "
+            f"{self.service} offers microversions up to {dotted(offered)}, and {dotted(self.since)} is needed to see "
             f"{self.proof}: {undecided} is undecided."
         )
 
 
-_NEEDS = (
+NEEDS = (
     Need("Nova", (2, 59), "which consumers are migrations"),
     Need("Nova", (2, 69), "whether every cell answers"),
     Need("Placement", (1, 28), "the generations of consumers, without which no claim can be changed safely"),
@@ -58,8 +58,8 @@ def unprovable(kind: str, cloud: Cloud) -> str | None:
 
 def _lacked(cloud: Cloud) -> list[tuple[Need, tuple[int, int]]]:
     offered = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    return [(need, offered[need.service]) for need in _NEEDS if offered[need.service] < need.since]
+    return [(need, offered[need.service]) for need in NEEDS if offered[need.service] < need.since]
 
 
-def _dotted(version: tuple[int, int]) -> str:
+def dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"

@@ -16,6 +16,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils import _gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._offers import NEEDS, dotted
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
 
 if t.TYPE_CHECKING:
@@ -65,10 +66,19 @@ def _closing() -> str:
     return "".join(f"* {told(gate)['head']}\n" for gate in gates)
 
 
+def _offers() -> str:
+    rows = (
+        f"| {need.service} {dotted(need.since)} | {need.proof} | {', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+        for need in NEEDS
+    )
+    return f"| below | nobody can tell | undecided |\n|---|---|---|\n{''.join(rows)}"
+
+
 PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "orphans": _kinds(ORPHANS),
     "drifts": _kinds(DRIFTS),
     "conditions": _kinds(CONDITIONS),
     "protections": _protections,
     "gates": _closing,
+    "offers": _offers,
 }
