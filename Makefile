@@ -13,8 +13,8 @@ BENCH_ARGS ?=
 # Each worker has a cloud of its own, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
-GATES := sanity ansible-lint ruff mypy docs-lint changelog build
-LINT := ansible-lint ruff mypy docs-lint changelog
+GATES := sanity ansible-lint ruff mypy docs-lint changelog reuse build
+LINT := ansible-lint ruff mypy docs-lint changelog reuse
 
 minicloud := tests/minicloud/minicloud
 controller := .venv/controller/bin
@@ -79,7 +79,7 @@ gates: venv-controller venv-lint ## all checks that are not tests, each of them 
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(GATES)
 
 .PHONY: lint
-lint: $(LINT) ## ansible-lint, ruff, mypy, documentation, changelog
+lint: $(LINT) ## ansible-lint, ruff, mypy, documentation, changelog, licences
 
 .PHONY: sanity
 sanity: venv-controller ## ansible-test sanity
@@ -108,6 +108,11 @@ docs-lint: venv-lint
 .PHONY: changelog
 changelog: venv-lint
 	@$(gate) $@ $(lint)/antsibull-changelog lint
+
+# By name: the one that reuse prefers needs a library of the system.
+.PHONY: reuse
+reuse: venv-lint
+	@REUSE_ENCODING_MODULE=charset_normalizer $(gate) $@ $(lint)/reuse lint --lines
 
 .PHONY: format
 format: venv-lint ## let ruff put the Python code in order

@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.tests.pages.tables import PAGES, PARTS,
 
 ROOT = pathlib.Path(__file__).parents[3]
 MARKDOWN = sorted(
-    path for pattern in ("*.md", "docs/*.md", "tests/*/README.md") for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
+    path for pattern in ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md") for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The pattern for Automation Platform: it says what the data for AWX says, and nothing in it can write."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+
+PATTERN = Path(__file__).parents[3] / "extensions" / "patterns" / "orphan_cleanup"
+# https://github.com/ansible/pattern-service/blob/main/specifications/pattern_specification.json
+ASKED = ("type", "question_name", "question_description", "variable", "required")
+
+
+@pytest.fixture(name="pattern")
+def _pattern() -> t.Any:
+    return json.loads((PATTERN / "meta" / "pattern.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(name="job")
+def _job(pattern: t.Any) -> t.Any:
+    jobs = pattern["aap_resources"]["controller_job_templates"]
+    assert len(jobs) == 1 and jobs[0]["primary"]
+    return jobs[0]
+
+
+def test_it_is_named_as_its_folder_and_has_what_a_pattern_needs(pattern: t.Any) -> None:
+    assert pattern["name"] == PATTERN.name
+    assert {"schema_version", "title", "description", "short_description"} <= set(pattern) and len(pattern["title"]) <= 64
+    assert (PATTERN / "README.md").exists()
+
+
+def test_its_job_is_the_one_that_only_reads(job: t.Any) -> None:
+    [play] = yaml.safe_load((PATTERN / "playbooks" / job["playbook"]).read_text(encoding="utf-8"))
+
+    assert Path(play["ansible.builtin.import_playbook"]).name == "detect_orphans.yml"
+
+
+def test_its_job_is_also_one_of_those_for_awx(job: t.Any) -> None:
+    known = yaml.safe_load((PATTERN / "setup.yml").read_text(encoding="utf-8"))["awx_objects"]
+
+    assert [entry["survey"] for entry in known if entry["name"] == job["name"]] == [job["playbook"]]
+
+
+def test_its_survey_asks_what_that_of_awx_asks(job: t.Any) -> None:
+    survey = yaml.safe_load((PATTERN / "template_surveys" / job["playbook"]).read_text(encoding="utf-8"))
+
+    assert {key: job["survey"][key] for key in ("name", "description")} == {key: survey[key] for key in ("name", "description")}
+    assert [[question[key] for key in (*ASKED, "default")] for question in job["survey"]["spec"]] == [
+        [question[key] for key in (*ASKED, "default")] for question in survey["spec"]
+    ]
+    assert [question.get("choices", "") for question in job["survey"]["spec"]] == [question["choices"] for question in survey["spec"]]
+
+
+def test_every_playbook_imports_one_of_the_collections_own() -> None:
+    for path in (PATTERN / "playbooks").glob("*.yml"):
+        imported = yaml.safe_load(path.read_text(encoding="utf-8"))[-1]["ansible.builtin.import_playbook"]
+
+        assert (path.parent / imported).resolve().parent == PATTERN.parents[2] / "playbooks"
+        assert (path.parent / imported).exists()
