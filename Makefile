@@ -114,6 +114,10 @@ changelog: venv-lint
 reuse: venv-lint
 	@REUSE_ENCODING_MODULE=charset_normalizer $(gate) $@ $(lint)/reuse lint --lines
 
+.PHONY: importer
+importer: venv-importer ## have Galaxy's own importer look at the tarball
+	@$(gate) $@ tests/tools/importer
+
 .PHONY: format
 format: venv-lint ## let ruff put the Python code in order
 	@$(lint)/ruff check --fix --quiet; $(lint)/ruff format
@@ -123,6 +127,6 @@ clean: ## stop the OpenStack and remove whatever these commands made
 	if [ -d .minicloud ]; then $(minicloud) down; fi
 	rm -rf .venv .minicloud .cache .docs .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output orphan-cleanup *.tar.gz
 
-.PHONY: venv-controller venv-lint venv-automation
-venv-controller venv-lint venv-automation: venv-%:
+.PHONY: venv-controller venv-lint venv-automation venv-importer
+venv-controller venv-lint venv-automation venv-importer: venv-%:
 	@tests/tools/venv $*

@@ -20,13 +20,11 @@ from openstack.connection import Connection
 
 from ansible_collections.osops.placement.tests.integration.interposer import Wires, interposed
 from ansible_collections.osops.placement.tests.integration.strays import Strays
-from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, Minicloud, Placement
 from ansible_collections.osops.placement.tests.integration.world import World
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")

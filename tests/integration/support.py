@@ -16,6 +16,8 @@ import typing as t
 import uuid
 from pathlib import Path
 
+ROOT = Path(__file__).parents[2]
+
 
 class Minicloud:
     """The small OpenStack of `tests/minicloud`, by its command line."""
@@ -226,6 +228,17 @@ class Ansible:
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [self.program(program), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=self.environment)
+
+
+def installed(folder: Path) -> tuple[Path, Path]:
+    """Build the collection and install it below `folder`; return the tarball and the collections path."""
+    galaxy, collections = [str(Path(sys.executable).with_name("ansible-galaxy")), "collection"], folder / "collections"
+    subprocess.run([*galaxy, "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True)
+    (tarball,) = folder.glob("osops-placement-*.tar.gz")
+    # Elsewhere: in the clone ansible.cfg would say that it is installed already.
+    command = [*galaxy, "install", str(tarball), "--collections-path", str(collections)]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return tarball, collections
 
 
 def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:

@@ -21,6 +21,7 @@ import yaml
 from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT, job, program
 from ansible_collections.osops.placement.tests.integration.awx import TOKEN, Awx, served
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
+from ansible_collections.osops.placement.tests.integration.support import installed
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -369,14 +370,9 @@ def _told(done: subprocess.CompletedProcess[str]) -> list[str]:
 def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path) -> None:
     """By what it says of itself, from an installed collection: its meta data names its Python requirements."""
     builder = program("ansible-builder")
-    build = [program("ansible-galaxy"), "collection", "build", str(ROOT), "--output-path", str(tmp_path)]
-    subprocess.run(build, check=True, capture_output=True)
-    (tarball,) = tmp_path.glob("osops-placement-*.tar.gz")
-    installed = [program("ansible-galaxy"), "collection", "install", str(tarball), "--collections-path", str(tmp_path / "usr")]
-    # Elsewhere: here ansible.cfg would say that it is installed already.
-    subprocess.run(installed, check=True, capture_output=True, cwd=tmp_path)
+    tarball, collections = installed(tmp_path)
 
-    told = subprocess.run([builder, "introspect", str(tmp_path / "usr")], check=True, capture_output=True, text=True)
+    told = subprocess.run([builder, "introspect", str(collections)], check=True, capture_output=True, text=True)
 
     needed = yaml.safe_load(told.stdout)["python"]
     assert {re.split(r"[<>= #]", entry)[0] for entry in needed} == {"openstacksdk", "jmespath"}

@@ -19,9 +19,8 @@ from ansible_collections.osops.placement.plugins.module_utils._judge import KIND
 from ansible_collections.osops.placement.tests.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
-MARKDOWN = sorted(
-    path for pattern in ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md") for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
-)
+PLACES = ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md")
+MARKDOWN = sorted(path for pattern in PLACES for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md")
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)

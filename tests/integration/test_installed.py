@@ -1,0 +1,48 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The collection as a user gets it: from the tarball, in a collections path with nothing else, far from a clone."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.support import installed
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+
+@pytest.fixture(name="users_own")
+def _users_own(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
+    """Ansible that knows only the installed collection, standing in an empty folder."""
+    _tarball, collections = installed(tmp_path_factory.mktemp("galaxy"))
+    ansible.environment["ANSIBLE_COLLECTIONS_PATH"] = str(collections)
+    return ansible
+
+
+def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(users_own: Ansible, few: Strays, tmp_path: Path) -> None:
+    few.claim()
+    wanted = {"orphan_cleanup_consumers": few.consumers, "orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+
+    found = users_own.playbook("detect_orphans", variables=wanted)
+    assert found.status == 0, found.output
+    entries = json.loads((tmp_path / "orphan-cleanup" / "findings.json").read_text())["findings"]
+    assert [entry["consumer"] for entry in entries] == few.consumers
+
+    checked = users_own.playbook("cleanup_orphans", "--check", variables=wanted)
+    assert checked.status == 0 and few.held == few.consumers, checked.output
+
+    cleaned = users_own.playbook("cleanup_orphans", variables=wanted)
+    assert cleaned.status == 0 and few.held == [], cleaned.output
+
+    (journal,) = (tmp_path / "orphan-cleanup").glob("journal-*")
+    restored = users_own.playbook("restore_allocations", variables={**wanted, "orphan_cleanup_journal": str(journal)})
+    assert restored.status == 0 and few.held == few.consumers, restored.output
