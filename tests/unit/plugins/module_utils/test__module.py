@@ -28,7 +28,6 @@ REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
 ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
 STAGES = ("main", "check", "disable", "clean", "delete", "verify")
-CONNECTION = ("cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
@@ -202,11 +201,12 @@ def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_
 
 
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
-@pytest.mark.parametrize("option", CONNECTION)
+@pytest.mark.parametrize("option", connection_options())
 def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
     ours, theirs = _facts(_role_options(role)[f"{role}_{option}"]), _facts(connection_options()[option])
 
     assert {**ours, "aliases": None} == {**theirs, "aliases": None}
+    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(f"{{{{ {role}_{option} ")
 
 
 def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
