@@ -209,6 +209,13 @@ def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str)
     assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(f"{{{{ {role}_{option} ")
 
 
+@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
+def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
+    taken = policy_options().keys() & {name.removeprefix(f"{role}_") for name in _role_options(role)}
+
+    assert _role("vars/main.yml", role)[f"_{role}_policy"] == {option: f"{{{{ {role}_{option} }}}}" for option in taken}
+
+
 def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
     """Whole trees are no choice there: that of the host goes, and no other."""
     of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
