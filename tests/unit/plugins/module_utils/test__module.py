@@ -193,13 +193,6 @@ def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
     assert _role(f"tasks/{entry_point}.yml")
 
 
-def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_it() -> None:
-    codes = _role("vars/main.yml")["_orphan_cleanup_nova_manage_codes"]
-
-    assert list(codes) == [*map(str, range(9)), "125", "126", "127", "255"]
-    assert all(told.strip().endswith(".") for told in codes.values())
-
-
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 @pytest.mark.parametrize("option", connection_options())
 def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
