@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 
@@ -14,6 +15,7 @@ import pytest
 if t.TYPE_CHECKING:
     from pathlib import Path
 
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
 # Port 9 of the loopback interface is the discard service's, which nobody runs.
@@ -105,3 +107,20 @@ def test_the_os_variables(ansible: Ansible) -> None:
 @pytest.mark.parametrize(("option", "value"), [("min_age", "soon"), ("forgotten_min_age", "1 fortnight")])
 def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> None:
     assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
+
+
+def test_the_cloud_of_a_role_is_that_of_all_its_tasks(ansible: Ansible, few: Strays, tmp_path: Path) -> None:
+    """Here nothing else names one, and a compact plan makes the role look, look again, change and put back."""
+    few.release()
+    few.claim()
+    (tmp_path / "plan.json").write_text(json.dumps(few.plan))
+    approved = ansible.direct("orphan_plan", plan=str(tmp_path / "plan.json"))["compact"]
+    named = {"orphan_cleanup_cloud": ansible.environment.pop("OS_CLOUD"), "orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+
+    applied = ansible.playbook("cleanup_orphans", variables={**named, "orphan_cleanup_plan": approved})
+    assert (applied.status, few.held) == (0, []), applied.output
+
+    journal = applied.read("remediation.json")["journal"]
+    restored = ansible.playbook("restore_allocations", variables={**named, "orphan_cleanup_journal": journal})
+    assert (restored.status, few.held) == (0, few.consumers), restored.output
+    few.others_are_spared()

@@ -29,7 +29,6 @@ REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
 ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
 STAGES = ("main", "check", "disable", "clean", "delete", "verify")
-CONNECTION = ("cloud", "region_name", "interface", "auth", "auth_type", "ca_cert", "validate_certs")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
@@ -195,19 +194,20 @@ def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
     assert _role(f"tasks/{entry_point}.yml")
 
 
-def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_it() -> None:
-    codes = _role("vars/main.yml")["_orphan_cleanup_nova_manage_codes"]
-
-    assert list(codes) == [*map(str, range(9)), "125", "126", "127", "255"]
-    assert all(told.strip().endswith(".") for told in codes.values())
-
-
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
-@pytest.mark.parametrize("option", CONNECTION)
+@pytest.mark.parametrize("option", connection_options())
 def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
     ours, theirs = _facts(_role_options(role)[f"{role}_{option}"]), _facts(connection_options()[option])
 
     assert {**ours, "aliases": None} == {**theirs, "aliases": None}
+    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(f"{{{{ {role}_{option} ")
+
+
+@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
+def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
+    taken = policy_options().keys() & {name.removeprefix(f"{role}_") for name in _role_options(role)}
+
+    assert _role("vars/main.yml", role)[f"_{role}_policy"] == {option: f"{{{{ {role}_{option} }}}}" for option in taken}
 
 
 def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
