@@ -179,11 +179,17 @@ class Instances:
         """Raise HostError when one of the entries must not be deleted."""
         if not shutil.rmtree.avoids_symlink_attacks:
             raise HostError("Python cannot delete a directory safely on this system: delete by hand what is in quarantine.")
-        busy, around = opened()[0], mounts()
+        in_use, around = opened(), mounts()
         for entry in entries:
-            if mounted_in(entry.path, around) or _walked(entry.path).inodes & busy:
+            busy = _open(entry.path, _walked(entry.path), in_use, around)
+            if busy:
                 raise HostError(
                     f"{entry.path} is in use, for a file in it is open or something is mounted there: find out by whom (fuser, lsof)."
+                )
+            if busy is None and os.path.lexists(entry.path):
+                raise HostError(
+                    f"Whether a file in {entry.path} is open cannot be told: run the task as root, with become. "
+                    f"What holds more than {_MOST_ENTRIES} files is left to you."
                 )
 
     def purge(self, entry: Quarantined) -> None:
