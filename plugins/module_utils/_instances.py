@@ -25,6 +25,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._dated import PATTERN, age, free_name, moment, sentence, written
 from ansible_collections.osops.placement.plugins.module_utils._errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._in_use import Inode, inode, mounted_in, mounts, opened, shared
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 INSTANCES = "/var/lib/nova/instances"
 SUFFIXES = {"instance": "", "resize": "_resize", "del": "_del"}
@@ -92,6 +93,15 @@ class Instances:
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> Instances:
         return cls(options["instances_path"], options["quarantine_path"])
+
+    def compute_id(self) -> str | None:
+        """Return the uuid that nova-compute has as a compute node; None where it does not keep that beside this folder."""
+        with (
+            contextlib.suppress(OSError, ValueError),
+            open(os.path.join(os.path.dirname(self.path), "compute_id"), encoding="ascii") as file,
+        ):
+            return canonical(file.read(100).strip())
+        return None
 
     def directories(self, uuids: t.Collection[str] | None = None) -> list[Directory]:
         """Return the folders that are named as Nova names those of instances, or those of `uuids`."""

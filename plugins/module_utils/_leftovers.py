@@ -43,6 +43,7 @@ class Guest:
     """A domain, or an instance directory, as `hypervisor_guest_info` found it on the host of that compute service.
 
     facts: what it told of it. read_at: when, by the clock of the host.
+    node: the uuid of the compute node that nova-compute is there by its own file, None where it has none.
     domain_state: of a directory the state of the domain with its uuid, None without one.
     used_by: of a directory the names of other domains that have a disk in it, running or not.
     """
@@ -53,6 +54,7 @@ class Guest:
     name: str
     facts: Mapping[str, t.Any]
     read_at: str
+    node: str | None = None
     domain_state: str | None = None
     used_by: tuple[str, ...] = ()
 
@@ -86,13 +88,13 @@ class GuestFinding:
 def guests_in(told: Mapping[str, t.Any]) -> list[Guest]:
     """Return the guests that one answer of `hypervisor_guest_info` tells of. Raises InvalidInput when it is none."""
     try:
-        host, read_at, domains = told["host"], told["read_at"], told["domains"] or ()
+        host, read_at, node, domains = told["host"], told["read_at"], told.get("compute_id"), told["domains"] or ()
         states = {domain["uuid"]: domain["state"] for domain in domains}
         otherwise = None if told["domains"] is not None else "not known"
-        found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at) for domain in domains]
+        found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node) for domain in domains]
         for known in told["directories"] or ():
             state, others = states.get(known["uuid"], otherwise), tuple(_disk_owners(known, domains))
-            found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, state, others))
+            found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, node, state, others))
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error}).") from error
     for guest in found:
@@ -154,6 +156,10 @@ def _mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
     told = {}
     for node in land.nodes.values():
         here = by_host.get(node.host, [])
+        other = next((guest.node for guest in here if guest.node not in (None, node.uuid)), None)
+        if other:
+            told[node.host] = f"nova-compute is compute node {other} here, and Nova's {node.host} is {node.uuid}"
+            continue
         if any(_lives_here(guest, land) for guest in here):
             continue
         if node.servers and here:

@@ -59,3 +59,15 @@ def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(tmp_pat
     with pytest.raises(HostError, match="cannot be told"):
         instances.purge(entry)
     assert len(os.listdir(kept)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "known"), [(UUID, UUID), (f"{UUID}\n", UUID), (UUID.upper(), UUID), ("", None), ("none", None), ("\xff", None), (None, None)]
+)
+def test_nova_compute_is_known_by_the_file_that_it_keeps_beside_its_instances(
+    tmp_path: pathlib.Path, text: str | None, known: str | None
+) -> None:
+    if text is not None:
+        (tmp_path / "compute_id").write_text(text, encoding="latin-1")
+
+    assert Instances(str(tmp_path / "instances"), None).compute_id() == known

@@ -323,6 +323,17 @@ def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> No
     assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothing_runs(site: Site, own: bool) -> None:
+    empty, server = site.host("empty"), site.server(site.here, site.here, status="SHUTOFF")
+    site.migration(server, empty, site.here, "confirmed")
+    told = {"compute_id": empty if own else site.here, "domains": [_domain(server)], "directories": [_directory(server)]}
+
+    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+
+    assert [finding.ruling.verdict for finding in found] == ["orphaned" if own else "undecided"] * 2
+
+
 def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> None:
     empty, server = site.host("empty"), site.server(site.there, site.there)
     site.migration(server, empty, site.there, "confirmed")
