@@ -68,7 +68,7 @@ class Seen:
 class Blocker:
     """One thing that holds a host back.
 
-    kind: `server`, `migration`, `resize`, `claim`, `service_up` or `unsound_reading`.
+    kind: `server`, `migration`, `resize`, `claim`, `excluded`, `service_up` or `unsound_reading`.
     stops: the first stage that must not begin while it is there.
     """
 
@@ -113,6 +113,7 @@ def blockers(host: Host, seen: Seen, snapshot: Snapshot, policy: Policy, kinds: 
     """Return everything that holds `host` back and is not provably left over."""
     land = Landscape(snapshot)
     found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in land.closed_gates]
+    found += _excluded(host, land, policy)
     found += _servers(host, seen)
     found += _moves(host, seen, land)
     explained = {blocker.subject for blocker in found}
@@ -144,6 +145,14 @@ def move_told(migration: Migration, at: str) -> dict[str, t.Any]:
         "age_seconds": between(migration.updated_at or migration.created_at, at),
         "advice": _advice(migration),
     }
+
+
+def _excluded(host: Host, land: Landscape, policy: Policy) -> Iterator[Blocker]:
+    """Claims on what is excluded are protected by themselves; here it is the tree that would go, and the service with it."""
+    names = {host.name: host.name, **{name: node.name for node in host.nodes for name in (node.uuid, node.name)}}
+    names |= {name: provider.name for provider in trees(host, land.providers) for name in (provider.uuid, provider.name)}
+    for excluded in sorted(names.keys() & policy.exclude_providers):
+        yield Blocker("excluded", excluded, names[excluded], f"{names[excluded]} is excluded by name ({excluded}), and never touched.")
 
 
 def _servers(host: Host, seen: Seen) -> Iterator[Blocker]:

@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    found = (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _filters(snapshot))
+    found = (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _moves(snapshot), _filters(snapshot))
     return (*without_proof(snapshot.cloud), *filter(None, found))
 
 
@@ -80,6 +80,15 @@ def _credentials(snapshot: Snapshot) -> str | None:
         return None
     refused = judged[0]
     return f"These credentials list servers that they may not look at ({refused.request}: {refused.status}): use a role that sees all projects."
+
+
+def _moves(snapshot: Snapshot) -> str | None:
+    """These credentials see no hosts of migrations: where a failed one may have left a guest is not told."""
+    rows = snapshot.migrations.value or ()
+    # Each has a source: Nova gives it one when it makes the row.
+    if not rows or any(row.source_compute for row in rows):
+        return None
+    return f"Nova lists migrations without their hosts ({snapshot.migrations.request}): use a role that may see them (admin by default)."
 
 
 def _filters(snapshot: Snapshot) -> str | None:

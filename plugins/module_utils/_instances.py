@@ -25,8 +25,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clock import at
 from ansible_collections.osops.placement.plugins.module_utils._dated import PATTERN, age, free_name, moment, sentence
 from ansible_collections.osops.placement.plugins.module_utils._errors import HostError
-from ansible_collections.osops.placement.plugins.module_utils._in_use import Inode, inode, mounted_in, mounts, opened, shared
-from ansible_collections.osops.placement.plugins.module_utils._walk import Walk, is_open, walked
+from ansible_collections.osops.placement.plugins.module_utils._in_use import Inode, inode, mounts, opened, shared
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
+from ansible_collections.osops.placement.plugins.module_utils._walk import MOST, Walk, is_open, walked
 
 INSTANCES = "/var/lib/nova/instances"
 SUFFIXES = {"instance": "", "resize": "_resize", "del": "_del"}
@@ -93,6 +94,13 @@ class Instances:
     @classmethod
     def of(cls, options: t.Mapping[str, t.Any]) -> Instances:
         return cls(options["instances_path"], options["quarantine_path"])
+
+    def compute_id(self) -> str | None:
+        """Return the uuid that nova-compute has as a compute node; None where it does not keep that beside this folder."""
+        path = os.path.join(os.path.dirname(self.path), "compute_id")
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+            return canonical(file.read(100).strip())
+        return None
 
     def directories(self, uuids: t.Collection[str] | None = None) -> list[Directory]:
         """Return the folders that are named as Nova names those of instances, or those of `uuids`."""
@@ -180,11 +188,17 @@ class Instances:
         """Raise HostError when one of the entries must not be deleted."""
         if not shutil.rmtree.avoids_symlink_attacks:
             raise HostError("Python cannot delete a directory safely on this system: delete by hand what is in quarantine.")
-        busy, around = opened()[0], mounts()
+        in_use, around = opened(), mounts()
         for entry in entries:
-            if mounted_in(entry.path, around) or walked(entry.path).inodes & busy:
+            busy = is_open(entry.path, walked(entry.path), in_use, around)
+            if busy:
                 raise HostError(
                     f"{entry.path} is in use, for a file in it is open or something is mounted there: find out by whom (fuser, lsof)."
+                )
+            if busy is None and os.path.lexists(entry.path):
+                raise HostError(
+                    f"Whether a file in {entry.path} is open cannot be told: run the task as root, with become. "
+                    f"What holds more than {MOST} files is left to you."
                 )
 
     def purge(self, entry: Quarantined) -> None:

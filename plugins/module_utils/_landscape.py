@@ -150,6 +150,14 @@ class Landscape:
         known = self.providers.get(provider)
         return known.root if known else None
 
+    def root_of(self, name: str) -> str | None:
+        """Return the root of the provider that has that name or uuid."""
+        return self.root(name) or self._roots_by_name.get(name)
+
+    @functools.cached_property
+    def _roots_by_name(self) -> Mapping[str, str]:
+        return {provider.name: provider.root for provider in self.providers.values()}
+
     def shared(self, provider: str) -> bool:
         known = self.providers.get(provider)
         return known is not None and known.sharing

@@ -44,7 +44,9 @@ class Guest:
     """A domain, or an instance directory, as `hypervisor_guest_info` found it on the host of that compute service.
 
     facts: what it told of it. read_at: when, by the clock of the host.
+    node: the uuid of the compute node that nova-compute is there by its own file, None where it has none.
     domain_state: of a directory the state of the domain with its uuid, None without one.
+    used_by: of a directory the names of other domains that have a disk in it, running or not.
     """
 
     kind: str
@@ -53,7 +55,9 @@ class Guest:
     name: str
     facts: Mapping[str, t.Any]
     read_at: str
+    node: str | None = None
     domain_state: str | None = None
+    used_by: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -66,6 +70,11 @@ class Guest:
             age: int | None = self.facts["age_seconds"]
             return age
         return between((self.facts["nova"] or {}).get("created_at"), self.read_at)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a domain that Nova made and that is not shut off."""
+        return self.kind == LEFTOVER_DOMAIN and self.facts["nova"] is not None and self.facts["state"] != SHUT_OFF
 
 
 @d.dataclass(frozen=True)
@@ -80,20 +89,26 @@ class GuestFinding:
 def guests_in(told: Mapping[str, t.Any]) -> list[Guest]:
     """Return the guests that one answer of `hypervisor_guest_info` tells of. Raises InvalidInput when it is none."""
     try:
-        host, read_at, domains = told["host"], told["read_at"], told["domains"] or ()
+        host, read_at, node, domains = told["host"], told["read_at"], told.get("compute_id"), told["domains"] or ()
         states = {domain["uuid"]: domain["state"] for domain in domains}
         otherwise = None if told["domains"] is not None else "not known"
-        found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at) for domain in domains]
+        found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node) for domain in domains]
         for known in told["directories"] or ():
-            found.append(
-                Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, states.get(known["uuid"], otherwise))
-            )
+            state, others = states.get(known["uuid"], otherwise), tuple(_disk_owners(known, domains))
+            found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, node, state, others))
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error}).") from error
     for guest in found:
         if not isinstance(guest.uuid, str) or canonical(guest.uuid) != guest.uuid:
             raise InvalidInput(f"guests names {guest.uuid!r}, which is no UUID.")
     return found
+
+
+def _disk_owners(directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]) -> Iterator[str]:
+    """Yield the names of the domains of other servers that have a disk in a directory; in a container its path may begin otherwise."""
+    for domain in domains:
+        if domain["uuid"] != directory["uuid"] and any(directory["name"] in disk.split("/") for disk in domain["disks"]):
+            yield domain["name"]
 
 
 def must_be_known(hosts: Iterable[str], land: Landscape) -> None:
@@ -114,7 +129,7 @@ def to_be_asked(guests: Iterable[Guest], land: Landscape) -> list[str]:
 def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) -> list[GuestFinding]:
     """Return a finding for each guest that is not where its server lives."""
     land = Landscape(snapshot)
-    strange = set(_mistaken_hosts(guests, land))
+    mistaken = _mistaken_hosts(guests, land)
     findings = []
     for guest in sorted(guests, key=lambda guest: guest.id):
         dossier = snapshot.dossiers.get(guest.uuid)
@@ -127,27 +142,43 @@ def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) 
             continue
         case = Case(land, dossier.allocation.value, dossier, dossier, None)
         ruling = _decide(guest, case, policy)
-        if ruling and guest.host in strange:
-            ruling = undecided(
-                f"Nova shows servers on {guest.host} and none of them is here: this may be another host than it is taken for.",
-                snapshot.hypervisors,
-            )
+        if ruling and guest.host in mistaken:
+            ruling = undecided(f"{mistaken[guest.host]}: this may be another host than it is taken for.", snapshot.hypervisors)
         if ruling:
             findings.append(GuestFinding(guest, ruling, deletion_of(dossier) or case.server))
     return findings
 
 
-def _mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> Iterator[str]:
-    found: dict[str, set[str]] = {}
+def _mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
+    """Return the hosts that may have been given the name of another one, or are looked for in another cloud, and what speaks for it."""
+    by_host: dict[str, list[Guest]] = {}
     for guest in guests:
-        found.setdefault(guest.host, set()).add(guest.uuid)
+        by_host.setdefault(guest.host, []).append(guest)
+    told = {}
     for node in land.nodes.values():
-        if node.servers and node.host in found and not found[node.host] & set(node.servers):
-            yield node.host
+        here = by_host.get(node.host, [])
+        other = next((guest.node for guest in here if guest.node not in (None, node.uuid)), None)
+        if other:
+            told[node.host] = f"nova-compute is compute node {other} here, and Nova's {node.host} is {node.uuid}"
+            continue
+        if any(_lives_here(guest, land) for guest in here):
+            continue
+        if node.servers and here:
+            told[node.host] = f"Nova shows servers on {node.host} and none of them is here"
+        elif running := next((guest for guest in here if guest.runs), None):
+            told[node.host] = f"The domain of {running.uuid} is {running.facts['state']} here, and Nova shows no server on {node.host}"
+    return told
+
+
+def _lives_here(guest: Guest, land: Landscape) -> bool:
+    """Tell whether Nova shows the server of a guest on its host, among others there or when it is asked directly."""
+    dossier = land.snapshot.dossiers.get(guest.uuid)
+    server = dossier.server.value if dossier else None
+    return land.seen_on(guest.uuid) == guest.host or (server is not None and server.host == guest.host)
 
 
 def _decide(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    if case.land.seen_on(guest.uuid) == guest.host or (case.server and case.server.host == guest.host):
+    if _lives_here(guest, case.land):
         return None
     if reason := _excluded_here(guest, case, policy):
         return protected(reason)
@@ -176,6 +207,8 @@ def _in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
         return protected("It is a symbolic link and no directory.")
     if guest.domain_state not in (None, SHUT_OFF):
         return protected(f"The domain of this uuid is {guest.domain_state} here.")
+    if guest.used_by:
+        return protected(f"A disk of {min(guest.used_by)} is in it.")
     if facts["open"] is not False:
         return protected("A file in it is open." if facts["open"] else "Whether a file in it is open could not be seen.")
     return None

@@ -26,14 +26,15 @@ _OURS = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def excluded(case: Case, policy: Policy) -> str | None:
-    """The consumer, its server, or a provider that it holds or rests on is excluded by name."""
+    """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by name."""
     if {case.consumer, case.subject.uuid} & policy.exclude_consumers:
         return "This consumer, or the server whose migration it is, is excluded by name."
-    for provider in {*case.allocation.resources, *filter(None, [case.own_tree])}:
-        root = case.land.root(provider) or provider
-        named = {provider, root, case.land.name(provider), case.land.name(root)} & policy.exclude_providers
-        if named:
-            return f"Provider {min(named)} is excluded by name."
+    held = {*case.allocation.resources, *filter(None, [case.own_tree])}
+    trees = {case.land.root(provider) or provider for provider in held}
+    # Whatever of a tree is excluded, the whole of it is.
+    named = {name for name in policy.exclude_providers if name in held or case.land.root_of(name) in trees}
+    if named:
+        return f"Provider {min(named)} is excluded by name."
     return None
 
 

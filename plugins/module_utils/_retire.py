@@ -24,12 +24,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def tree_of(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
-    """Return the tree whose root has that name or uuid, children first; nothing when nobody has it.
+    """Return the tree whose root has that uuid or name, children first; nothing when nobody has it.
 
-    Raises InvalidInput, naming the root, for a provider below one.
+    A uuid is nobody's name as long as a provider has it. Raises InvalidInput, naming the root, for a provider below one.
     """
-    uuid = canonical(name)
-    provider = next((known for known in providers.values() if known.name == name or known.uuid == uuid), None)
+    by_name = next((known for known in providers.values() if known.name == name), None)
+    provider = providers.get(canonical(name) or "", by_name)
     if provider is None:
         return ()
     if provider.uuid != provider.root:

@@ -17,7 +17,7 @@ import stat
 from ansible_collections.osops.placement.plugins.module_utils._in_use import Inode, inode, mounted_in
 
 # Of a folder with more entries than these no size is told.
-_MOST = 100_000
+MOST = 100_000
 
 
 @d.dataclass(frozen=True)
@@ -59,7 +59,7 @@ def walked(path: str) -> Walk:
                             size += status.st_blocks
                         if stat.S_ISDIR(status.st_mode) and status.st_dev == top.st_dev:
                             folders.append(entry.path)
-                    if len(seen) > _MOST:
+                    if len(seen) > MOST:
                         return Walk(None, None, seen)
         except FileNotFoundError:
             continue

@@ -174,18 +174,19 @@ hosts:
       contains:
         kind:
           description: >-
-            V(server), V(migration), V(resize) (waits to be confirmed), V(claim) (any other consumer), V(service_up), or
-            V(unsound_reading) when so little could be read that nothing is sure.
+            V(server), V(migration), V(resize) (waits to be confirmed), V(claim) (any other consumer), V(excluded) (the host or one of its
+            providers is named in O(exclude_providers)), V(service_up), or V(unsound_reading) when so little could be read that nothing is
+            sure.
           returned: success
           type: str
           sample: server
         subject:
-          description: UUID of the server, migration, consumer or service, or the name of the host.
+          description: UUID of the server, migration, consumer or service, the name of the host, or what is excluded.
           returned: success
           type: str
           sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
         name:
-          description: Name of the server, or empty.
+          description: Name of the server or of what is excluded, or empty.
           returned: success
           type: str
           sample: web-7

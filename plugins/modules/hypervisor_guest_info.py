@@ -69,6 +69,13 @@ host:
   returned: success
   type: str
   sample: compute-17
+compute_id:
+  description:
+    - UUID of the compute node that nova-compute is here, as it has kept it beside O(instances_path) since Nova 2023.1.
+      V(null) when there is no such file.
+  returned: success
+  type: str
+  sample: 0d1f5a3c-6b5e-4a3e-9d3a-2f1b7c8d9e0f
 read_at:
   description: When this was read, by the clock of the host, in UTC.
   returned: success
@@ -301,6 +308,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     uuids = None if options["uuids"] is None else [canonical_only(uuid, "uuids") for uuid in options["uuids"]]
     result: dict[str, t.Any] = {
         **{"changed": False, "host": socket.gethostname(), "read_at": now()},
+        "compute_id": Instances.of(options).compute_id(),
         **dict.fromkeys([*PARTS, "quarantined"]),
     }
     # The directories come first: a guest that starts meanwhile is seen as a domain.

@@ -18,6 +18,7 @@ from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
 from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
+from ansible_collections.osops.placement.tests.integration.world import CELL1
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,6 +144,25 @@ def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
     if not summary.get("failed") and not summary["coverage"]["closed_gates"]:
         changed = {consumer: change for consumer, (_kind, change) in found.items() if change}
         assert changed.items() <= {consumer: change for consumer, (_kind, change) in whole.items()}.items()
+
+
+def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(ansible: Ansible, office: Office, world: World) -> None:
+    """Where the guest of a failed live migration may run, they alone say: without them its claim is like any that was left behind."""
+    server = world.boot("compute-1")
+    for host in ("compute-2", "compute-1"):
+        world.live_migrate(server, host)
+    world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = 'compute-2'", server)
+    world.claim_also(server, "compute-2")
+    auditor = office.log_in("placement_auditor")
+    found, sound = _detected(ansible, auditor)
+
+    office.enforce(READING, without="os_compute_api:os-migrations:index:host")
+    _hidden, closed = _detected(ansible, auditor)
+
+    assert found[server] == ("wrong_host", None)
+    assert sound["coverage"]["closed_gates"] == []
+    (gate,) = closed["coverage"]["closed_gates"]
+    assert gate.startswith("Nova lists migrations without their hosts")
 
 
 def test_the_hosts_of_events_are_shown_by_their_own_rule(office: Office, world: World) -> None:

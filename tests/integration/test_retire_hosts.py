@@ -81,7 +81,8 @@ def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world:
     before = world.picture()
 
     foretold = retire.done(host, "--check")
-    assert world.picture() == before
+    excluded = retire.refused(host, host_decommission_exclude_providers=[host])
+    assert f"{host} is excluded by name" in excluded.told and world.picture() == before
     done = retire.done(host)
     _is_gone(world, placement, host)
     again = retire.done(host)

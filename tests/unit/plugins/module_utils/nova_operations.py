@@ -164,9 +164,12 @@ def shelve_offload(nova: Nova, server: str) -> Steps:
 
 
 def _offloaded(nova: Nova, server: str, host: str) -> Steps:
-    """_shelve_offload_instance: the snapshot is in the image service, so the share is needed no more once Nova itself drops it."""
+    """_shelve_offload_instance: the snapshot is in the image service, so the share is needed no more once Nova itself drops it.
+
+    Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys it as well (delete_instance_files).
+    """
     yield Step(host, "destroyed")
-    nova.leave(server, host)
+    nova.leave(server, host, *(place for place in nova.copies.get(server, {}) if isinstance(place, tuple)))
     nova.remove(server)
     yield Step(host, "claim dropped")
     nova.save(server, vm="shelved_offloaded", task=None, expected=("shelving", "shelving_offloading"))

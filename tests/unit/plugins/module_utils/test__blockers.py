@@ -48,9 +48,16 @@ class Site(World):
         here = tuple(server for server in self.servers.values() if server.host == "old")
         return Seen(here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ())
 
-    def blockers(self, kinds: Collection[str] = tuple(BY_DEFAULT), snapshot: Snapshot | None = None, **seen: t.Any) -> list[Blocker]:
+    def blockers(
+        self,
+        kinds: Collection[str] = tuple(BY_DEFAULT),
+        snapshot: Snapshot | None = None,
+        excluded: Collection[str] = (),
+        **seen: t.Any,
+    ) -> list[Blocker]:
         about = d.replace(self.seen(), **seen)
-        return list(blockers(self.found(), about, snapshot or self.snapshot(), Policy(), kinds))
+        spare = Policy(exclude_providers=frozenset(excluded))
+        return list(blockers(self.found(), about, snapshot or self.snapshot(), spare, kinds))
 
     def left_over(self, kinds: Collection[str] = tuple(BY_DEFAULT)) -> list[str]:
         return [finding.kind for finding in left_over(self.found(), self.snapshot(), Policy(), kinds)]
@@ -62,6 +69,18 @@ def _kinds(found: list[Blocker]) -> list[str]:
 
 def test_an_empty_host_is_held_back_by_nothing() -> None:
     assert Site().blockers() == []
+
+
+@pytest.mark.parametrize("name", ["old", "{old}", "old port", "{port}"])
+def test_a_host_of_which_any_part_is_excluded_is_held_back_though_it_is_empty(name: str) -> None:
+    site = Site()
+    port = site.provider("old port", parent=site.old)
+    excluded = [name.format(old=site.old, port=port), "nonesuch", "new"]
+
+    (blocker,) = site.blockers(excluded=excluded)
+
+    assert (blocker.kind, blocker.subject, blocker.stops) == ("excluded", excluded[0], "disable")
+    assert site.blockers(excluded=["new"]) == []
 
 
 def test_a_server_on_the_host_holds_it_back() -> None:

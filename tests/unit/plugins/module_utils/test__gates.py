@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates, silent_hosts
-from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Server, Service, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Migration, Server, Service, Snapshot
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
@@ -44,6 +44,14 @@ def test_a_sound_reading_closes_no_gate() -> None:
     assert closed_gates(_sound()) == ()
 
 
+def _hidden_ends() -> Answer[tuple[Migration, ...]]:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.migration(world.server(here), here, there, "error", type="evacuation")
+    hidden = {"source_compute": None, "source_node": None, "dest_compute": None, "dest_node": None}
+    return answer("GET /os-migrations", 200, tuple(d.replace(row, **hidden) for row in world.migrations.values()))
+
+
 CLOSED = {
     "services unreadable before": ({"services": answer("", 500)}, "answered 500 when asked for its services before the reading"),
     "services unreadable after": ({"services_after": answer("", 503)}, "answered 503 when asked for its services after the reading"),
@@ -51,6 +59,7 @@ CLOSED = {
     "a cell silent after": ({"services_after": _silent("compute-7")}, "after the reading Nova could not say anything of compute-7."),
     "hypervisors unreadable": ({"hypervisors": answer("", 500)}, "answered 500 when asked for its compute nodes"),
     "migrations unreadable": ({"migrations": answer("", 500)}, "answered 500 when asked for its migrations"),
+    "hosts of migrations hidden": ({"migrations": _hidden_ends()}, "lists migrations without their hosts (GET /os-migrations)"),
     "none of Nova's hosts is here": ({"hypervisors": _nodes("elsewhere")}, "0 of 1 hypervisors are providers here"),
     "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors are providers here"),
     "may not look": ({"samples": (_sample(PROJECT, status=404),)}, "list servers that they may not look at"),

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""File systems that other hosts use as well, which a test cannot mount."""
+"""File systems that other hosts use as well, which a test cannot mount; and what is too large to be looked through."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pathlib
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils import _walk
 from ansible_collections.osops.placement.plugins.module_utils._errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._instances import Instances
 
@@ -43,3 +44,30 @@ def test_a_directory_that_was_replaced_after_the_look_stays(tmp_path: pathlib.Pa
     with pytest.raises(HostError, match="has changed since"):
         instances.quarantine(seen, allow_shared=False)
     assert sorted(os.listdir(tmp_path)) == sorted([UUID, "old"])
+
+
+def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / ".quarantine" / f"{UUID}.20200101T000000Z"
+    kept.mkdir(parents=True)
+    kept.parent.chmod(0o700)
+    for name in ("disk", "disk.config", "console.log"):
+        (kept / name).write_text("its disk")
+    instances = Instances(str(tmp_path), None)
+    (entry,) = instances.quarantined()
+    monkeypatch.setattr(_walk, "MOST", 2)
+
+    with pytest.raises(HostError, match="cannot be told"):
+        instances.purge(entry)
+    assert len(os.listdir(kept)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "known"), [(UUID, UUID), (f"{UUID}\n", UUID), (UUID.upper(), UUID), ("", None), ("none", None), ("\xff", None), (None, None)]
+)
+def test_nova_compute_is_known_by_the_file_that_it_keeps_beside_its_instances(
+    tmp_path: pathlib.Path, text: str | None, known: str | None
+) -> None:
+    if text is not None:
+        (tmp_path / "compute_id").write_text(text, encoding="latin-1")
+
+    assert Instances(str(tmp_path / "instances"), None).compute_id() == known

@@ -573,6 +573,17 @@ def test_excluded_provider(excluded: str) -> None:
     assert _found(world, consumer, policy).kind == "excluded"
 
 
+def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
+    world, (here, there) = _two_hosts()
+    world.provider("compute-1_pci", here)
+    consumer, other = deleted(world, here, there), wrong_host(world, there, here)
+    bystander = world.stranger(there)
+    policy = Policy(exclude_providers=frozenset({"compute-1_pci"}))
+
+    assert _found(world, consumer, policy).kind == _found(world, other, policy).kind == "excluded"
+    assert _found(world, bystander, policy).kind == "forgotten_consumer"
+
+
 def test_excluded_consumer() -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted(world, here, there)

@@ -27,7 +27,7 @@ LONG_AGO = "2020-11-20T12:00:00Z"
 
 def _domain(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
     nova = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": LONG_AGO}
-    return {"uuid": uuid, "name": "instance-00000001", "state": "shut off", "nova": nova, **facts}
+    return {"uuid": uuid, "name": "instance-00000001", "state": "shut off", "nova": nova, "disks": [], **facts}
 
 
 def _directory(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
@@ -235,6 +235,21 @@ def test_a_directory_in_use_is_protected(site: Site, facts: dict[str, t.Any]) ->
     assert site.about(directories=(_directory(site.gone(), **facts),))[0] == "protected"
 
 
+@pytest.mark.parametrize("folder", ["/var/lib/nova/instances", "/elsewhere/in/a/container"])
+def test_a_directory_in_which_another_domain_has_a_disk_is_protected_also_while_that_is_shut_off(site: Site, folder: str) -> None:
+    server = site.gone()
+    borrower = _domain(site.server(site.here, site.here, status="SHUTOFF"), name="borrower", disks=[f"{folder}/{server}/disk"])
+
+    assert site.about(borrower, directories=(_directory(server),)) == ("protected", "A disk of borrower is in it.")
+
+
+def test_a_domain_does_not_keep_its_own_directory(site: Site) -> None:
+    server = site.gone()
+    own = _domain(server, disks=[f"/var/lib/nova/instances/{server}/disk"])
+
+    assert [finding.ruling.verdict for finding in site.judged(site.found(own, directories=(_directory(server),)))] == ["orphaned"] * 2
+
+
 @pytest.mark.parametrize("shared", [True, None])
 def test_on_shared_storage_a_directory_is_not_left_over_while_its_server_lives_anywhere(site: Site, shared: bool | None) -> None:
     assert site.about(directories=(_directory(site.moved(), shared=shared),))[0] == "protected"
@@ -282,6 +297,51 @@ def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) ->
     (finding,) = site.judged(found)
 
     assert finding.ruling.verdict == "undecided" and "another host" in finding.ruling.reason
+
+
+def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
+    """Nova has no server on the host whose name this one was given, so that none of them can be missed here."""
+    empty = site.host("empty")
+    stopped = site.server(site.here, site.here, status="SHUTOFF")
+    site.migration(stopped, empty, site.here, "confirmed")
+    told = {"domains": [_domain(site.guest, state="running"), _domain(stopped)], "directories": [_directory(stopped)]}
+
+    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+
+    assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
+    assert "another host" in found[0].ruling.reason
+
+
+def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> None:
+    """The host has a namesake there, on which Nova has no server, and that Nova has no memory of anything here."""
+    site.host("empty")
+    living = "0b000000-0000-4000-8000-000000000001"
+    told = {"domains": [_domain(living, state="running"), _domain(STRANGER)], "directories": [_directory(STRANGER)]}
+
+    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+
+    assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothing_runs(site: Site, own: bool) -> None:
+    empty, server = site.host("empty"), site.server(site.here, site.here, status="SHUTOFF")
+    site.migration(server, empty, site.here, "confirmed")
+    told = {"compute_id": empty if own else site.here, "domains": [_domain(server)], "directories": [_directory(server)]}
+
+    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+
+    assert [finding.ruling.verdict for finding in found] == ["orphaned" if own else "undecided"] * 2
+
+
+def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> None:
+    empty, server = site.host("empty"), site.server(site.there, site.there)
+    site.migration(server, empty, site.there, "confirmed")
+    told = {"domains": [_domain(STRANGER, state="running", nova=None), _domain(server)], "directories": []}
+
+    found = {finding.guest.uuid: finding.ruling.verdict for finding in site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))}
+
+    assert found == {STRANGER: "protected", server: "orphaned"}
 
 
 def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> None:

@@ -47,6 +47,14 @@ def test_a_tree_goes_children_first(name: str) -> None:
     assert [provider.uuid for provider in tree_of(name, PROVIDERS)] == [GRANDCHILD, CHILD, GHOST]
 
 
+def test_a_provider_that_has_the_uuid_of_another_as_its_name_is_not_taken_for_that() -> None:
+    posing = {TWIN: Provider(TWIN, GHOST, 1, TWIN, None)}
+    others = {uuid: provider for uuid, provider in PROVIDERS.items() if uuid != TWIN}
+
+    assert [provider.uuid for provider in tree_of(GHOST, {**posing, **others})] == [GRANDCHILD, CHILD, GHOST]
+    assert [provider.uuid for provider in tree_of(GHOST, posing)] == [TWIN]
+
+
 @pytest.mark.parametrize("name", ["a port", CHILD])
 def test_a_part_of_a_tree_is_not_deleted(name: str) -> None:
     with pytest.raises(InvalidInput, match=rf"of the tree of ghost.example.org \({GHOST}\)"):
