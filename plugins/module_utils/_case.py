@@ -116,13 +116,13 @@ class Case:
         return migration.status in FAILED_MIGRATION and self.server is not None and self.server.host == migration.dest_compute
 
     def failed_move_to(self, roots: Collection[str]) -> Migration | None:
-        """The newest failed move of the server to one of the trees `roots` that its guest may have survived there.
+        """The newest failed move of the server to one of the trees `roots`, by host or node, that its guest may have survived there.
 
         An evacuation can fail when the guest already runs (nova/compute/manager.py, _do_rebuild_instance), and the hypervisors go on
         with a live migration of which a restarted nova-compute knows nothing (_reset_live_migration).
         """
         risky = (known for known in self.server_migrations if known.type in MAY_LEAVE_GUEST and known.status in FAILED_MIGRATION)
-        return next((known for known in risky for root in roots if self.land.is_at(root, known.dest_compute, known.dest_node)), None)
+        return next((known for known in risky for root in roots if self.land.may_be_at(root, known.dest_compute, known.dest_node)), None)
 
     @property
     def healthy(self) -> bool:

@@ -94,6 +94,12 @@ class Landscape:
         provider = self.providers.get(root)
         return provider is not None and provider.name == node
 
+    def may_be_at(self, root: str, host: str | None, node: str | None) -> bool:
+        """Tell whether the tree `root` has something of that host or of that node: enough to leave it alone."""
+        known, provider = self.nodes.get(root), self.providers.get(root)
+        names = {known.host, known.name} if known else {provider.name} if provider else set()
+        return not names.isdisjoint({host, node} - {None, ""})
+
     def seen_on(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `server`."""
         return self._seen_on.get(server)

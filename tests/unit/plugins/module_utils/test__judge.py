@@ -279,6 +279,14 @@ def server_of_an_interrupted_live_migration(world: World, here: str, there: str)
     return server
 
 
+def live_migration_that_failed_towards_a_host_without_a_word_of_its_node(world: World, here: str, there: str) -> str:
+    """Also by the host alone it is known where the guest may run."""
+    server = world.server(here, here, there)
+    move = world.migration(server, here, there, "error", type="live-migration")
+    world.migrations[move] = dataclasses.replace(world.migrations[move], dest_node=None)
+    return server
+
+
 def ended_migration_with_the_only_disk(world: World, here: str, there: str) -> str:
     pool = world.provider("pool", sharing=True)
     return world.hold(world.migration(world.server(there, there), here, there, "error", here), pool, amounts=DISK)
@@ -475,6 +483,7 @@ def forgotten_with_no_live_server_to_compare(world: World, here: str, there: str
 
 UNDECIDED = [
     interrupted_live_migration,
+    live_migration_that_failed_towards_a_host_without_a_word_of_its_node,
     ended_migration_with_the_only_disk,
     ended_migration_with_the_only_child,
     ended_migration_of_a_server_in_error,
