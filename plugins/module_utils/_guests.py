@@ -109,6 +109,9 @@ class _Task:
         expected = self._options["expect_state"]
         if expected not in (None, domain.state):
             raise HostError(f"The {domain} is {domain.state}, and was {expected} when it was looked at: look again what it is used for.")
+        created, now = self._options["expect_created_at"], domain.nova["created_at"]
+        if created not in (None, now):
+            raise HostError(f"The {domain} was defined by Nova at {now}, and not at {created}: it is another one than was looked at.")
         self._refuse(domain, destroy=self._options["destroy"])
         self._virsh.refuse_undefine(domain, self._options["remove"])
 

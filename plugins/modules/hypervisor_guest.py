@@ -107,6 +107,11 @@ options:
     description:
       - State that the domain had when it was looked at. With O(domain=undefined), the task fails when it has another one now.
     type: str
+  expect_created_at:
+    description:
+      - C(created_at) in RV(osops.placement.hypervisor_guest_info#module:domains[].nova) when the domain was looked at. With
+        O(domain=undefined), the task fails when Nova has defined it anew since, as it does for a server that comes back.
+    type: str
   expect_changed_at:
     description:
       - RV(osops.placement.hypervisor_guest_info#module:directories[].changed_at) of the directory when it was looked at.
@@ -329,6 +334,7 @@ def main() -> None:
         "xml_path": {"type": "path"},
         "older_than": {"type": "str"},
         "expect_state": {"type": "str"},
+        "expect_created_at": {"type": "str"},
         "expect_changed_at": {"type": "str"},
         "allow_shared": {"type": "bool", "default": False},
     }

@@ -405,10 +405,13 @@ def test_what_is_no_longer_as_it_was_seen_is_left_alone(host: Host) -> None:
     guest = host.guest()
     changed_at = host.shown(guest)["changed_at"]
     assert "is shut off, and was running when it was looked at" in host.refused(guest, domain="undefined", expect_state="running")
+    created_at = host.seen(guest)["nova"]["created_at"]
+    sentence = host.refused(guest, domain="undefined", expect_state="shut off", expect_created_at="2026-10-20T07:59:00Z")
+    assert f"was defined by Nova at {created_at}, and not at 2026-10-20T07:59:00Z" in sentence
     (host.instances / guest / "disk").write_bytes(b"y")
     sentence = host.refused(guest, domain="undefined", directory="quarantined", expect_state="shut off", expect_changed_at=changed_at)
     assert f"and not at {changed_at}" in sentence
-    now = {"expect_state": "shut off", "expect_changed_at": host.shown(guest)["changed_at"]}
+    now = {"expect_state": "shut off", "expect_created_at": created_at, "expect_changed_at": host.shown(guest)["changed_at"]}
     assert host.twins(guest, domain="undefined", directory="quarantined", **now)["actions"] == ["undefine", "quarantine"]
 
 
