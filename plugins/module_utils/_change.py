@@ -24,6 +24,9 @@ Amounts = dict[str, dict[str, int]]
 
 DELETE_PROVIDERS = "delete_providers"
 
+# What is told of a change that was not made.
+SKIPPED, FAILED = "skipped", "failed"
+
 
 @d.dataclass(frozen=True)
 class Change:

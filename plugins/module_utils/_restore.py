@@ -12,7 +12,7 @@ import contextlib
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, Change, document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, FAILED, SKIPPED, Change, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
 from ansible_collections.osops.placement.plugins.module_utils._steps import Step, step_told
@@ -25,8 +25,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
 RESTORED = "restored"
-SKIPPED = "skipped"
-FAILED = "failed"
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
 
 

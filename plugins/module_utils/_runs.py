@@ -13,13 +13,12 @@ import collections
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
-
-_NOT_MADE = ("skipped", "failed")
 
 
 @d.dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _missing(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
 
 def _cells(name: str, sums: Mapping[str, t.Any], told: str) -> tuple[str, ...]:
     verdicts, tally = sums["verdicts"], sums["tally"]
-    made = sum(count for outcome, count in tally.items() if outcome not in _NOT_MADE)
+    made = sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED))
     counts = [str(verdicts.get(verdict, "-")) for verdict in ("orphaned", "drifted", "protected", "undecided")]
     return (printable(name), *counts, str(made) if tally else "-", told)
 

@@ -150,7 +150,7 @@ def _check_document(what: str, body: t.Any, generation: int | None) -> None:
 
 def count_told(told: t.Any) -> int:
     if not _whole(told) or told < 0:
-        raise ValueError(f"{told!r} is no number of consumers")
+        raise ValueError(f"{told!r} is no count")
     return int(told)
 
 

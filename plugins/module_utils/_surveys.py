@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._change import Pro
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
 from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, PROTECTED, UNDECIDED, Finding
+from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator, Mapping
@@ -25,7 +26,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
     from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Inventory, Migration, Policy, Provider, Service
 
-_COMPUTE = "nova-compute"
 # What a nova-compute's own provider has, and the traits that only Nova puts on it (nova/compute/resource_tracker.py).
 _HOST_CLASSES = frozenset({"MEMORY_MB"})
 _TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
@@ -148,7 +148,7 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
         if (named is not None and service.host not in named) or not land.tells_of(service.host):
             continue
         age = between(service.updated_at, listing.at)
-        if service.binary != _COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
+        if service.binary != COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
             continue
         if service.status == "disabled" or service.forced_down or service.host not in hosts:
             why = "has no compute node" if service.host not in hosts else "is forced down" if service.forced_down else "is disabled"
@@ -156,7 +156,7 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
                 "stale_service",
                 DRIFTED,
                 service.host,
-                f"The {_COMPUTE} of {service.host} {why} and has not reported for {spoken(age)}: if the host is gone, retire it "
+                f"The {COMPUTE} of {service.host} {why} and has not reported for {spoken(age)}: if the host is gone, retire it "
                 "(osops.placement.decommission_host).",
                 service=service,
                 evidence=(listing,),
@@ -213,14 +213,14 @@ def _may_still_be_needed(land: Landscape, root: Provider) -> str:
     services = [service for answer in answers for service in answer.value or ()]
     unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
     if unlisted:
-        return f"the {_COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
+        return f"the {COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
     if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, root.name)}):
-        return f"the {_COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
+        return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
     return ""
 
 
 def _alive_without_node(service: Service, hosts: set[str]) -> bool:
-    return service.binary == _COMPUTE and service.state == "up" and service.host not in hosts
+    return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
 def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:

@@ -13,10 +13,11 @@ import collections
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
 from ansible_collections.osops.placement.plugins.module_utils._entries import entries, subject
-from ansible_collections.osops.placement.plugins.plugin_utils._telling import FAILED, SKIPPED, complaint, freed, hosts, server_name, why_not
+from ansible_collections.osops.placement.plugins.plugin_utils._telling import complaint, freed, hosts, server_name, why_not
 from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts, human
 
 if t.TYPE_CHECKING:  # pragma: no cover

@@ -12,6 +12,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._units import amounts
 
@@ -23,8 +24,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # The longest name that is shown whole.
 NAME = 40
-
-SKIPPED, FAILED = "skipped", "failed"
 
 # What a host says by each kind of complaint.
 _SAID = {
