@@ -16,17 +16,20 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import runpy
 import sys
+import sysconfig
 
 import waitress
 
 from minicloud_venv import workers
 
-MODULES = {
-    "keystone": "keystone.wsgi.api",
-    "placement": "placement.wsgi.api",
-    "glance": "glance.wsgi.api",
-    "nova-api": "nova.wsgi.osapi_compute",
+# The module whose ``application`` it is, and the script that had it before there was such a module.
+APPLICATIONS = {
+    "keystone": ("keystone.wsgi.api", "keystone-wsgi-public"),
+    "placement": ("placement.wsgi.api", "placement-api"),
+    "glance": ("glance.wsgi.api", "glance-wsgi-api"),
+    "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
 }
 
 
@@ -47,7 +50,11 @@ def bootstrap_keystone() -> None:
 
 
 def load(name: str) -> workers.Application:
-    return importlib.import_module(MODULES[name]).application
+    module, script = APPLICATIONS[name]
+    path = os.path.join(sysconfig.get_path("scripts"), script)
+    if os.path.exists(path):
+        return runpy.run_path(path, run_name="application")["application"]
+    return importlib.import_module(module).application
 
 
 def main(name: str, port: int, threads: int, processes: int = 1) -> None:
