@@ -64,6 +64,7 @@ RELEASES = {
     for release in (
         NEWEST,
         Release("2024.2", pythons=("3.11", "3.12"), green=True),
+        Release("train", pythons=("3.7",), compute=(2, 79), placement=(1, 36), green=True, compute_driver="fake.FakeDriver"),
     )
 }
 

@@ -32,6 +32,12 @@ APPLICATIONS = {
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
 }
 
+# Where such a script looks up the names of its files; those that it has by itself are too few, or too many.
+CONFIG_FILES = {
+    "glance": ("glance.common.wsgi_app", "glance-api.conf"),
+    "nova-api": ("nova.api.openstack.wsgi_app", ""),
+}
+
 
 def bootstrap_keystone() -> None:
     """``keystone-manage bootstrap`` in a forked child, which hands its imports on to the server; idempotent by Keystone's own doing.
@@ -52,9 +58,12 @@ def bootstrap_keystone() -> None:
 def load(name: str) -> workers.Application:
     module, script = APPLICATIONS[name]
     path = os.path.join(sysconfig.get_path("scripts"), script)
-    if os.path.exists(path):
-        return runpy.run_path(path, run_name="application")["application"]
-    return importlib.import_module(module).application
+    if not os.path.exists(path):
+        return importlib.import_module(module).application
+    if name in CONFIG_FILES:
+        where, files = CONFIG_FILES[name]
+        importlib.import_module(where).CONFIG_FILES = os.environ.get("OS_NOVA_CONFIG_FILES", files).split(";")
+    return runpy.run_path(path, run_name="application")["application"]
 
 
 def main(name: str, port: int, threads: int, processes: int = 1) -> None:
