@@ -33,10 +33,9 @@ class Paths:
         """From ``--home``, then $MINICLOUD_HOME, $MINICLOUD_VENV and $MINICLOUD_RELEASE, then ``.minicloud`` in the repository."""
         default = REPOSITORY / ".minicloud"
         release = releases.choose()
-        venv = "venv" if release is releases.NEWEST else f"venv-{release.name}"
         paths = cls(
             Path(home or os.environ.get("MINICLOUD_HOME") or default).absolute(),
-            Path(os.environ.get("MINICLOUD_VENV") or default / venv).absolute(),
+            Path(os.environ.get("MINICLOUD_VENV") or default / release.venv).absolute(),
             release,
         )
         for path in (paths.home, paths.venv):

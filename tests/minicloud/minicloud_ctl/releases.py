@@ -40,6 +40,11 @@ class Release:
         return SOURCE / "releases" / self.name
 
     @property
+    def venv(self) -> str:
+        """The folder of its virtual environment, beside those of the others."""
+        return f"venv-{self.name}" if self.pythons else "venv"
+
+    @property
     def requirements(self) -> Path:
         return self.folder / "requirements.txt"
 
