@@ -78,7 +78,6 @@ Holdings = dict[str, t.Any]
 
 
 OWN_CLOUD = True
-pytestmark = pytest.mark.acceptance
 
 
 @d.dataclass(frozen=True)
@@ -93,18 +92,19 @@ class Story:
     after_check: Holdings
     cleaned: Run
     after: Holdings
-    again: Run
-    after_again: Holdings
-    restored: Run
-    after_restoration: Holdings
 
 
 @pytest.fixture(scope="module")
-def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    def play(name: str, *arguments: str, **variables: str) -> Run:
+def play(minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., Run]:
+    def run(name: str, *arguments: str, **variables: str) -> Run:
         ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
         return ansible.playbook(name, *arguments, variables={**EVERY_KIND, **variables})
 
+    return run
+
+
+@pytest.fixture(scope="module")
+def story(minicloud: Minicloud, placement: Placement, play: t.Callable[..., Run]) -> Story:
     minicloud.scenario(*EXPECTED)
     return Story(
         placement=placement.newest,
@@ -113,12 +113,8 @@ def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.T
         after_detection=placement.everything(),
         checked=play("cleanup_orphans", "--check", "--diff"),
         after_check=placement.everything(),
-        cleaned=(cleaned := play("cleanup_orphans")),
+        cleaned=play("cleanup_orphans"),
         after=placement.everything(),
-        again=play("cleanup_orphans"),
-        after_again=placement.everything(),
-        restored=play("restore_allocations", orphan_cleanup_journal=str(_journal(cleaned))),
-        after_restoration=placement.everything(),
     )
 
 
@@ -129,6 +125,7 @@ def long_ago(story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPa
     return ansible.module("orphan_detect", min_age="0", parked_min_age="0", stuck_min_age="0", stale_min_age="0")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
@@ -144,6 +141,7 @@ def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) 
     assert dropped == _orphaned(shares, story)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
@@ -155,6 +153,7 @@ def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) ->
         assert story.after[consumer][provider]["resources"] == story.before[consumer][provider]["resources"]
 
 
+@pytest.mark.acceptance
 def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
     orphaned = {share for scenario in set(EXPECTED) - minicloud.left_out for share in _orphaned(minicloud.truth(scenario)["shares"], story)}
 
@@ -168,11 +167,13 @@ def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
     assert gone == orphaned
 
 
+@pytest.mark.acceptance
 def test_detection_never_writes(story: Story) -> None:
     assert (story.detected.status, story.detected.changed) == (0, 0)
     assert story.after_detection == story.before
 
 
+@pytest.mark.acceptance
 def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
     predicted, made = story.checked.read("remediation.json"), story.cleaned.read("remediation.json")
 
@@ -183,6 +184,7 @@ def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
     assert not list((story.checked.folder / "orphan-cleanup").glob("journal-*"))
 
 
+@pytest.mark.acceptance
 def test_every_change_was_made_and_journaled(story: Story) -> None:
     remediation = story.cleaned.read("remediation.json")
     records = story.cleaned.records(_journal(story.cleaned))
@@ -203,19 +205,7 @@ def test_files_are_private(story: Story) -> None:
     assert _mode(folder) == 0o700
 
 
-def test_a_second_run_changes_nothing(story: Story) -> None:
-    assert (story.again.status, story.again.changed) == (0, 0)
-    assert story.after_again == story.after
-
-
-def test_all_that_was_removed_can_be_put_back(story: Story) -> None:
-    def amounts(holdings: Holdings) -> Holdings:
-        return {consumer: {provider: share["resources"] for provider, share in held.items()} for consumer, held in holdings.items()}
-
-    assert story.restored.status == 0, story.restored.output
-    assert amounts(story.after_restoration) == amounts(story.before)
-
-
+@pytest.mark.acceptance
 def test_the_table_tells_everything(story: Story) -> None:
     output = " ".join(story.checked.output.split())
     for entry in story.checked.read("findings.json")["findings"]:
@@ -253,6 +243,7 @@ def test_moves_that_do_not_end_are_told_of(long_ago: dict[str, t.Any], minicloud
     assert minicloud.truth(scenario)["migration"] in found
 
 
+@pytest.mark.acceptance
 def test_hostile_names_are_printed_as_data(story: Story) -> None:
     printed = story.detected.output
 
@@ -267,6 +258,26 @@ def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> Non
     listed = {line.split()[0] for line in minicloud.run("scenario", "--list").splitlines() if line}
 
     assert listed - {"cell_down"} == set(EXPECTED)
+
+
+def test_a_second_run_changes_nothing(story: Story, placement: Placement, play: t.Callable[..., Run]) -> None:
+    again = play("cleanup_orphans")
+
+    assert (again.status, again.changed) == (0, 0)
+    assert placement.everything() == story.after
+
+
+@pytest.mark.acceptance
+def test_all_that_was_removed_can_be_put_back(story: Story, placement: Placement, play: t.Callable[..., Run]) -> None:
+    """This goes last: afterwards the orphans are there again."""
+
+    def amounts(holdings: Holdings) -> Holdings:
+        return {consumer: {provider: share["resources"] for provider, share in held.items()} for consumer, held in holdings.items()}
+
+    restored = play("restore_allocations", orphan_cleanup_journal=str(_journal(story.cleaned)))
+
+    assert restored.status == 0, restored.output
+    assert amounts(placement.everything()) == amounts(story.before)
 
 
 def _journal(run: Run) -> Path:

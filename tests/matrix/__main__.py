@@ -35,6 +35,7 @@ PAGE = REPOSITORY / "docs" / "tested-versions.md"
 OLDEST = "oldest"
 NEWEST = "newest"
 _LOCK = threading.Lock()
+_STOP = threading.Event()
 
 
 def parser() -> argparse.ArgumentParser:
@@ -46,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--python", action="append", metavar="X.Y", help="only controllers with this Python")
     top.add_argument("--sdk", choices=[OLDEST, NEWEST], help="only this openstacksdk")
     top.add_argument("--openstack", action="append", choices=releases.RELEASES, help="only this release")
+    top.add_argument("--missing", action="store_true", help="only what has not been run yet, as after an interrupted run")
     top.add_argument("--jobs", type=int, default=2, metavar="N", help="how many releases at a time (default: 2)")
     top.add_argument("--short", action="store_true", help="the oldest controller, the newest OpenStack, and few tests; writes no page")
     top.add_argument("--page", action="store_true", help="run nothing, and write the page anew from what was kept")
@@ -55,16 +57,24 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
-    # A terminated run stops its clouds like an interrupted one.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    # What was run is kept, and the clouds are stopped; `--missing` goes on with the rest.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: _STOP.set())
     if arguments.short:
         return _short(arguments.home)
     results = Results.load()
     if not arguments.page:
         chosen = [controller for controller in controllers() if _is_chosen(controller, arguments)]
+        # The ends of the table first: they tell most where a run is interrupted.
+        chosen = [*chosen[:1], *chosen[:0:-1]]
         wanted = arguments.openstack or list(releases.RELEASES)
+
+        def run(name: str) -> bool:
+            left = [each for each in chosen if not (arguments.missing and name in results.cells.get(str(each), {}))]
+            return not left or _run_release(Cloud(name, arguments.home), left, results)
+
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            good = all(list(pool.map(lambda name: _run_release(Cloud(name, arguments.home), chosen, results), wanted)))
+            good = all(list(pool.map(run, wanted))) and not _STOP.is_set()
     else:
         good = True
     results.forget_all_but({str(controller) for controller in controllers()}, releases.RELEASES)
@@ -86,6 +96,8 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
     good, ready, why = True, False, ""
     try:
         for controller in chosen:
+            if _STOP.is_set():
+                break
             try:
                 with _LOCK:
                     controller.install()
@@ -94,7 +106,9 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
                         raise NotRun(why)
                     ready, why = _prepared(cloud, results)
                 cloud.restore()
-                cell = _test(cloud, controller, "acceptance")
+                cell = _test(cloud, controller)
+                if _STOP.is_set():
+                    break
             except NotRun as reason:
                 cell = Cell(_today(), not_run=str(reason))
             # What failed may have left anything behind.
@@ -126,7 +140,7 @@ def _short(home: Path) -> int:
     try:
         controller.install()
         cloud.start()
-        cell = _test(cloud, controller, "acceptance", "--deselect=tests/integration/test_scenarios.py")
+        cell = _test(cloud, controller, "--deselect=tests/integration/test_scenarios.py")
     except NotRun as reason:
         cell = Cell(_today(), not_run=str(reason))
     finally:
@@ -135,11 +149,11 @@ def _short(home: Path) -> int:
     return 0 if cell.good else 1
 
 
-def _test(cloud: Cloud, controller: Controller, marker: str, *more: str) -> Cell:
+def _test(cloud: Cloud, controller: Controller, *more: str) -> Cell:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "junit.xml")
-        command = [str(controller.venv / "bin" / "python"), "-m", "pytest", "-q", "-m", marker, f"--junitxml={report}", *more]
+        command = [str(controller.venv / "bin" / "python"), "-m", "pytest", "-q", "-m", "acceptance", f"--junitxml={report}", *more]
         done = subprocess.run(
             [*command, *_files()],
             cwd=REPOSITORY,

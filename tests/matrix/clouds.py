@@ -26,6 +26,17 @@ if t.TYPE_CHECKING:
 
 PARTS = {"nova": "Nova", "openstack-placement": "Placement", "keystone": "Keystone", "glance": "Glance"}
 
+# For Pythons from 3.7 on.
+_VERSIONS = """
+import platform, sys
+try:
+    from importlib.metadata import version
+except ImportError:
+    from pkg_resources import get_distribution
+    version = lambda name: get_distribution(name).version
+print(platform.python_version(), *map(version, sys.argv[1:]))
+"""
+
 
 @d.dataclass(frozen=True)
 class Release:
@@ -69,13 +80,12 @@ class Cloud:
         self.run("down", "--purge")
 
     def describe(self) -> Release:
-        pins = dict(line.split("==") for line in self.paths.release.requirements.read_text().splitlines() if "==" in line)
-        command = [self.paths.program("python"), "-c", "import platform; print(platform.python_version())"]
-        python = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        command = [self.paths.program("python"), "-W", "ignore", "-c", _VERSIONS, *PARTS]
+        python, *found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         ports = json.loads(self.paths.state.read_text())["ports"]
         compute = next(known["version"] for known in _get(ports["nova-api"])["versions"] if known["id"] == "v2.1")
         placement = _get(ports["placement"])["versions"][0]["max_version"]
-        return Release(self.name, {title: pins[name] for name, title in PARTS.items()}, python, compute, placement)
+        return Release(self.name, dict(zip(PARTS.values(), found, strict=True)), python, compute, placement)
 
     def run(self, *arguments: str) -> None:
         command = [str(REPOSITORY / "tests" / "minicloud" / "minicloud"), *arguments]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -15,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from minicloud_ctl import files, processes
+from minicloud_ctl import debian, files, processes
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.releases import Release
@@ -33,7 +34,8 @@ MIGRATIONS = {
 def fingerprint(release: Release) -> str:
     """What the installed environment must have been made from: the requirement files and the Python versions that may be."""
     versions = release.pythons or sys.version_info[:2]
-    content = release.requirements.read_bytes() + release.constraints.read_bytes() + f"{versions}".encode()
+    constraints = b"" if release.debian else release.constraints.read_bytes()
+    content = release.requirements.read_bytes() + constraints + f"{versions}".encode()
     return hashlib.sha256(content).hexdigest()
 
 
@@ -54,12 +56,14 @@ def install(paths: Paths) -> bool:
     log = paths.install_log
     files.write(log, "")
     uv = shutil.which("uv")
-    print(f"installing into {paths.venv} with {'uv' if uv else 'pip'} (once; log: {log})", flush=True)
+    print(f"installing into {paths.venv} with {'apt' if paths.release.debian else 'uv' if uv else 'pip'} (once; log: {log})", flush=True)
     shutil.rmtree(paths.venv, ignore_errors=True)
     python = paths.program("python")
     base = paths.release.python()
     wanted = ["-r", str(paths.release.requirements), "-c", str(paths.release.constraints)]
-    if uv:
+    if paths.release.debian:
+        debian.unpack(paths, functools.partial(_run, log))
+    elif uv:
         _run(log, [uv, "venv", "--python", base, str(paths.venv)])
         _run(log, [uv, "pip", "install", "--python", python, "--compile-bytecode", *wanted])
     else:
@@ -98,8 +102,8 @@ def _stamp(paths: Paths) -> Path:
     return paths.venv / "minicloud-installed"
 
 
-def _run(log: Path, argv: list[str]) -> None:
+def _run(log: Path, argv: list[str], cwd: str | None = None) -> None:
     with open(log, "ab") as stream:
-        code = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False).returncode
+        code = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False).returncode
     if code != 0:
         raise MinicloudError(f"'{' '.join(argv[:3])} ...' failed with exit status {code}; the whole log is {log}.", files.tail(log))

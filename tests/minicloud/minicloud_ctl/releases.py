@@ -25,7 +25,7 @@ class Release:
     """``pythons``: its versions, the first that is found is taken; none stands for the one that runs the command line.
 
     ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to the services.
-    ``green``: Nova's services run on eventlet, of which they cannot do without.
+    ``green``: Nova's services run on eventlet, of which they cannot do without. ``debian``: it is made of packages, not of wheels.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Release:
     placement: tuple[int, int] = (1, 38)
     green: bool = False
     compute_driver: str = "fake.FakeDriverWithoutFakeNodes"
+    debian: bool = False
 
     @property
     def folder(self) -> Path:
@@ -42,11 +43,11 @@ class Release:
     @property
     def venv(self) -> str:
         """The folder of its virtual environment, beside those of the others."""
-        return f"venv-{self.name}" if self.pythons else "venv"
+        return f"venv-{self.name}" if self.pythons or self.debian else "venv"
 
     @property
     def requirements(self) -> Path:
-        return self.folder / "requirements.txt"
+        return self.folder / ("packages.txt" if self.debian else "requirements.txt")
 
     @property
     def constraints(self) -> Path:
@@ -69,6 +70,7 @@ RELEASES = {
     for release in (
         NEWEST,
         Release("2024.2", pythons=("3.11", "3.12"), green=True),
+        Release("bookworm", green=True, compute_driver="fake.FakeDriver", debian=True),
         Release("train", pythons=("3.7",), compute=(2, 79), placement=(1, 36), green=True, compute_driver="fake.FakeDriver"),
     )
 }
