@@ -77,9 +77,11 @@ def main(argv: list[str]) -> int:
             good = all(list(pool.map(run, wanted))) and not _STOP.is_set()
     else:
         good = True
+    for controller in controllers():
+        results.know(controller)
     results.forget_all_but({str(controller) for controller in controllers()}, releases.RELEASES)
     results.save()
-    PAGE.write_text(page.render(results, list(releases.RELEASES)), encoding="utf-8")
+    PAGE.write_text(page.render(results), encoding="utf-8")
     return 0 if good else 1
 
 
@@ -102,9 +104,11 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
                 with _LOCK:
                     controller.install()
                 if not ready:
+                    # What could not be made once is not tried for each controller.
+                    why = why or _prepare(cloud, results)
                     if why:
                         raise NotRun(why)
-                    ready, why = _prepared(cloud, results)
+                    ready = True
                 cloud.restore()
                 cell = _test(cloud, controller)
                 if _STOP.is_set():
@@ -113,7 +117,8 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
                 cell = Cell(_today(), not_run=str(reason))
             # What failed may have left anything behind.
             if not cell.good:
-                good = ready = False
+                ready = False
+            good = good and cell.good and not cell.not_run
             with _LOCK:
                 results.add(controller, cloud.name, cell)
                 results.save()
@@ -123,16 +128,18 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
     return good
 
 
-def _prepared(cloud: Cloud, results: Results) -> tuple[bool, str]:
+def _prepare(cloud: Cloud, results: Results) -> str:
+    """Start a cloud and make everything in it; why that cannot be done, or nothing."""
     began = time.monotonic()
     try:
         cloud.start()
         cloud.make_everything()
-    except (MinicloudError, NotRun) as error:
-        raise NotRun(str(error)) from None
-    results.describe(cloud.describe())
+    except MinicloudError as error:
+        return str(error)
+    with _LOCK:
+        results.describe(cloud.describe())
     print(f"{cloud.name}: ready after {time.monotonic() - began:.0f} s", flush=True)
-    return True, ""
+    return ""
 
 
 def _short(home: Path) -> int:
@@ -141,7 +148,8 @@ def _short(home: Path) -> int:
         controller.install()
         cloud.start()
         cell = _test(cloud, controller, "--deselect=tests/integration/test_scenarios.py")
-    except NotRun as reason:
+    except (NotRun, MinicloudError) as reason:
+        # A cloud that cannot be started fails the tests that come next.
         cell = Cell(_today(), not_run=str(reason))
     finally:
         cloud.stop()

@@ -19,13 +19,11 @@ from minicloud_ctl import databases, releases
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 
-from matrix.controllers import NotRun
-
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-PARTS = {"nova": "Nova", "openstack-placement": "Placement", "keystone": "Keystone", "glance": "Glance"}
 
+SERVICES = ("nova", "openstack-placement", "keystone", "glance")
 # For Pythons from 3.7 on.
 _VERSIONS = """
 import platform, sys
@@ -62,11 +60,8 @@ class Cloud:
         self.paths = Paths(home / name, REPOSITORY / venv, releases.RELEASES[name])
 
     def start(self) -> None:
-        try:
-            self.run("down", "--purge")
-            self.run("up")
-        except MinicloudError as error:
-            raise NotRun(str(error)) from None
+        self.run("down", "--purge")
+        self.run("up")
 
     def make_everything(self) -> None:
         """All situations, to be found, cleaned up and put back by each controller."""
@@ -80,12 +75,12 @@ class Cloud:
         self.run("down", "--purge")
 
     def describe(self) -> Release:
-        command = [self.paths.program("python"), "-W", "ignore", "-c", _VERSIONS, *PARTS]
+        command = [self.paths.program("python"), "-W", "ignore", "-c", _VERSIONS, *SERVICES]
         python, *found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         ports = json.loads(self.paths.state.read_text())["ports"]
         compute = next(known["version"] for known in _get(ports["nova-api"])["versions"] if known["id"] == "v2.1")
         placement = _get(ports["placement"])["versions"][0]["max_version"]
-        return Release(self.name, dict(zip(PARTS.values(), found, strict=True)), python, compute, placement)
+        return Release(self.name, dict(zip(SERVICES, found, strict=True)), python, compute, placement)
 
     def run(self, *arguments: str) -> None:
         command = [str(REPOSITORY / "tests" / "minicloud" / "minicloud"), *arguments]

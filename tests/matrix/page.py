@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import typing as t
 
+from minicloud_ctl import releases
+
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matrix.results import Cell, Results
+
+_SERVICES = {"nova": "Nova", "openstack-placement": "Placement", "keystone": "Keystone", "glance": "Glance"}
 
 _HEAD = """\
 <!--
@@ -43,9 +47,6 @@ _NOT_RUN = """
 
 """
 
-# What is part of no run, and why.
-NEVER: tuple[tuple[str, str], ...] = ()
-
 _FOOT = """
 ## To reproduce
 
@@ -56,27 +57,27 @@ _FOOT = """
 """
 
 
-def render(results: Results, releases: Sequence[str]) -> str:
-    """releases: the order of the columns, the newest first."""
-    known = [name for name in releases if name in results.releases]
+def render(results: Results) -> str:
+    order = list(releases.RELEASES)
+    titles = {name: releases.RELEASES[name].title or name for name in order}
+    known = [name for name in order if name in results.releases]
     described = [results.releases[name] for name in known]
     cells = [cell for row in results.cells.values() for cell in row.values()]
-    parts = list(described[0]["versions"]) if described else []
     text = _HEAD + _table(
-        ["release", *parts, "Python", "compute, up to", "Placement, up to"],
+        ["release", *_SERVICES.values(), "Python", "compute, up to", "Placement, up to"],
         (
-            [found["name"], *(found["versions"][part] for part in parts), found["python"], found["compute"], found["placement"]]
+            [titles[found["name"]], *(found["versions"][name] for name in _SERVICES), found["python"], found["compute"], found["placement"]]
             for found in described
         ),
     )
     text += "\n## Controllers\n\n" + _table(
-        ["ansible-core", "Python", "openstacksdk", *releases, "run on"],
+        ["ansible-core", "Python", "openstacksdk", *titles.values(), "run on"],
         (
             [
                 known["exactly"] or known["ansible_core"],
                 known["python"],
                 known["sdk"],
-                *(str(results.cells[title].get(name, "not run")) for name in releases),
+                *(str(results.cells[title].get(name, "not run yet")) for name in order),
                 _span(cell.date for cell in results.cells[title].values()),
             ]
             for title, known in sorted(results.controllers.items())
@@ -86,36 +87,35 @@ def render(results: Results, releases: Sequence[str]) -> str:
     text += f"\nTogether the tests took {minutes:.0f} minutes.\n"
     if failed := [(title, name, test) for title, row in results.cells.items() for name, cell in row.items() for test in cell.failed]:
         text += "\n## Failed\n\n" + "".join(f"- {title}, OpenStack {name}: `{test}`\n" for title, name, test in failed)
-    text += _skipped(results, releases)
-    text += _not_run(results)
+    text += _skipped(results, titles)
+    text += _not_run(results, titles)
     return text + _FOOT
 
 
-def _skipped(results: Results, releases: Iterable[str]) -> str:
+def _skipped(results: Results, titles: Mapping[str, str]) -> str:
     lines = []
-    for name in releases:
+    for name, title in titles.items():
         reasons: dict[str, set[str]] = {}
         for row in results.cells.values():
             for test, why in row[name].skipped.items() if name in row else ():
                 reasons.setdefault(why, set()).add(test)
-        lines += [[name, why, " ".join(f"`{test}`" for test in sorted(tests))] for why, tests in sorted(reasons.items())]
+        lines += [[title, why, " ".join(f"`{test}`" for test in sorted(tests))] for why, tests in sorted(reasons.items())]
     return _SKIPPED + _table(["release", "because", "tests"], lines) if lines else ""
 
 
-def _not_run(results: Results) -> str:
+def _not_run(results: Results, titles: Mapping[str, str]) -> str:
     reasons: dict[tuple[str, str], list[str]] = {}
     for title, row in results.cells.items():
         for name, cell in row.items():
             if cell.not_run:
-                reasons.setdefault((title, cell.not_run), []).append(name)
+                reasons.setdefault((title, cell.not_run), []).append(titles[name])
     lines = [f"- {title}, on OpenStack {', '.join(sorted(names))}: {why}.\n" for (title, why), names in reasons.items()]
-    lines += [f"- {what}: {why}\n" for what, why in NEVER]
     return _NOT_RUN + "".join(lines) if lines else ""
 
 
 def _span(dates: Iterable[str]) -> str:
     ordered = sorted(set(dates))
-    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+    return " to ".join(ordered if len(ordered) < 2 else (ordered[0], ordered[-1]))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:

@@ -87,9 +87,14 @@ class Results:
     def describe(self, release: Release) -> None:
         self.releases[release.name] = d.asdict(release)
 
-    def add(self, controller: Controller, release: str, cell: Cell) -> None:
+    def know(self, controller: Controller) -> None:
+        """Have a row for it, also where nothing was run with it yet."""
+        self.cells.setdefault(str(controller), {})
         self.controllers[str(controller)] = {**d.asdict(controller), "exactly": controller.exactly}
-        self.cells.setdefault(str(controller), {})[release] = cell
+
+    def add(self, controller: Controller, release: str, cell: Cell) -> None:
+        self.know(controller)
+        self.cells[str(controller)][release] = cell
 
     def forget_all_but(self, controllers: t.Collection[str], releases: t.Collection[str]) -> None:
         """Leave out what is no longer part of the matrix."""

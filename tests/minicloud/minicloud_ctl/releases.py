@@ -26,6 +26,7 @@ class Release:
 
     ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to the services.
     ``green``: Nova's services run on eventlet, of which they cannot do without. ``debian``: it is made of packages, not of wheels.
+    ``title``: what people call it, where that is not its name.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Release:
     green: bool = False
     compute_driver: str = "fake.FakeDriverWithoutFakeNodes"
     debian: bool = False
+    title: str = ""
 
     @property
     def folder(self) -> Path:
@@ -70,8 +72,16 @@ RELEASES = {
     for release in (
         NEWEST,
         Release("2024.2", pythons=("3.11", "3.12"), green=True),
-        Release("bookworm", green=True, compute_driver="fake.FakeDriver", debian=True),
-        Release("train", pythons=("3.7",), compute=(2, 79), placement=(1, 36), green=True, compute_driver="fake.FakeDriver"),
+        Release("bookworm", green=True, compute_driver="fake.FakeDriver", debian=True, title="Zed, packages of Debian 12"),
+        Release(
+            "train",
+            pythons=("3.7",),
+            compute=(2, 79),
+            placement=(1, 36),
+            green=True,
+            compute_driver="fake.FakeDriver",
+            title="Train (2019)",
+        ),
     )
 }
 
