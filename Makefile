@@ -10,6 +10,7 @@ DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration wrong_
 	booting parked_resize foreign_consumer
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+MATRIX_ARGS ?=
 # Each worker has a cloud of its own, which waits more than it works.
 PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 
@@ -20,6 +21,7 @@ minicloud := tests/minicloud/minicloud
 controller := .venv/controller/bin
 lint := .venv/lint/bin
 gate := tests/tools/gate
+matrix := PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m matrix
 
 .PHONY: help
 help: ## show this help
@@ -39,7 +41,8 @@ demo-down: ## stop the OpenStack of the demo
 test: venv-controller venv-automation ## the gates, then all tests but the longest
 	@status=0; \
 	$(MAKE) --no-print-directory gates || status=$$?; \
-	$(minicloud) install && $(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
+	$(minicloud) install && $(matrix) --short || status=$$?; \
+	$(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \
 	exit $$status
 
 .PHONY: test-all
@@ -65,6 +68,10 @@ images: venv-controller ## draw docs/images/ anew, with Chromium
 .PHONY: bench
 bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, write docs/benchmark.md; BENCH_ARGS=--help
 	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
+
+.PHONY: matrix
+matrix: venv-controller ## run the acceptance tests with many versions, write docs/tested-versions.md; MATRIX_ARGS=--help
+	@$(matrix) $(MATRIX_ARGS)
 
 .PHONY: docs
 docs: ## build the documentation as a site, .docs/html, without the network

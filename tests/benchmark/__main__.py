@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from minicloud_ctl import lifecycle
+from minicloud_ctl.databases import keep_claims, restore_claims
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 
@@ -22,7 +23,7 @@ from benchmark.contestants import AUDIT, FLOOR, FULL, REMEDIATION, Contestants
 from benchmark.layout import Scale
 from benchmark.measuring import Failed
 from benchmark.results import Cleaning, Measured, Result
-from benchmark.seeding import keep_claims, restore_claims, seed
+from benchmark.seeding import seed
 
 FEW, MANY = 0.002, 0.02
 # What one round more costs is worth it where a bar is judged by the median.

@@ -14,7 +14,7 @@ import statistics
 import typing as t
 from pathlib import Path
 
-from minicloud_ctl.paths import SOURCE
+from minicloud_ctl.releases import NEWEST
 
 from benchmark.contestants import AUDIT, FLOOR, FULL, TRIAGE
 from benchmark.results import Bar, Cleaning, Measured, Result, bars, compared, ratio
@@ -151,7 +151,7 @@ def _remediation(cleaning: Cleaning, api_processes: int) -> str:
 
 def _machine(api_processes: int) -> str:
     memory = int(re.findall(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="ascii"))[0]) / 2**20
-    versions = dict(re.findall(r"^(nova|openstack-placement)==(\S+)$", (SOURCE / "requirements.txt").read_text(encoding="utf-8"), re.M))
+    versions = dict(re.findall(r"^(nova|openstack-placement)==(\S+)$", NEWEST.requirements.read_text(encoding="utf-8"), re.M))
     return (
         f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that whoever asks and whoever answers share them. "
         f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite databases, "

@@ -25,7 +25,6 @@ from benchmark.layout import MIGRATION, OTHER, PARKED, SERVER, Placed, Scale, pl
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from minicloud_ctl.paths import Paths
 
@@ -54,29 +53,6 @@ def seed(paths: Paths, scale: Scale) -> dict[str, t.Any]:
     with _bulk(paths, "placement") as placement:
         _placement(placement, hosts, placed, templates)
     return _truth(hosts, placed)
-
-
-def keep_claims(paths: Paths) -> None:
-    """Copy the claims as they are, for `restore_claims`."""
-    _kept_claims(paths).unlink(missing_ok=True)
-    with contextlib.closing(sqlite3.connect(paths.database("placement"))) as connection:
-        connection.execute("VACUUM INTO ?", [str(_kept_claims(paths))])
-
-
-def restore_claims(paths: Paths) -> None:
-    """Let everybody hold what they held, at the same generations; Placement may run."""
-    with contextlib.closing(sqlite3.connect(paths.database("placement"), isolation_level=None, timeout=60)) as connection:
-        connection.execute("ATTACH ? AS kept", [str(_kept_claims(paths))])
-        connection.execute("BEGIN IMMEDIATE")
-        for name in ("allocations", "consumers", "resource_providers"):
-            connection.execute(f"DELETE FROM main.{name}")
-            connection.execute(f"INSERT INTO main.{name} SELECT * FROM kept.{name}")
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _kept_claims(paths: Paths) -> Path:
-    return paths.databases / "placement.seeded"
 
 
 def host_name(number: int) -> str:

@@ -58,6 +58,7 @@ def test_check_mode_writes_nothing_and_predicts(ansible: Ansible, placement: Pla
     assert placement.everything() == before
 
 
+@pytest.mark.acceptance
 def test_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> None:
     before = placement.everything()
 
@@ -67,6 +68,7 @@ def test_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> Non
     assert placement.everything() == before
 
 
+@pytest.mark.acceptance
 def test_changes_amounts_and_drops_a_provider(ansible: Ansible, placement: Placement, held: str) -> None:
     more = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 1}
 
@@ -185,6 +187,7 @@ def test_info_by_provider_shows_whole_consumers(ansible: Ansible, held: str) -> 
     assert {provider["name"] for provider in allocation["providers"]} == {"compute-1", "compute-2"}
 
 
+@pytest.mark.acceptance
 def test_info_of_all(ansible: Ansible, placement: Placement, held: str) -> None:
     result = ansible.module("placement_allocation_info")
 

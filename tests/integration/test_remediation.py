@@ -28,6 +28,7 @@ NOBODY = "11111111-2222-4333-8444-555555555555"
 @pytest.fixture
 def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
     """Three consumers on compute-1 that Nova knows nothing of."""
+    placement.needs("1.38", "what Nova knows nothing of can be proven")
     minicloud.scenario("healthy")
     consumers = sorted(str(uuid.uuid4()) for count in range(3))
     for consumer in consumers:
@@ -111,6 +112,7 @@ def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
     assert [placement.held(consumer) for consumer in orphans] == [{}, {}, {}]
 
 
+@pytest.mark.acceptance
 def test_a_consumer_that_moved_is_skipped_and_named(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:

@@ -45,6 +45,7 @@ def small(placement: Placement) -> Iterator[str]:
     placement.change("DELETE", f"/resource_providers/{provider}")
 
 
+@pytest.mark.acceptance
 def test_what_was_removed_is_put_back_once(ansible: Ansible, few: Strays, journal: Path, tmp_path: Path) -> None:
     given = {"journal": str(journal), "output_dir": str(tmp_path)}
 

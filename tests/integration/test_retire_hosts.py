@@ -76,6 +76,7 @@ def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
     assert not [name for name in placement.providers() if name.startswith(hosts)]
 
 
+@pytest.mark.acceptance
 def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world: World, placement: Placement) -> None:
     host = _dead_host(world)
     before = world.picture()
@@ -90,7 +91,7 @@ def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world:
     assert f"{host} is gone: no service, no compute node, no provider, and its name is free." in done.told
     assert f"Neither Nova nor Placement knows {host}" in again.told
     assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
-    (world.paths.compute(host) / "compute_id").unlink()
+    (world.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     world.own_host(host)
     assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
 
@@ -238,7 +239,7 @@ def test_a_host_that_was_installed_anew_goes_with_the_tree_that_kept_its_name(
     old, stray = world.provider(host), world.claim(host)
     world.delete_service(host)
     world.hold(stray, {})
-    (world.paths.compute(host) / "compute_id").unlink()
+    (world.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     world.own_host(host)
     world.kill(host)
     assert world.cloud.hypervisors()[host] != old == placement.providers()[host]

@@ -66,6 +66,8 @@ EXPECTED: dict[str, set[str]] = {
     "hostless_server": {"hostless_server"},
     "name_conflict": {"deleted_server"},
 }
+# Of these nothing can be told where Nova does not show the properties of a server's image.
+NEED_IMAGE_PROPERTIES = frozenset({"wrong_amount", "leaked_child"})
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS],
     "orphan_cleanup_max_changes": 1000,
@@ -80,8 +82,9 @@ OWN_CLOUD = True
 
 @d.dataclass(frozen=True)
 class Story:
-    """All situations at once, cleaned up: what Placement held at each stage, and what each run printed and wrote."""
+    """All situations at once, cleaned up and put back: what Placement held at each stage, and what each run printed and wrote."""
 
+    placement: tuple[int, int]
     before: Holdings
     detected: Run
     after_detection: Holdings
@@ -89,18 +92,22 @@ class Story:
     after_check: Holdings
     cleaned: Run
     after: Holdings
-    again: Run
-    after_again: Holdings
 
 
 @pytest.fixture(scope="module")
-def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    def play(name: str, *arguments: str) -> Run:
+def play(minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> t.Callable[..., Run]:
+    def run(name: str, *arguments: str, **variables: str) -> Run:
         ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
-        return ansible.playbook(name, *arguments, variables=EVERY_KIND)
+        return ansible.playbook(name, *arguments, variables={**EVERY_KIND, **variables})
 
+    return run
+
+
+@pytest.fixture(scope="module")
+def story(minicloud: Minicloud, placement: Placement, play: t.Callable[..., Run]) -> Story:
     minicloud.scenario(*EXPECTED)
     return Story(
+        placement=placement.newest,
         before=placement.everything(),
         detected=play("detect_orphans"),
         after_detection=placement.everything(),
@@ -108,8 +115,6 @@ def story(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.T
         after_check=placement.everything(),
         cleaned=play("cleanup_orphans"),
         after=placement.everything(),
-        again=play("cleanup_orphans"),
-        after_again=placement.everything(),
     )
 
 
@@ -120,6 +125,7 @@ def long_ago(story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPa
     return ansible.module("orphan_detect", min_age="0", parked_min_age="0", stuck_min_age="0", stale_min_age="0")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
@@ -127,25 +133,29 @@ def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) 
     found = story.detected.read("findings.json")
     entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] in consumers]
 
+    if scenario in NEED_IMAGE_PROPERTIES:
+        minicloud.needs_compute("2.98", "Nova shows the properties of images")
     assert {entry["kind"] for entry in entries} == EXPECTED[scenario]
     assert all(entry["reason"].endswith((".", "same.")) and entry["evidence"] for entry in entries)
     dropped = {(entry["consumer"], provider["uuid"]) for entry in entries for provider in entry["providers"] if provider["dropped"]}
-    assert dropped == _orphaned(shares)
+    assert dropped == _orphaned(shares, story)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
-    stay = {(share["consumer"], share["provider"]) for share in shares} - _orphaned(shares)
+    stay = {(share["consumer"], share["provider"]) for share in shares} - _orphaned(shares, story)
 
-    for consumer, provider in _orphaned(shares):
+    for consumer, provider in _orphaned(shares, story):
         assert provider not in story.after.get(consumer, {}), f"{consumer} still holds {provider}"
     for consumer, provider in stay:
         assert story.after[consumer][provider]["resources"] == story.before[consumer][provider]["resources"]
 
 
+@pytest.mark.acceptance
 def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
-    orphaned = {share for scenario in EXPECTED for share in _orphaned(minicloud.truth(scenario)["shares"])}
+    orphaned = {share for scenario in set(EXPECTED) - minicloud.left_out for share in _orphaned(minicloud.truth(scenario)["shares"], story)}
 
     gone = {
         (consumer, provider)
@@ -157,11 +167,13 @@ def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
     assert gone == orphaned
 
 
+@pytest.mark.acceptance
 def test_detection_never_writes(story: Story) -> None:
     assert (story.detected.status, story.detected.changed) == (0, 0)
     assert story.after_detection == story.before
 
 
+@pytest.mark.acceptance
 def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
     predicted, made = story.checked.read("remediation.json"), story.cleaned.read("remediation.json")
 
@@ -172,10 +184,10 @@ def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
     assert not list((story.checked.folder / "orphan-cleanup").glob("journal-*"))
 
 
+@pytest.mark.acceptance
 def test_every_change_was_made_and_journaled(story: Story) -> None:
     remediation = story.cleaned.read("remediation.json")
-    (journal,) = (story.cleaned.folder / "orphan-cleanup").glob("journal-*.jsonl")
-    records = story.cleaned.records(journal)
+    records = story.cleaned.records(_journal(story.cleaned))
 
     assert story.cleaned.status == 0, story.cleaned.output
     assert remediation["tally"]["skipped"] == remediation["tally"]["failed"] == 0
@@ -193,11 +205,7 @@ def test_files_are_private(story: Story) -> None:
     assert _mode(folder) == 0o700
 
 
-def test_a_second_run_changes_nothing(story: Story) -> None:
-    assert (story.again.status, story.again.changed) == (0, 0)
-    assert story.after_again == story.after
-
-
+@pytest.mark.acceptance
 def test_the_table_tells_everything(story: Story) -> None:
     output = " ".join(story.checked.output.split())
     for entry in story.checked.read("findings.json")["findings"]:
@@ -235,6 +243,7 @@ def test_moves_that_do_not_end_are_told_of(long_ago: dict[str, t.Any], minicloud
     assert minicloud.truth(scenario)["migration"] in found
 
 
+@pytest.mark.acceptance
 def test_hostile_names_are_printed_as_data(story: Story) -> None:
     printed = story.detected.output
 
@@ -251,9 +260,36 @@ def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> Non
     assert listed - {"cell_down"} == set(EXPECTED)
 
 
-def _orphaned(shares: list[dict[str, t.Any]]) -> set[tuple[str, str]]:
-    """The shares that are orphans of a kind that we know."""
+def test_a_second_run_changes_nothing(story: Story, placement: Placement, play: t.Callable[..., Run]) -> None:
+    again = play("cleanup_orphans")
+
+    assert (again.status, again.changed) == (0, 0)
+    assert placement.everything() == story.after
+
+
+@pytest.mark.acceptance
+def test_all_that_was_removed_can_be_put_back(story: Story, placement: Placement, play: t.Callable[..., Run]) -> None:
+    """This goes last: afterwards the orphans are there again."""
+
+    def amounts(holdings: Holdings) -> Holdings:
+        return {consumer: {provider: share["resources"] for provider, share in held.items()} for consumer, held in holdings.items()}
+
+    restored = play("restore_allocations", orphan_cleanup_journal=str(_journal(story.cleaned)))
+
+    assert restored.status == 0, restored.output
+    assert amounts(placement.everything()) == amounts(story.before)
+
+
+def _journal(run: Run) -> Path:
+    (journal,) = (run.folder / "orphan-cleanup").glob("journal-*.jsonl")
+    return journal
+
+
+def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
+    """The shares that are orphans of a kind that we know, and that this cloud lets us prove."""
     known = {kind.name for kind in ORPHANS}
+    if story.placement < (1, 38):
+        known.remove("forgotten_consumer")
     return {(share["consumer"], share["provider"]) for share in shares if share["truth"] == "orphaned" and share["kind"] in known}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import urllib.parse
 from typing import Any
 
+from minicloud_ctl import releases
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.rest import Answer, Session
 from minicloud_ctl.state import State
@@ -30,10 +31,12 @@ class Cloud:
     def __init__(self, state: State, nova: str = "first", user: str = "admin", project: str = "admin") -> None:
         self.session = Session(state, user, project)
         self._api = "nova-api" if nova == "first" else f"{nova}-nova-api"
+        self._release = releases.choose(state.release)
 
     # Nova ---------------------------------------------------------------------------------------------------------------
 
     def nova_call(self, method: str, path: str, body: object = None, version: str = "2.90") -> Answer:
+        version = releases.at_most(version, self._release.compute)
         return self.session.call(self._api, method, f"/v2.1{path}", body, {"OpenStack-API-Version": f"compute {version}"})
 
     def nova(self, method: str, path: str, body: object = None, version: str = "2.90") -> Any:
@@ -62,6 +65,7 @@ class Cloud:
     # Placement ----------------------------------------------------------------------------------------------------------
 
     def placement_call(self, method: str, path: str, body: object = None, version: str = "1.36") -> Answer:
+        version = releases.at_most(version, self._release.placement)
         return self.session.call("placement", method, path, body, {"OpenStack-API-Version": f"placement {version}"})
 
     def placement(self, method: str, path: str, body: object = None, version: str = "1.36") -> Any:

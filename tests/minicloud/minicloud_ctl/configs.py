@@ -165,7 +165,7 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 "my_ip": "127.0.0.1",
                 "transport_url": transport_url(state, nova, "cell1"),
                 "state_path": paths.service(f"nova-{nova}"),
-                "compute_driver": "fake.FakeDriverWithoutFakeNodes",
+                "compute_driver": paths.release.compute_driver,
                 "report_interval": REPORT_SECONDS,
                 "service_down_time": DOWN_SECONDS,
                 # Periodic tasks otherwise begin after up to a minute, among them the discovery of new hosts.

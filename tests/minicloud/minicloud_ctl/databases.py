@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 from minicloud_ctl.paths import Paths
 
@@ -61,3 +62,26 @@ def point_cell(paths: Paths, api_database: str, name: str, database_url: str) ->
     """Give a cell mapping another database URL; running services keep the old one until they start anew."""
     with writing(paths, api_database) as connection:
         connection.execute("UPDATE cell_mappings SET database_connection = ? WHERE name = ?", [database_url, name])
+
+
+def keep_claims(paths: Paths) -> None:
+    """Copy the claims as they are, for ``restore_claims``."""
+    _kept_claims(paths).unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(paths.database("placement"))) as connection:
+        connection.execute("VACUUM INTO ?", [str(_kept_claims(paths))])
+
+
+def restore_claims(paths: Paths) -> None:
+    """Let everybody hold what they held, at the same generations; Placement may run."""
+    with contextlib.closing(sqlite3.connect(paths.database("placement"), isolation_level=None, timeout=60)) as connection:
+        connection.execute("ATTACH ? AS kept", [str(_kept_claims(paths))])
+        connection.execute("BEGIN IMMEDIATE")
+        for name in ("allocations", "consumers", "resource_providers"):
+            connection.execute(f"DELETE FROM main.{name}")
+            connection.execute(f"INSERT INTO main.{name} SELECT * FROM kept.{name}")
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _kept_claims(paths: Paths) -> Path:
+    return paths.databases / "placement.kept"

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -15,12 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from minicloud_ctl import files, processes
+from minicloud_ctl import debian, files, processes
 from minicloud_ctl.errors import MinicloudError
-from minicloud_ctl.paths import SOURCE, Paths
-
-REQUIREMENTS = SOURCE / "requirements.txt"
-CONSTRAINTS = SOURCE / "constraints.txt"
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.releases import Release
 
 # Template database: configuration section, and the commands that bring an empty file to the newest schema.
 MIGRATIONS = {
@@ -32,15 +31,17 @@ MIGRATIONS = {
 }
 
 
-def fingerprint() -> str:
-    """What the installed environment must have been made from: the requirement files and the Python version."""
-    content = REQUIREMENTS.read_bytes() + CONSTRAINTS.read_bytes() + f"{sys.version_info[:2]}".encode()
+def fingerprint(release: Release) -> str:
+    """What the installed environment must have been made from: the requirement files and the Python versions that may be."""
+    versions = release.pythons or sys.version_info[:2]
+    constraints = b"" if release.debian else release.constraints.read_bytes()
+    content = release.requirements.read_bytes() + constraints + f"{versions}".encode()
     return hashlib.sha256(content).hexdigest()
 
 
 def is_installed(paths: Paths) -> bool:
     try:
-        return _stamp(paths).read_text(encoding="ascii").strip() == fingerprint()
+        return _stamp(paths).read_text(encoding="ascii").strip() == fingerprint(paths.release)
     except FileNotFoundError:
         return False
 
@@ -55,18 +56,21 @@ def install(paths: Paths) -> bool:
     log = paths.install_log
     files.write(log, "")
     uv = shutil.which("uv")
-    print(f"installing into {paths.venv} with {'uv' if uv else 'pip'} (once; log: {log})", flush=True)
+    print(f"installing into {paths.venv} with {'apt' if paths.release.debian else 'uv' if uv else 'pip'} (once; log: {log})", flush=True)
     shutil.rmtree(paths.venv, ignore_errors=True)
     python = paths.program("python")
-    wanted = ["-r", str(REQUIREMENTS), "-c", str(CONSTRAINTS)]
-    if uv:
-        _run(log, [uv, "venv", "--python", sys.executable, str(paths.venv)])
+    base = paths.release.python()
+    wanted = ["-r", str(paths.release.requirements), "-c", str(paths.release.constraints)]
+    if paths.release.debian:
+        debian.unpack(paths, functools.partial(_run, log))
+    elif uv:
+        _run(log, [uv, "venv", "--python", base, str(paths.venv)])
         _run(log, [uv, "pip", "install", "--python", python, "--compile-bytecode", *wanted])
     else:
-        _run(log, [sys.executable, "-m", "venv", str(paths.venv)])
+        _run(log, [base, "-m", "venv", str(paths.venv)])
         _run(log, [python, "-m", "pip", "install", "--disable-pip-version-check", *wanted])
     make_templates(paths)
-    files.write(_stamp(paths), fingerprint() + "\n", 0o644)
+    files.write(_stamp(paths), fingerprint(paths.release) + "\n", 0o644)
     print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
     return True
 
@@ -98,8 +102,8 @@ def _stamp(paths: Paths) -> Path:
     return paths.venv / "minicloud-installed"
 
 
-def _run(log: Path, argv: list[str]) -> None:
+def _run(log: Path, argv: list[str], cwd: str | None = None) -> None:
     with open(log, "ab") as stream:
-        code = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False).returncode
+        code = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False).returncode
     if code != 0:
         raise MinicloudError(f"'{' '.join(argv[:3])} ...' failed with exit status {code}; the whole log is {log}.", files.tail(log))

@@ -181,7 +181,7 @@ def _reports(service: dict | None, since: float) -> bool:
 
 def _is_offered(cloud: Cloud, host: str) -> bool:
     """nova-compute sets the trait after the inventory. By name, because a host may be kept from its provider (scenario name_conflict)."""
-    return bool(cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_NODE")["resource_providers"])
+    return bool(cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_IMAGE_TYPE_RAW")["resource_providers"])
 
 
 def down(paths: Paths, purge: bool) -> None:

@@ -10,9 +10,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from minicloud_ctl import releases
 from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.releases import SOURCE, Release
 
-SOURCE = Path(__file__).resolve().parent.parent
 REPOSITORY = SOURCE.parent.parent
 
 # What would end a path inside an SQLAlchemy URL, or be substituted by oslo.config.
@@ -25,14 +26,17 @@ class Paths:
 
     home: Path
     venv: Path
+    release: Release = releases.NEWEST
 
     @classmethod
     def choose(cls, home: str | None) -> Paths:
-        """From ``--home``, then $MINICLOUD_HOME and $MINICLOUD_VENV, then ``.minicloud`` in the repository."""
+        """From ``--home``, then $MINICLOUD_HOME, $MINICLOUD_VENV and $MINICLOUD_RELEASE, then ``.minicloud`` in the repository."""
         default = REPOSITORY / ".minicloud"
+        release = releases.choose()
         paths = cls(
             Path(home or os.environ.get("MINICLOUD_HOME") or default).absolute(),
-            Path(os.environ.get("MINICLOUD_VENV") or default / "venv").absolute(),
+            Path(os.environ.get("MINICLOUD_VENV") or default / release.venv).absolute(),
+            release,
         )
         for path in (paths.home, paths.venv):
             if FORBIDDEN & set(str(path)):

@@ -14,6 +14,8 @@ from minicloud_ctl.paths import Paths
 from minicloud_ctl.state import State
 
 API_THREADS = 8
+# Keeps eventlet out of Nova.
+UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def environment(paths: Paths, extra: dict[str, str]) -> dict[str, str]:
         "PYTHONPATH": configs.python_path(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
         "XDG_CACHE_HOME": str(paths.cache),
-        "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1",
+        **({} if paths.release.green else UNPATCHED),
         **extra,
     }
 
@@ -103,7 +105,8 @@ def prefix(nova: str) -> str:
 def nova_api(paths: Paths, state: State, nova: str) -> Service:
     folder = configs.nova_folder(paths, nova)
     config_files = [paths.venv / "etc" / "nova" / "api-paste.ini", folder / "nova.conf", folder / "local.conf"]
-    return _api(paths, state, f"{prefix(nova)}nova-api", "nova-api", {"OS_NOVA_CONFIG_FILES": ";".join(map(str, config_files))})
+    extra = {"OS_NOVA_CONFIG_FILES": ";".join(map(str, config_files)), **UNPATCHED}
+    return _api(paths, state, f"{prefix(nova)}nova-api", "nova-api", extra)
 
 
 def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> list[Service]:

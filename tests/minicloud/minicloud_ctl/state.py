@@ -10,7 +10,8 @@
    "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool, "driver": name (rarely)}},
    "novas": {name: [cells that have a conductor]},
    "closed_cells": [cells that scenario cell_down has put out of reach],
-   "done": [steps of ``up`` that need no repetition]}
+   "done": [steps of ``up`` that need no repetition],
+   "release": name of the OpenStack release}
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from minicloud_ctl import files
+from minicloud_ctl import files, releases
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 
@@ -44,6 +45,7 @@ class State:
     novas: dict[str, list[str]] = field(default_factory=lambda: {"first": ["cell1"]})
     closed_cells: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
+    release: str = releases.NEWEST.name
 
     def url(self, service: str, path: str = "") -> str:
         return f"http://127.0.0.1:{self.ports[service]}{path}"
@@ -52,9 +54,12 @@ class State:
 def load(paths: Paths) -> State:
     """The state of a minicloud that was started before."""
     try:
-        return State(**json.loads(paths.state.read_text(encoding="utf-8")))
+        state = State(**json.loads(paths.state.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise MinicloudError(f"There is no minicloud in {paths.home}: start one with 'minicloud up'.") from None
+    if state.release != paths.release.name:
+        raise MinicloudError(f"The minicloud in {paths.home} is of release {state.release}: set MINICLOUD_RELEASE={state.release}.")
+    return state
 
 
 def create(paths: Paths) -> State:
@@ -67,13 +72,13 @@ def create(paths: Paths) -> State:
 def changing(paths: Paths, new: bool = False) -> Iterator[State]:
     """Read, let the caller change, write: one at a time."""
     with files.locked(paths.lock):
-        state = _fresh() if new and not paths.state.exists() else load(paths)
+        state = _fresh(paths) if new and not paths.state.exists() else load(paths)
         yield state
         files.write(paths.state, json.dumps(asdict(state), indent=2) + "\n")
 
 
-def _fresh() -> State:
-    return State(free_ports(SERVERS), {user: secrets.token_hex(12) for user in USERS})
+def _fresh(paths: Paths) -> State:
+    return State(free_ports(SERVERS), {user: secrets.token_hex(12) for user in USERS}, release=paths.release.name)
 
 
 def free_ports(names: tuple[str, ...]) -> dict[str, int]:

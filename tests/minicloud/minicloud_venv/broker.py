@@ -70,9 +70,11 @@ class Broker:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(writer)
         try:
-            while line := await reader.readline():
+            line = await reader.readline()
+            while line:
                 self.handle(connection, json.loads(line))
                 await writer.drain()
+                line = await reader.readline()
         except ConnectionError:
             pass
         finally:

@@ -31,7 +31,8 @@ class Incoming(base.RpcIncomingMessage):
     """A request, or a notification, that a service received."""
 
     def __init__(self, driver: LoopbackDriver, body: dict, acknowledge: Callable[[], None]) -> None:
-        super().__init__(body["context"], body["message"], body["id"])
+        super().__init__(body["context"], body["message"])
+        self.msg_id = body["id"]
         self.client_timeout = body["monitor"]
         self._driver = driver
         self._reply_queue = body["reply"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import sys
 from typing import Any
 
@@ -21,7 +22,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_GET(self) -> None:
-        parts = self.path.partition("?")[0].removesuffix(".json").strip("/").split("/")
+        parts = re.sub(r"(\.json)?(\?.*)?$", "", self.path).strip("/").split("/")
         if len(parts) == 2 and parts[0] == "v2.0":
             self._answer(200, {parts[1].replace("-", "_"): []})
         else:

@@ -16,17 +16,26 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import runpy
 import sys
+import sysconfig
 
 import waitress
 
 from minicloud_venv import workers
 
-MODULES = {
-    "keystone": "keystone.wsgi.api",
-    "placement": "placement.wsgi.api",
-    "glance": "glance.wsgi.api",
-    "nova-api": "nova.wsgi.osapi_compute",
+# The module whose ``application`` it is, and the script that had it before there was such a module.
+APPLICATIONS = {
+    "keystone": ("keystone.wsgi.api", "keystone-wsgi-public"),
+    "placement": ("placement.wsgi.api", "placement-api"),
+    "glance": ("glance.wsgi.api", "glance-wsgi-api"),
+    "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
+}
+
+# Where such a script looks up the names of its files; those that it has by itself are too few, or too many.
+CONFIG_FILES = {
+    "glance": ("glance.common.wsgi_app", "glance-api.conf"),
+    "nova-api": ("nova.api.openstack.wsgi_app", ""),
 }
 
 
@@ -47,7 +56,14 @@ def bootstrap_keystone() -> None:
 
 
 def load(name: str) -> workers.Application:
-    return importlib.import_module(MODULES[name]).application
+    module, script = APPLICATIONS[name]
+    path = os.path.join(sysconfig.get_path("scripts"), script)
+    if not os.path.exists(path):
+        return importlib.import_module(module).application
+    if name in CONFIG_FILES:
+        where, files = CONFIG_FILES[name]
+        importlib.import_module(where).CONFIG_FILES = os.environ.get("OS_NOVA_CONFIG_FILES", files).split(";")
+    return runpy.run_path(path, run_name="application")["application"]
 
 
 def main(name: str, port: int, threads: int, processes: int = 1) -> None:

@@ -10,13 +10,15 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    # take(body, acknowledge)
+    Take = Callable[[dict, Callable[[], None]], Any]
 
 RETRY_SECONDS = 0.2
-
-# take(body, acknowledge)
-Take = Callable[[dict, Callable[[], None]], Any]
 
 
 class Line:

@@ -11,13 +11,15 @@ import multiprocessing
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Environ = dict[str, Any]
-StartResponse = Callable[..., Any]
-Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from multiprocessing.connection import Connection
+
+    Environ = dict[str, Any]
+    StartResponse = Callable[..., Any]
+    Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 def spread(load: Callable[[], Application], processes: int) -> Application:

@@ -16,7 +16,7 @@ from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("a container, typed as such, on a provider that Nova owns")
+@scenario("a container, typed as such, on a provider that Nova owns", placement=(1, 38))
 def foreign_consumer(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     provider = context.provider(host)
@@ -44,9 +44,13 @@ def ghost_provider(context: Context) -> None:
     servers.evacuate(context.cloud, rest, destination)
     # 204, although Placement refused to delete the provider.
     context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
+    # What only newer releases take away with the service.
+    held = holdings.of(context.cloud, rest)
+    own = context.provider(destination)
+    holdings.put(context.cloud, rest, {own: held.allocations[own]}, held)
     context.record.add_server(rest, "ghost_provider_evacuated")
     context.record.hosts["destination"] = destination
-    context.record.needed(rest, context.provider(destination), LIVE)
+    context.record.needed(rest, own, LIVE)
 
 
 @scenario("a host that came back under its name with a new identity, while a deleted server's claim keeps its old provider (LP 1817833)")
@@ -56,7 +60,7 @@ def name_conflict(context: Context) -> None:
     service = context.cloud.compute_services()[host]["id"]
     context.cloud.nova("DELETE", f"/os-services/{service}")
     # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its name.
-    (context.paths.compute(host) / "compute_id").unlink()
+    (context.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     lifecycle.start_computes(context.paths, [host])
     context.record.hosts = {"host": host}
 

@@ -132,7 +132,7 @@ class Context:
 @dataclass(frozen=True)
 class Scenario:
     """``in_all`` is False for what cannot live beside the others, ``alone`` is True for what must be made while nothing else happens;
-    ``undo`` takes the situation back where that is possible."""
+    ``undo`` takes the situation back where that is possible, ``placement`` is the microversion that it needs."""
 
     name: str
     description: str
@@ -140,16 +140,23 @@ class Scenario:
     in_all: bool = True
     alone: bool = False
     undo: Callable[[Context], None] | None = None
+    placement: tuple[int, int] = (0, 0)
 
 
 REGISTRY: dict[str, Scenario] = {}
 
 
-def scenario(description: str, in_all: bool = True, alone: bool = False, undo: Callable[[Context], None] | None = None) -> Callable:
+def scenario(
+    description: str,
+    in_all: bool = True,
+    alone: bool = False,
+    undo: Callable[[Context], None] | None = None,
+    placement: tuple[int, int] = (0, 0),
+) -> Callable:
     """Register a function under its own name."""
 
     def register(make: Callable[[Context], None]) -> Callable[[Context], None]:
-        REGISTRY[make.__name__] = Scenario(make.__name__, description, make, in_all, alone, undo)
+        REGISTRY[make.__name__] = Scenario(make.__name__, description, make, in_all, alone, undo, placement)
         return make
 
     return register

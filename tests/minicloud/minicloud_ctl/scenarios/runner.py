@@ -64,6 +64,8 @@ def _make(paths: Paths, name: str, again: bool) -> tuple[str, bool]:
     record = read_record(paths, name)
     if record and not record.get("undone") and not again:
         return f"{name:<24} made before", True
+    if REGISTRY[name].placement > paths.release.placement:
+        return f"{name:<24} left out: the Placement of {paths.release.name} is too old for it", True
     began = time.monotonic()
     context = Context(paths, name)
     try:

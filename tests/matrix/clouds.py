@@ -1,0 +1,95 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One small OpenStack of each release, with every situation in it, which is made the same again for each controller."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import io
+import json
+import os
+import subprocess
+import typing as t
+import urllib.request
+
+from minicloud_ctl import databases, releases
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.paths import REPOSITORY, Paths
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+
+SERVICES = ("nova", "openstack-placement", "keystone", "glance")
+# For Pythons from 3.7 on.
+_VERSIONS = """
+import platform, sys
+try:
+    from importlib.metadata import version
+except ImportError:
+    from pkg_resources import get_distribution
+    version = lambda name: get_distribution(name).version
+print(platform.python_version(), *map(version, sys.argv[1:]))
+"""
+
+
+@d.dataclass(frozen=True)
+class Release:
+    """What the services of a release say of themselves."""
+
+    name: str
+    versions: dict[str, str]
+    python: str
+    compute: str
+    placement: str
+
+
+class Cloud:
+    """That of one release, by the minicloud's command line."""
+
+    def __init__(self, name: str, home: Path) -> None:
+        self.name = name
+        self.environment = {**os.environ, "MINICLOUD_HOME": str(home / name), "MINICLOUD_RELEASE": name}
+        if name != releases.NEWEST.name:
+            # A named environment is that of the newest.
+            self.environment.pop("MINICLOUD_VENV", None)
+        venv = self.environment.get("MINICLOUD_VENV") or REPOSITORY / ".minicloud" / releases.RELEASES[name].venv
+        self.paths = Paths(home / name, REPOSITORY / venv, releases.RELEASES[name])
+
+    def start(self) -> None:
+        self.run("down", "--purge")
+        self.run("up")
+
+    def make_everything(self) -> None:
+        """All situations, to be found, cleaned up and put back by each controller."""
+        self.run("scenario", "all")
+        databases.keep_claims(self.paths)
+
+    def restore(self) -> None:
+        databases.restore_claims(self.paths)
+
+    def stop(self) -> None:
+        self.run("down", "--purge")
+
+    def describe(self) -> Release:
+        command = [self.paths.program("python"), "-W", "ignore", "-c", _VERSIONS, *SERVICES]
+        python, *found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        ports = json.loads(self.paths.state.read_text())["ports"]
+        compute = next(known["version"] for known in _get(ports["nova-api"])["versions"] if known["id"] == "v2.1")
+        placement = _get(ports["placement"])["versions"][0]["max_version"]
+        return Release(self.name, dict(zip(SERVICES, found, strict=True)), python, compute, placement)
+
+    def run(self, *arguments: str) -> None:
+        command = [str(REPOSITORY / "tests" / "minicloud" / "minicloud"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environment)
+        if done.returncode != 0:
+            failed = [line for line in (done.stdout + done.stderr).splitlines() if "FAILED" in line or line.startswith("minicloud: ")]
+            raise MinicloudError(f"minicloud {' '.join(arguments)}: {' '.join(failed)[:500]}")
+
+
+def _get(port: int) -> t.Any:
+    with contextlib.closing(urllib.request.urlopen(f"http://127.0.0.1:{port}/")) as answer:
+        return json.load(io.TextIOWrapper(answer))

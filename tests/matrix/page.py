@@ -1,0 +1,123 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The page about what was run."""
+
+from __future__ import annotations
+
+import typing as t
+
+from minicloud_ctl import releases
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matrix.results import Cell, Results
+
+_SERVICES = {"nova": "Nova", "openstack-placement": "Placement", "keystone": "Keystone", "glance": "Glance"}
+
+_HEAD = """\
+<!--
+Copyright (c) 2026, osops.placement contributors
+GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+SPDX-License-Identifier: GPL-3.0-or-later
+-->
+
+# Tested versions
+
+Written by `make matrix`, which starts a real Keystone, Placement, Glance and Nova of each release, makes every situation of the tests in it,
+and runs the acceptance tests with each controller: all situations are detected, shown in check mode, cleaned up, and put back from the
+journal; claims are written and read by the modules; a consumer that moves meanwhile is spared; a dead host is retired.
+A cell counts tests.
+
+## OpenStack
+
+"""
+
+_SKIPPED = """
+## Skipped
+
+What an older release does not offer is not tested on it.
+
+"""
+
+_NOT_RUN = """
+## Not run
+
+"""
+
+_FOOT = """
+## To reproduce
+
+    make matrix                                                            # all of this
+    make matrix MATRIX_ARGS='--ansible-core 2.18 --openstack 2024.2'       # some of it; the other cells stay as they are
+
+`make matrix MATRIX_ARGS=--help` lists the options. Some old libraries have to be compiled: that needs gcc and Python's headers.
+"""
+
+
+def render(results: Results) -> str:
+    order = list(releases.RELEASES)
+    titles = {name: releases.RELEASES[name].title or name for name in order}
+    known = [name for name in order if name in results.releases]
+    described = [results.releases[name] for name in known]
+    cells = [cell for row in results.cells.values() for cell in row.values()]
+    text = _HEAD + _table(
+        ["release", *_SERVICES.values(), "Python", "compute, up to", "Placement, up to"],
+        (
+            [titles[found["name"]], *(found["versions"][name] for name in _SERVICES), found["python"], found["compute"], found["placement"]]
+            for found in described
+        ),
+    )
+    text += "\n## Controllers\n\n" + _table(
+        ["ansible-core", "Python", "openstacksdk", *titles.values(), "run on"],
+        (
+            [
+                known["exactly"] or known["ansible_core"],
+                known["python"],
+                known["sdk"],
+                *(str(results.cells[title].get(name, "not run yet")) for name in order),
+                _span(cell.date for cell in results.cells[title].values()),
+            ]
+            for title, known in sorted(results.controllers.items())
+        ),
+    )
+    minutes = sum(cell.seconds for cell in cells) / 60
+    text += f"\nTogether the tests took {minutes:.0f} minutes.\n"
+    if failed := [(title, name, test) for title, row in results.cells.items() for name, cell in row.items() for test in cell.failed]:
+        text += "\n## Failed\n\n" + "".join(f"- {title}, OpenStack {name}: `{test}`\n" for title, name, test in failed)
+    text += _skipped(results, titles)
+    text += _not_run(results, titles)
+    return text + _FOOT
+
+
+def _skipped(results: Results, titles: Mapping[str, str]) -> str:
+    lines = []
+    for name, title in titles.items():
+        reasons: dict[str, set[str]] = {}
+        for row in results.cells.values():
+            for test, why in row[name].skipped.items() if name in row else ():
+                reasons.setdefault(why, set()).add(test)
+        lines += [[title, why, " ".join(f"`{test}`" for test in sorted(tests))] for why, tests in sorted(reasons.items())]
+    return _SKIPPED + _table(["release", "because", "tests"], lines) if lines else ""
+
+
+def _not_run(results: Results, titles: Mapping[str, str]) -> str:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for title, row in results.cells.items():
+        for name, cell in row.items():
+            if cell.not_run:
+                reasons.setdefault((title, cell.not_run), []).append(titles[name])
+    lines = [f"- {title}, on OpenStack {', '.join(sorted(names))}: {why}.\n" for (title, why), names in reasons.items()]
+    return _NOT_RUN + "".join(lines) if lines else ""
+
+
+def _span(dates: Iterable[str]) -> str:
+    ordered = sorted(set(dates))
+    return " to ".join(ordered if len(ordered) < 2 else (ordered[0], ordered[-1]))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(str(value).replace("|", "\\|") for value in line) + " |\n" for line in lines)

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What was run and how it went, kept as JSON: a run of a part of the matrix leaves the rest as it is.
+
+{"releases": {name: what `clouds.Release` holds},
+ "controllers": {title: {"ansible_core", "python", "sdk", "exactly": the whole version of ansible-core}},
+ "cells": {title of the controller: {name of the release: what `Cell` holds}}}
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+import xml.etree.ElementTree
+from pathlib import Path
+
+if t.TYPE_CHECKING:
+    from matrix.clouds import Release
+    from matrix.controllers import Controller
+
+KEPT = Path(__file__).parent / "results.json"
+
+
+@d.dataclass
+class Cell:
+    """One controller against one release; `not_run` says why there are no figures."""
+
+    date: str
+    passed: int = 0
+    failed: list[str] = d.field(default_factory=list)
+    # The name of a test and why it was skipped.
+    skipped: dict[str, str] = d.field(default_factory=dict)
+    seconds: int = 0
+    not_run: str = ""
+
+    def __str__(self) -> str:
+        if self.not_run:
+            return "not run"
+        parts = [f"{self.passed} passed"]
+        if self.skipped:
+            parts.append(f"{len(self.skipped)} skipped")
+        if self.failed:
+            parts.append(f"**{len(self.failed)} failed**")
+        return ", ".join(parts)
+
+    @property
+    def good(self) -> bool:
+        return not self.failed
+
+
+def read_junit(path: Path, date: str, seconds: int) -> Cell:
+    cell = Cell(date, seconds=seconds)
+    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
+        name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            cell.failed.append(name)
+        elif skipped is not None:
+            cell.skipped[name] = skipped.get("message", "")
+        else:
+            cell.passed += 1
+    return cell
+
+
+@d.dataclass
+class Results:
+    """All that was ever run with the versions that are to be run."""
+
+    releases: dict[str, dict[str, t.Any]] = d.field(default_factory=dict)
+    controllers: dict[str, dict[str, str]] = d.field(default_factory=dict)
+    cells: dict[str, dict[str, Cell]] = d.field(default_factory=dict)
+
+    @classmethod
+    def load(cls) -> Results:
+        if not KEPT.exists():
+            return cls()
+        kept = json.loads(KEPT.read_text(encoding="utf-8"))
+        cells = {title: {name: Cell(**cell) for name, cell in row.items()} for title, row in kept["cells"].items()}
+        return cls(kept["releases"], kept["controllers"], cells)
+
+    def save(self) -> None:
+        KEPT.write_text(json.dumps(d.asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+    def describe(self, release: Release) -> None:
+        self.releases[release.name] = d.asdict(release)
+
+    def know(self, controller: Controller) -> None:
+        """Have a row for it, also where nothing was run with it yet."""
+        self.cells.setdefault(str(controller), {})
+        self.controllers[str(controller)] = {**d.asdict(controller), "exactly": controller.exactly}
+
+    def add(self, controller: Controller, release: str, cell: Cell) -> None:
+        self.know(controller)
+        self.cells[str(controller)][release] = cell
+
+    def forget_all_but(self, controllers: t.Collection[str], releases: t.Collection[str]) -> None:
+        """Leave out what is no longer part of the matrix."""
+        self.releases = {name: found for name, found in self.releases.items() if name in releases}
+        self.controllers = {title: found for title, found in self.controllers.items() if title in controllers}
+        rows = {title: row for title, row in self.cells.items() if title in controllers}
+        self.cells = {title: {name: cell for name, cell in row.items() if name in releases} for title, row in rows.items()}

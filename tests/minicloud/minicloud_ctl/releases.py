@@ -1,0 +1,100 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The releases of OpenStack that a minicloud can be of, and all that the command line must know of their differences.
+
+What differs inside the processes of the services is told apart there, in ``minicloud_venv``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from minicloud_ctl.errors import MinicloudError
+
+SOURCE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Release:
+    """``pythons``: its versions, the first that is found is taken; none stands for the one that runs the command line.
+
+    ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to the services.
+    ``green``: Nova's services run on eventlet, of which they cannot do without. ``debian``: it is made of packages, not of wheels.
+    ``title``: what people call it, where that is not its name.
+    """
+
+    name: str
+    pythons: tuple[str, ...] = ()
+    compute: tuple[int, int] = (2, 90)
+    placement: tuple[int, int] = (1, 38)
+    green: bool = False
+    compute_driver: str = "fake.FakeDriverWithoutFakeNodes"
+    debian: bool = False
+    title: str = ""
+
+    @property
+    def folder(self) -> Path:
+        return SOURCE / "releases" / self.name
+
+    @property
+    def venv(self) -> str:
+        """The folder of its virtual environment, beside those of the others."""
+        return f"venv-{self.name}" if self.pythons or self.debian else "venv"
+
+    @property
+    def requirements(self) -> Path:
+        return self.folder / ("packages.txt" if self.debian else "requirements.txt")
+
+    @property
+    def constraints(self) -> Path:
+        return self.folder / "constraints.txt"
+
+    def python(self) -> str:
+        """The interpreter to make the virtual environment with."""
+        if not self.pythons:
+            return sys.executable
+        finder = SOURCE.parent / "tools" / "find-python"
+        done = subprocess.run([finder, " ".join(self.pythons)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise MinicloudError(f"Release {self.name} needs a Python that was not found.", done.stderr.strip())
+        return done.stdout.strip()
+
+
+NEWEST = Release("2026.2")
+RELEASES = {
+    release.name: release
+    for release in (
+        NEWEST,
+        Release("2024.2", pythons=("3.11", "3.12"), green=True),
+        Release("bookworm", green=True, compute_driver="fake.FakeDriver", debian=True, title="Zed, packages of Debian 12"),
+        Release(
+            "train",
+            pythons=("3.7",),
+            compute=(2, 79),
+            placement=(1, 36),
+            green=True,
+            compute_driver="fake.FakeDriver",
+            title="Train (2019)",
+        ),
+    )
+}
+
+
+def choose(name: str | None = None) -> Release:
+    """By name, else $MINICLOUD_RELEASE, else the newest."""
+    name = name or os.environ.get("MINICLOUD_RELEASE") or NEWEST.name
+    if name not in RELEASES:
+        raise MinicloudError(f"There is no release {name}; there are: {', '.join(RELEASES)}.")
+    return RELEASES[name]
+
+
+def at_most(wanted: str, newest: tuple[int, int]) -> str:
+    """The microversion that is wanted, or the newest there is."""
+    major, minor = wanted.split(".")
+    return "{}.{}".format(*min((int(major), int(minor)), newest))

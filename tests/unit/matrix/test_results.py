@@ -1,0 +1,92 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What `make matrix` keeps of its runs, and the page that it writes of them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.matrix import page, results
+from ansible_collections.osops.placement.tests.matrix.results import Cell, Results, read_junit
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+TODAY = "2026-11-21"
+REPORT = """\
+<testsuites><testsuite>
+<testcase classname="tests.integration.test_a" name="test_good"/>
+<testcase classname="tests.integration.test_a" name="test_bad"><failure message="no"/></testcase>
+<testcase classname="tests.integration.test_a" name="test_broken"><error message="no fixture"/></testcase>
+<testcase classname="tests.integration.test_b" name="test_left_out"><skipped message="too old"/></testcase>
+</testsuite></testsuites>
+"""
+
+
+@d.dataclass(frozen=True)
+class Controller:
+    ansible_core: str
+    python: str = "3.11"
+    sdk: str = "1.0.0"
+
+    exactly = ""
+
+    def __str__(self) -> str:
+        return f"ansible-core {self.ansible_core}"
+
+
+@pytest.fixture(autouse=True)
+def _kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "KEPT", tmp_path / "results.json")
+
+
+def test_a_report_is_counted_by_outcome(tmp_path: Path) -> None:
+    (tmp_path / "junit.xml").write_text(REPORT)
+
+    cell = read_junit(tmp_path / "junit.xml", TODAY, 7)
+
+    assert cell == Cell(TODAY, 1, ["test_a::test_bad", "test_a::test_broken"], {"test_b::test_left_out": "too old"}, 7)
+    assert not cell.good and str(cell) == "1 passed, 1 skipped, **2 failed**"
+
+
+def test_a_run_of_a_part_leaves_the_rest_as_it_was() -> None:
+    whole = Results.load()
+    for version in ("2.18", "2.21"):
+        whole.add(Controller(version), "train", Cell("2026-01-01", 5))
+    whole.save()
+
+    part = Results.load()
+    part.add(Controller("2.21"), "train", Cell(TODAY, 6))
+    part.save()
+
+    kept = Results.load().cells
+    assert (kept["ansible-core 2.18"]["train"], kept["ansible-core 2.21"]["train"]) == (Cell("2026-01-01", 5), Cell(TODAY, 6))
+
+
+def test_what_is_no_longer_to_be_run_is_forgotten() -> None:
+    kept = Results()
+    kept.add(Controller("2.17"), "train", Cell(TODAY, 5))
+    kept.add(Controller("2.18"), "train", Cell(TODAY, 5))
+    kept.add(Controller("2.18"), "stein", Cell(TODAY, 5))
+
+    kept.forget_all_but({"ansible-core 2.18"}, {"train"})
+
+    assert kept.cells == {"ansible-core 2.18": {"train": Cell(TODAY, 5)}}
+
+
+def test_the_page_tells_what_failed_what_was_skipped_and_what_was_not_run() -> None:
+    kept = Results()
+    kept.add(Controller("2.18"), "train", Cell(TODAY, 5, ["test_a::test_bad"], {"test_b::test_old": "it is too old"}))
+    kept.add(Controller("2.18"), "2024.2", Cell(TODAY, not_run="no Python 3.11 was found"))
+
+    text = page.render(kept)
+
+    assert "| 2.18 | 3.11 | 1.0.0 | not run yet | not run | not run yet | 5 passed, 1 skipped, **1 failed** | 2026-11-21 |" in text
+    assert "- ansible-core 2.18, OpenStack train: `test_a::test_bad`" in text
+    assert "| Train (2019) | it is too old | `test_b::test_old` |" in text
+    assert "- ansible-core 2.18, on OpenStack 2024.2: no Python 3.11 was found." in text
