@@ -583,10 +583,10 @@ def test_excluded_provider(excluded: str) -> None:
 
 
 def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
-    world, (here, there) = _two_hosts()
-    world.provider("compute-1_pci", here)
-    consumer, other = deleted(world, here, there), wrong_host(world, there, here)
-    bystander = world.stranger(there)
+    world, (first, second) = _two_hosts()
+    world.provider("compute-1_pci", first)
+    consumer, other = deleted(world, first, second), wrong_host(world, second, first)
+    bystander = world.stranger(second)
     policy = Policy(exclude_providers=frozenset({"compute-1_pci"}))
 
     assert _found(world, consumer, policy).kind == _found(world, other, policy).kind == "excluded"
