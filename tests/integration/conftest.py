@@ -34,6 +34,8 @@ def own_cloud() -> Iterator[Minicloud]:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     cloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker, kept=bool(kept))
     cloud.forget()
+    # Here, so that what cannot be installed is not tried again for each module.
+    cloud.run("install")
     yield cloud
     cloud.forget()
 
