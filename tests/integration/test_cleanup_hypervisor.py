@@ -22,7 +22,6 @@ from ansible_collections.osops.placement.tests.integration.conftest import ROOT
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
@@ -31,11 +30,6 @@ if t.TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())
 BOTH = ("leftover_domain", "leftover_directory")
-
-
-@pytest.fixture(scope="module", name="libvirt")
-def _libvirt() -> Iterator[Libvirt]:
-    yield from real.running()
 
 
 @d.dataclass
@@ -80,11 +74,6 @@ def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
     # One that lives here: a host on which nothing is found of all that Nova shows is taken for another.
     host.guest(world.boot(name), running=True)
     return host
-
-
-@pytest.fixture(scope="module", name="keeper")
-def _keeper() -> Iterator[subprocess.Popen[t.Any]]:
-    yield from real.namespace()
 
 
 @pytest.fixture(name="ansible")
