@@ -193,8 +193,7 @@ def _decide(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
 
 def _excluded_here(guest: Guest, case: Case, policy: Policy) -> str | None:
     names = {guest.host, *(name for node in case.land.nodes.values() if node.host == guest.host for name in (node.uuid, node.name))}
-    named = names & policy.exclude_providers
-    return f"Provider {min(named)} is excluded by name." if named else None
+    return policy.excludes(names)
 
 
 def _in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:

@@ -32,10 +32,7 @@ def excluded(case: Case, policy: Policy) -> str | None:
     held = {*case.allocation.resources, *filter(None, [case.own_tree])}
     trees = {case.land.root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.
-    named = {name for name in policy.exclude_providers if name in held or case.land.root_of(name) in trees}
-    if named:
-        return f"Provider {min(named)} is excluded by name."
-    return None
+    return policy.excludes(name for name in policy.exclude_providers if name in held or case.land.root_of(name) in trees)
 
 
 def foreign_type(case: Case, policy: Policy) -> str | None:

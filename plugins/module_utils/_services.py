@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._gates import some
+from ansible_collections.osops.placement.plugins.module_utils._printable import some
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
