@@ -230,6 +230,19 @@ def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orpha
         assert len(webhook.bodies) == 1, "it is known from the state file"
 
 
+def test_each_of_several_clouds_tells_for_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
+    inventory = ansible.folder / "clouds.json"
+    inventory.write_text(json.dumps({"clouds": {"hosts": {"north": {"orphan_cleanup_notify_url": webhook.url}}}}))
+    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["prometheus"]}
+
+    run = ansible.playbook("detect_clouds", "--inventory", str(inventory), variables=variables)
+
+    assert run.status == 0, run.output
+    (body,) = webhook.bodies
+    assert [entry["consumer"] for entry in body["new"]] == [orphan]
+    assert _metric(_text(run, "north/placement_orphans.prom"), "failed") == 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("required", [False, True])
 def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
