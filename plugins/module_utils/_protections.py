@@ -95,7 +95,7 @@ def error_with_host(case: Case, policy: Policy) -> str | None:
 
 
 def too_young(case: Case, policy: Policy) -> str | None:
-    """It was written less than `orphan_cleanup_min_age` ago, or when is not known."""
+    """It was written less than `orphan_cleanup_min_age` ago, or it is not known when."""
     age = case.age_seconds
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None
