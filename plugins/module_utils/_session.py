@@ -62,10 +62,16 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
 
     Raises InvalidInput for options that contradict each other and CloudError for everything that the cloud does not grant.
     """
-    with speaking_clearly("The identity service"):
-        connection = openstack.connect(**_sdk_arguments(options))
-        project = connection.session.get_project_id()
-        catalogue = connection.session.auth.get_access(connection.session).service_catalog.catalog  # type: ignore[union-attr]
+    try:
+        with speaking_clearly("The identity service"):
+            connection = openstack.connect(**_sdk_arguments(options))
+            project = connection.session.get_project_id()
+            catalogue = _catalogue(connection)
+    except (TypeError, ValueError, AttributeError) as error:
+        # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
+        raise InvalidInput(
+            f"The connection options cannot be used ({type(error).__name__}: {error}). Check cloud, auth and the clouds.yaml."
+        ) from error
     placement = _api("Placement", connection, "placement", PLACEMENT_NEEDED)
     compute = _api("Nova", connection, "compute", COMPUTE_NEEDED)
     return Session(
@@ -77,6 +83,16 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
         other_novas=other_novas(catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()),
     )
+
+
+def _catalogue(connection: t.Any) -> list[dict[str, t.Any]]:
+    plugin = connection.session.auth
+    if not hasattr(plugin, "get_access"):
+        raise InvalidInput(
+            f"auth_type {connection.config.config['auth_type']} does not ask Keystone, whose service catalogue says where Nova and Placement are: "
+            "use one that does, such as password or v3applicationcredential."
+        )
+    return t.cast("list[dict[str, t.Any]]", plugin.get_access(connection.session).service_catalog.catalog)
 
 
 def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) -> Api:

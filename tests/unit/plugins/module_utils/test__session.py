@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
+import os
 import types
 import typing as t
 
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
-from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._session import other_novas
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._session import connect, other_novas
 
 
 def _placement(newest: tuple[int, int]) -> Api:
@@ -95,3 +96,29 @@ def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_
         {"type": "placement", "endpoints": [{"region": None, "url": "http://placement"}]},
     ]
     assert other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"auth_type": "none", "auth": {"endpoint": "http://127.0.0.1:9"}}, "auth_type none does not ask Keystone"),
+        (
+            {"auth_type": "admin_token", "auth": {"endpoint": "http://127.0.0.1:9", "token": "x"}},
+            "auth_type admin_token does not ask Keystone",
+        ),
+        ({"cloud": ["a"]}, "The connection options cannot be used"),
+        ({"cloud": {1: 2}}, "The connection options cannot be used"),
+        ({"cloud": {"auth": "text"}}, "The connection options cannot be used"),
+        ({"auth": {"auth_url": 5, "username": "u", "password": "p", "project_name": "p"}}, "The connection options cannot be used"),
+        ({"cloud": {"auth": {"auth_url": "http://127.0.0.1:9"}, "api_timeout": "soon"}}, "The connection options cannot be used"),
+    ],
+)
+def test_options_that_no_cloud_can_have_are_one_sentence(given: dict[str, t.Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    options = dict.fromkeys(
+        ("cloud", "auth", "auth_type", "region_name", "interface", "validate_certs", "ca_cert", "client_cert", "client_key")
+    )
+    with pytest.raises(InvalidInput) as error:
+        connect({**options, "api_timeout": 5, **given})
+    assert sentence in str(error.value)
