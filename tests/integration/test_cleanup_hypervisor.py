@@ -280,6 +280,28 @@ def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
     assert host.state() == before
 
 
+def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
+    host: Hypervisor, world: World, clean: Cleaning, tmp_path: Path
+) -> None:
+    counted, later = _deleted(world, host.name), _deleted(world, host.name)
+    host.guest(counted)
+    host.libvirt.domain(of=later)
+    definition, virsh = tmp_path / "later.xml", tmp_path / "virsh"
+    definition.write_text(host.libvirt.xml(later))
+    host.libvirt("undefine", later)
+    guests = tmp_path / "hypervisor-cleanup" / "guests.json"
+    make = f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define "{definition}"'
+    virsh.write_text(f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec virsh "$@"\n')
+    virsh.chmod(0o755)
+
+    clean.done(virsh=str(virsh), max_changes=2)
+
+    assert host.has(counted) == (False, False)
+    assert host.has(later) == (True, True)
+    clean.done()
+    assert host.has(later) == (False, False)
+
+
 @pytest.mark.long
 def test_nova_compute_is_restarted_until_it_complains_no_more(host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path) -> None:
     """A claim of a server that moved on is what it complains of, and what a clean-up of allocations then takes away."""
