@@ -51,6 +51,8 @@ class Outcome:
     step: Step | TreeStep
     outcome: str
     reason: str = ""
+    # A part of it was made before the rest failed.
+    partly: bool = False
 
     @property
     def made(self) -> bool:

@@ -77,8 +77,10 @@ class TreeRemoval:
             for uuid, known in details.items()
         }
         self._journal.before([step], details=told)
-        _gone, refusal = self._writer.remove(step.change.providers)
-        outcome = Outcome(step, FAILED, refusal) if refusal else Outcome(step, DONE[step.change.action])
+        gone, refusal = self._writer.remove(step.change.providers)
+        if refusal and gone:
+            refusal += f" {len(gone)} of its {len(step.change.providers)} providers are deleted."
+        outcome = Outcome(step, FAILED, refusal, partly=bool(gone)) if refusal else Outcome(step, DONE[step.change.action])
         try:
             self._journal.after([outcome])
         except JournalError as error:
