@@ -43,7 +43,7 @@ options:
       - The compact form of a plan (RV(compact)) is checked, and RV(scope) tells what to detect anew. With O(findings) of that detection it
         becomes a plan of exactly the same changes. If one of them is found with another document, another generation or under another kind,
         is protected or undecided, or if its consumer holds something and is healthy, the task fails, and says so of each. Only what holds
-        nothing any more is left out.
+        nothing any more is left out, and not even that beside a tree of providers.
     type: raw
   kinds:
     description:
