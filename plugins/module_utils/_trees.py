@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import DONE, Outcome
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._change import DONE, FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, GateClosed, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge

@@ -110,7 +110,10 @@ outcomes:
       type: str
       sample: deleted_server
     action:
-      description: V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), or V(create) where it held nothing.
+      description: >-
+        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), V(create) where it held nothing, or
+        V(delete_providers), which has C(providers), each with C(uuid), C(name), C(generation) and C(parent), instead of what follows up to
+        RV(outcomes[].claims).
       returned: success
       type: str
       sample: remove

@@ -175,8 +175,8 @@ RETURN = r"""
 allocations:
   description:
     - What each consumer holds after the task, or would hold in check mode, in the order of the task.
-    - On failure, those that were dealt with before.
-  returned: always
+    - When a write failed, those that were dealt with before.
+  returned: success, or when a write failed
   type: list
   elements: dict
   contains:
