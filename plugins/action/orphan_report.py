@@ -19,6 +19,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.osops.placement.plugins.module_utils._complaints import records_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._written import written
 from ansible_collections.osops.placement.plugins.plugin_utils import _lines, _terminal, _terminal_hosts
 from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES, PROMETHEUS
 from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES, Notice
@@ -65,7 +66,7 @@ class ActionModule(ActionBase):
             required_by={"complaints": ("findings",), "output_dir": ("findings",), "metrics_path": ("findings",), "plan": ("findings",)},
         )
         self._task_vars = task_vars
-        read = {key: options[key] and self._read(options[key]) for key in ("findings", "plan", "remediation", "hosts", "guests")}
+        read = {key: options[key] and self._read(key, options[key]) for key in ("findings", "plan", "remediation", "hosts", "guests")}
         complaints = self._complaints(options["complaints"])
         if options["terminal"]:
             self._draw(read, options, complaints)
@@ -168,12 +169,14 @@ class ActionModule(ActionBase):
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
-    def _read(self, path: str) -> t.Any:
+    def _read(self, what: str, path: str) -> t.Any:
         slurped = self._slurp(path)
         if slurped.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
         try:
-            return json.loads(base64.b64decode(slurped["content"]))
+            return written(what, json.loads(base64.b64decode(slurped["content"])), path)
+        except InvalidInput as error:
+            raise AnsibleActionFail(str(error)) from error
         except ValueError as error:
             raise AnsibleActionFail(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
 

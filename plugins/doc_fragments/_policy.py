@@ -24,19 +24,20 @@ options:
     default: 24h
   parked_min_age:
     description:
-      - A resize that has waited for longer to be confirmed or reverted is reported as V(parked_resize).
+      - A resize that has waited for longer to be confirmed or reverted is reported as V(parked_resize), which only
+        M(osops.placement.orphan_detect) does.
     type: str
     default: 7d
   stuck_min_age:
     description:
       - A migration under way that has not changed for longer is reported as V(stuck_migration), and a server that has been in BUILD for
-        longer without a host and a task as V(hostless_server).
+        longer without a host and a task as V(hostless_server), which only M(osops.placement.orphan_detect) does.
     type: str
     default: 24h
   stale_min_age:
     description:
       - A compute service that is down, has not reported for longer, and is disabled, forced down or without a compute node is reported as
-        V(stale_service).
+        V(stale_service), which only M(osops.placement.orphan_detect) does.
     type: str
     default: 7d
   exclude_consumers:

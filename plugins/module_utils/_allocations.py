@@ -51,6 +51,9 @@ def present(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[s
     shares = {name: provider_uuid(name, providers) for name in wish["resources"]}
     if len(set(shares.values())) < len(shares):
         raise InvalidInput(f"resources of {current.consumer} names a provider twice, by its name and by its UUID.")
+    if unknown := sorted(set(shares.values()) - set(providers)):
+        # Placement would refuse it and keep an empty record of a new consumer, in the way of every later claim.
+        raise InvalidInput(f"Placement has no resource provider with the UUID {', '.join(unknown)}.")
     wanted = d.replace(
         current,
         project=wish["project"] or current.project,
@@ -86,7 +89,7 @@ def guard(current: Allocation, generation: int | None) -> None:
 
 
 def provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
-    """Return the uuid of the provider with that name or uuid; a uuid that Placement does not list is left for it to refuse."""
+    """Return the uuid of the provider with that name or uuid; a uuid need not be one that Placement has."""
     uuid = canonical(name)
     if uuid is not None:
         return uuid

@@ -13,7 +13,7 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, FAILED, SKIPPED, document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._change import DONE, FAILED, SKIPPED, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._clock import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
@@ -31,7 +31,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
-DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
 OUTCOMES = (*dict.fromkeys(DONE.values()), SKIPPED, FAILED)
 
 # So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
@@ -51,6 +50,8 @@ class Outcome:
     step: Step | TreeStep
     outcome: str
     reason: str = ""
+    # A part of it was made before the rest failed.
+    partly: bool = False
 
     @property
     def made(self) -> bool:

@@ -24,7 +24,8 @@ Amounts = dict[str, dict[str, int]]
 
 DELETE_PROVIDERS = "delete_providers"
 
-# What is told of a change that was not made.
+# What is told of a change that was made, by its action, and of one that was not.
+DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
 SKIPPED, FAILED = "skipped", "failed"
 
 

@@ -52,7 +52,10 @@ def between(earlier: str | None, later: str | None) -> int | None:
     """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
     if not earlier or not later:
         return None
-    start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) for text in (earlier, later))
+    try:
+        start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) for text in (earlier, later))
+    except ValueError:
+        return None
     return max(0, int((end - start).total_seconds()))
 
 

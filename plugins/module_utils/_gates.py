@@ -16,9 +16,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._offers import without_proof
+from ansible_collections.osops.placement.plugins.module_utils._printable import some
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Container, Iterable
+    from collections.abc import Collection, Container
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Service, Snapshot
 
@@ -98,9 +99,3 @@ def _filters(snapshot: Snapshot) -> str | None:
     return (
         f"Nova lists a live server as deleted ({snapshot.control.request}): these credentials may not filter, or a proxy answers for Nova."
     )
-
-
-def some(names: Iterable[str]) -> str:
-    """Name the first three, and say how many there are besides."""
-    listed = list(names)
-    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

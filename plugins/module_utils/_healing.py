@@ -12,13 +12,15 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     # What a task returned, as Ansible registers it.
     Result = Mapping[str, t.Any]
 
-HEALED, FORETOLD, SKIPPED, FAILED = "healed", "would be healed", "skipped", "failed"
+HEALED, FORETOLD = "healed", "would be healed"
 
 NOTHING_WRITTEN, PORTS_CHANGED = 4, 7
 

@@ -14,6 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, evidence_told
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._leftovers import (
@@ -44,15 +45,21 @@ class GuestDetection:
         self._nova = NovaReader(session.compute)
         self._policy = policy
 
-    def of(self, guests: Collection[Guest], hosts: Collection[str]) -> dict[str, t.Any]:
-        """Return what `hypervisor_guest_detect` writes about `guests`, found on the hosts of those compute services."""
+    def of(self, guests: Collection[Guest], hosts: Collection[str], among: Collection[str] | None = None) -> dict[str, t.Any]:
+        """Return what `hypervisor_guest_detect` writes about `guests`, found on the hosts of those compute services.
+
+        among: ids of what may be told as left over; None for all.
+        """
         listings = self._reading.listings(False)
         nodes = compute_nodes(listings.hypervisors)
         must_be_known(hosts, Landscape(listings))
         listings = self._reading.with_servers(listings, [node.uuid for node in nodes if node.host in hosts])
         asked = to_be_asked(guests, Landscape(listings))
         snapshot = self._with_moves_at(self._reading.again(listings, asked), guests)
-        return _told(judge_guests(guests, snapshot, self._policy), snapshot, guests, hosts)
+        findings = judge_guests(guests, snapshot, self._policy)
+        if among is not None:
+            findings = [finding for finding in findings if finding.ruling.verdict != ORPHANED or finding.guest.id in among]
+        return _told(findings, snapshot, guests, hosts)
 
     def _with_moves_at(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Ask the hosts of guests that Nova does not find for their migrations: no listing of all is proof that it names none of them."""
@@ -65,6 +72,14 @@ class GuestDetection:
             return d.replace(dossier, host_migrations=(*dossier.host_migrations, *(moves[host] for host in sorted(here & set(moves)))))
 
         return d.replace(snapshot, dossiers={uuid: completed(dossier) for uuid, dossier in snapshot.dossiers.items()})
+
+
+def left_over_in(found: t.Any) -> frozenset[str]:
+    """Return the ids of what is left over by a file of `hypervisor_guest_detect`. Raises InvalidInput when it is none."""
+    try:
+        return frozenset(entry["id"] for entry in found["findings"])
+    except (KeyError, TypeError) as error:
+        raise InvalidInput(f"findings is not what hypervisor_guest_detect writes ({type(error).__name__}: {error}).") from error
 
 
 def _told(findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]) -> dict[str, t.Any]:

@@ -38,6 +38,9 @@ LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
 # These are about what a consumer holds; a guest on a host has an age of its own.
 _OF_CLAIMS = frozenset({"foreign_type", "too_young"})
 
+# What each is judged by.
+_FACTS = {LEFTOVER_DOMAIN: ("nova", "state", "disks"), LEFTOVER_DIRECTORY: ("age_seconds", "link", "open", "shared")}
+
 
 @d.dataclass(frozen=True)
 class Guest:
@@ -96,12 +99,22 @@ def guests_in(told: Mapping[str, t.Any]) -> list[Guest]:
         for known in told["directories"] or ():
             state, others = states.get(known["uuid"], otherwise), tuple(_disk_owners(known, domains))
             found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, node, state, others))
+        for guest in found:
+            _must_be_whole(guest)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error}).") from error
     for guest in found:
         if not isinstance(guest.uuid, str) or canonical(guest.uuid) != guest.uuid:
             raise InvalidInput(f"guests names {guest.uuid!r}, which is no UUID.")
     return found
+
+
+def _must_be_whole(guest: Guest) -> None:
+    """Raise what reading would raise later where something is missing of what a guest is judged by."""
+    if missing := sorted(set(_FACTS[guest.kind]) - set(guest.facts)):
+        raise KeyError(missing[0])
+    if not isinstance(guest.age_seconds, (int, type(None))):
+        raise TypeError("age_seconds is no number")
 
 
 def _disk_owners(directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]) -> Iterator[str]:
@@ -193,8 +206,7 @@ def _decide(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
 
 def _excluded_here(guest: Guest, case: Case, policy: Policy) -> str | None:
     names = {guest.host, *(name for node in case.land.nodes.values() if node.host == guest.host for name in (node.uuid, node.name))}
-    named = names & policy.exclude_providers
-    return f"Provider {min(named)} is excluded by name." if named else None
+    return policy.excludes(names)
 
 
 def _in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:

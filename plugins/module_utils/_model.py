@@ -17,6 +17,9 @@ import dataclasses as d
 import hashlib
 import typing as t
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
 Resources = t.Mapping[str, int]
 """Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
 
@@ -492,3 +495,8 @@ class Policy:
     stale_min_age: int = 7 * 86400
     exclude_consumers: frozenset[str] = frozenset()
     exclude_providers: frozenset[str] = frozenset()
+
+    def excludes(self, names: Iterable[str]) -> str | None:
+        """Name one of these providers, or of their hosts, that is excluded."""
+        named = self.exclude_providers.intersection(names)
+        return f"Provider {min(named)} is excluded by name." if named else None

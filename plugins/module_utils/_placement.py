@@ -168,6 +168,9 @@ class PlacementReader:
         return {entry["uuid"] for entry in self._provider_entries(required=_SHARES)}
 
     def _tree_entries(self, name: str) -> list[dict[str, t.Any]]:
+        if not name:
+            # For no name at all Placement would list every provider.
+            return []
         identity = canonical(name)
         named = self._provider_entries(**({"uuid": identity} if identity else {"name": name}))
         return self._provider_entries(in_tree=named[0]["uuid"]) if named else []

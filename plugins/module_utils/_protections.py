@@ -32,10 +32,7 @@ def excluded(case: Case, policy: Policy) -> str | None:
     held = {*case.allocation.resources, *filter(None, [case.own_tree])}
     trees = {case.land.root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.
-    named = {name for name in policy.exclude_providers if name in held or case.land.root_of(name) in trees}
-    if named:
-        return f"Provider {min(named)} is excluded by name."
-    return None
+    return policy.excludes(name for name in policy.exclude_providers if name in held or case.land.root_of(name) in trees)
 
 
 def foreign_type(case: Case, policy: Policy) -> str | None:
@@ -98,7 +95,7 @@ def error_with_host(case: Case, policy: Policy) -> str | None:
 
 
 def too_young(case: Case, policy: Policy) -> str | None:
-    """It was written less than `orphan_cleanup_min_age` ago, or when is not known."""
+    """It was written less than `orphan_cleanup_min_age` ago, or it is not known when."""
     age = case.age_seconds
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None

@@ -14,9 +14,9 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._gates import some
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._printable import some
 from ansible_collections.osops.placement.plugins.module_utils._services import listed
 
 if t.TYPE_CHECKING:  # pragma: no cover

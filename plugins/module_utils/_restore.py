@@ -84,6 +84,11 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
     return [step for step in reversed(steps) if wanted & {part.consumer for part in step.change.parts}]
 
 
+def deletions_in(records: Iterable[Mapping[str, t.Any]]) -> int:
+    """Return how many provider trees a journal tells of: they were deleted, and are not made anew."""
+    return len({entry.get("finding") for entry in records if entry.get("action") == DELETE_PROVIDERS})
+
+
 def restore(
     steps: Sequence[Step], reader: PlacementReader, writer: AllocationWriter, journal: Journal | None, stopped: Callable[[], str]
 ) -> list[Restoration]:

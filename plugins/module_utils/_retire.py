@@ -13,7 +13,8 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import child_first
 from ansible_collections.osops.placement.plugins.module_utils._errors import GateClosed, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts, some, strange_nova
+from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts, strange_nova
+from ansible_collections.osops.placement.plugins.module_utils._printable import some
 from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE, listed
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 

@@ -77,7 +77,7 @@ def _row(run: Ran) -> dict[str, t.Any]:
         "name": run.name,
         "region": found["cloud"]["region"] if found else run.region,
         "placement_endpoint": found["cloud"]["placement_endpoint"] if found else None,
-        "shard": f"{shard['number']}/{shard['count']}" if shard else run.shard,
+        "shard": f"{shard['number']}/{shard['count']}" if shard else None if found else run.shard,
         "error": run.error,
         "complete": bool(coverage.get("complete")),
         "closed_gates": coverage.get("closed_gates", []),

@@ -24,6 +24,8 @@ except ImportError:
     JMESPATH_IMPORT_ERROR: str | None = traceback.format_exc()
 else:
     JMESPATH_IMPORT_ERROR = None
+    # jmespath lets out Python's own: of a slice by no step, of a wrong type within a function, of too many brackets.
+    _FAULTS = (JMESPathError, ValueError, TypeError, RecursionError)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping, Sequence
@@ -39,7 +41,7 @@ class Selection:
             raise InvalidInput("select needs the Python library jmespath where this module runs: install it there, or leave select empty.")
         try:
             self._compiled = jmespath.compile(expression)
-        except JMESPathError as error:
+        except _FAULTS as error:
             raise InvalidInput(f"select is no JMESPath expression: {' '.join(str(error).split())}") from error
 
     def ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
@@ -49,7 +51,7 @@ class Selection:
         """
         try:
             found = self._compiled.search(list(findings))
-        except JMESPathError as error:
+        except _FAULTS as error:
             raise InvalidInput(f"select cannot be applied to the findings: {' '.join(str(error).split())}") from error
         rows = [] if found is None else found if isinstance(found, list) else [found]
         known = {finding["id"] for finding in findings}

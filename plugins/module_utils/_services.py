@@ -13,8 +13,8 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._gates import some
-from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
+from ansible_collections.osops.placement.plugins.module_utils._printable import some
+from ansible_collections.osops.placement.plugins.module_utils._uuid import required
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
@@ -46,11 +46,12 @@ def chosen(services: Iterable[Service], hosts: Collection[str] | None, binaries:
 def named(services: Iterable[Service], wish: Mapping[str, t.Any]) -> Service | None:
     """Return the one service that has the `id`, or the `host` and `binary`, of `wish`; None when there is none.
 
-    Raises CloudError when it may be in a cell that does not answer, InvalidInput for a host that several cells have.
+    Raises CloudError when it may be in a cell that does not answer, InvalidInput for a host that several cells have, and for an id that is none.
     """
     known = list(services)
     if wish["id"] is not None:
-        found = [service for service in known if service.id == canonical(wish["id"])]
+        wanted = required(wish["id"], "id")
+        found = [service for service in known if service.id == wanted]
     else:
         found = [service for service in chosen(known, [wish["host"]], [wish["binary"]]) if service.id is not None]
     if not found and (silent := sorted({service.host for service in known if service.id is None})):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
+import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._api import Api, speaking_clearly
@@ -61,10 +62,16 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
 
     Raises InvalidInput for options that contradict each other and CloudError for everything that the cloud does not grant.
     """
-    with speaking_clearly("The identity service"):
-        connection = openstack.connect(**_sdk_arguments(options))
-        project = connection.session.get_project_id()
-        catalogue = connection.session.auth.get_access(connection.session).service_catalog.catalog  # type: ignore[union-attr]
+    try:
+        with speaking_clearly("The identity service"):
+            connection = openstack.connect(**_sdk_arguments(options))
+            project = connection.session.get_project_id()
+            catalogue = _catalogue(connection)
+    except (TypeError, ValueError, AttributeError) as error:
+        # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
+        raise InvalidInput(
+            f"The connection options cannot be used ({type(error).__name__}: {error}). Check cloud, auth and the clouds.yaml."
+        ) from error
     placement = _api("Placement", connection, "placement", PLACEMENT_NEEDED)
     compute = _api("Nova", connection, "compute", COMPUTE_NEEDED)
     return Session(
@@ -74,8 +81,18 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         region=connection.config.get_region_name(),
         project=project,
         allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
-        other_novas=other_novas(catalogue, compute.endpoint, connection.config.get_region_name()),
+        other_novas=other_novas(catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()),
     )
+
+
+def _catalogue(connection: t.Any) -> list[dict[str, t.Any]]:
+    plugin = connection.session.auth
+    if not hasattr(plugin, "get_access"):
+        raise InvalidInput(
+            f"auth_type {connection.config.config['auth_type']} does not ask Keystone, whose service catalogue says where Nova and Placement are: "
+            "use one that does, such as password or v3applicationcredential."
+        )
+    return t.cast("list[dict[str, t.Any]]", plugin.get_access(connection.session).service_catalog.catalog)
 
 
 def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) -> Api:
@@ -97,22 +114,26 @@ def _network(connection: t.Any) -> Api | None:
         return Api("Neutron", adapter, None)
 
 
-def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, region: str | None) -> tuple[str, ...]:
-    """Return the regions of the catalogue that have another Nova than that at `compute` and the same Placement as that one's region.
+def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None) -> tuple[str, ...]:
+    """Return the regions of the catalogue that have another Nova than that at `compute`, and its Placement or that at `placement`.
 
     region: the region that was asked for, which counts when `compute` is none of the catalogue's endpoints but one of the user's own.
     """
     urls: dict[str, dict[str, set[str]]] = {"compute": {}, "placement": {}}
     for service in catalogue:
         for endpoint in service["endpoints"] if service["type"] in urls else ():
-            urls[service["type"]].setdefault(endpoint["region"], set()).add(endpoint["url"].rstrip("/"))
-    here = {
-        region
-        for region, endpoints in urls["compute"].items()
-        if any(compute.startswith(url) or url.startswith(compute) for url in endpoints)
-    } or {region or ""}
-    ours = {url for region in here for url in urls["placement"].get(region, ())}
-    return tuple(sorted(other for other in set(urls["compute"]) - here if urls["placement"].get(other, set()) & ours))
+            urls[service["type"]].setdefault(endpoint["region"] or "", set()).add(_without_version(endpoint["url"]))
+    regions = set(urls["compute"])
+    here = {region for region in regions if _without_version(compute) in urls["compute"][region]}
+    if not here:
+        here = {region} if region else regions if len(regions) == 1 else set()
+    ours = {_without_version(placement)}.union(*(urls["placement"].get(region, ()) for region in here))
+    return tuple(sorted(other for other in regions - here if urls["placement"].get(other, set()) & ours))
+
+
+def _without_version(url: str) -> str:
+    """Return what stays the same of an endpoint, which may end with a version, and in old catalogues with a project after it."""
+    return re.sub(r"/v\d+(\.\d+)?(/.*)?$", "", url.rstrip("/"))
 
 
 def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -225,8 +225,8 @@ def _alive_without_node(service: Service, hosts: set[str]) -> bool:
 
 def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
     tree = child_first(root.uuid, land.providers.values())
-    if excluded := {name for provider in tree for name in (provider.uuid, provider.name)} & policy.exclude_providers:
-        return Finding("excluded", PROTECTED, root.uuid, f"{reason} Provider {min(excluded)} is excluded by name.")
+    if excluded := policy.excludes(name for provider in tree for name in (provider.uuid, provider.name)):
+        return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
     holders = land.holders.get(root.uuid, frozenset())
     doubt = _may_still_be_needed(land, root)
     if doubt:

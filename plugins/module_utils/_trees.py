@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import DONE, Outcome
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._change import DONE, FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, GateClosed, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
@@ -77,8 +77,10 @@ class TreeRemoval:
             for uuid, known in details.items()
         }
         self._journal.before([step], details=told)
-        _gone, refusal = self._writer.remove(step.change.providers)
-        outcome = Outcome(step, FAILED, refusal) if refusal else Outcome(step, DONE[step.change.action])
+        gone, refusal = self._writer.remove(step.change.providers)
+        if refusal and gone:
+            refusal += f" {len(gone)} of its {len(step.change.providers)} providers are deleted."
+        outcome = Outcome(step, FAILED, refusal, partly=bool(gone)) if refusal else Outcome(step, DONE[step.change.action])
         try:
             self._journal.after([outcome])
         except JournalError as error:

@@ -51,6 +51,11 @@ options:
     type: list
     elements: str
     default: []
+  findings:
+    description:
+      - What this module wrote to O(dest) before. Of what is left over only what it told of then is returned again; what was found since is
+        left out, for nobody has counted or seen it.
+    type: path
   dest:
     description:
       - Where to write all that was found, with mode 0600.
@@ -196,9 +201,9 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
+from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._leftover_detection import GuestDetection
+from ansible_collections.osops.placement.plugins.module_utils._leftover_detection import GuestDetection, left_over_in
 from ansible_collections.osops.placement.plugins.module_utils._leftovers import guests_in
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
@@ -218,7 +223,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     hosts = [one["host"] for one in told]
     if len(set(hosts)) < len(hosts):
         raise InvalidInput("guests has two answers of one host: each needs the name of its own compute service.")
-    found = GuestDetection(connect(), policy(options)).of(guests, hosts)
+    among = None if options["findings"] is None else left_over_in(read_json(options["findings"]))
+    found = GuestDetection(connect(), policy(options)).of(guests, hosts, among)
     if options["dest"]:
         write_json(options["dest"], found)
     return {"changed": False, "summary": found["summary"], "findings": found["findings"][:RETURNED], "dest": options["dest"]}
@@ -230,6 +236,7 @@ def main() -> None:
         **connection_options(),
         **{name: known[name] for name in _POLICY},
         "guests": {"type": "list", "elements": "raw", "required": True},
+        "findings": {"type": "path"},
         "dest": {"type": "path"},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)

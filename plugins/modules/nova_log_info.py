@@ -18,7 +18,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._attributes
-  - osops.placement._attributes.read_only
+  - osops.placement._attributes.read_only_host
 requirements:
   - Python 3.9 or newer on the hypervisor
 options:

@@ -304,7 +304,7 @@ findings:
     service:
       description:
         - The compute service that the finding is about; V(null) without one.
-        - Has C(binary), C(host), C(status), C(state), C(forced_down), C(disabled_reason) and C(updated_at).
+        - Has C(id), C(binary), C(host), C(zone), C(status), C(state), C(forced_down), C(disabled_reason) and C(updated_at).
       returned: success
       type: dict
       sample:
@@ -371,8 +371,8 @@ findings:
         - Has C(action) (V(remove), V(reduce), V(rewrite) or V(create)), C(consumer), C(generation), the whole documents C(before) and C(after)
           as C(PUT /allocations) takes them, in C(frees) and C(claims) the amounts by provider and resource class, and in C(partner) the
           change of another consumer that has to be made in the same request, or V(null).
-        - For a provider tree it has the action V(delete_providers) and in C(providers) their C(uuid), C(name) and C(generation), children
-          first.
+        - For a provider tree it has the action V(delete_providers) and in C(providers) their C(uuid), C(name), C(generation) and C(parent),
+          children first.
       returned: success
       type: dict
       sample:

@@ -43,7 +43,7 @@ options:
       - The compact form of a plan (RV(compact)) is checked, and RV(scope) tells what to detect anew. With O(findings) of that detection it
         becomes a plan of exactly the same changes. If one of them is found with another document, another generation or under another kind,
         is protected or undecided, or if its consumer holds something and is healthy, the task fails, and says so of each. Only what holds
-        nothing any more is left out.
+        nothing any more is left out, and not even that beside a tree of providers.
     type: raw
   kinds:
     description:
@@ -127,7 +127,7 @@ plan:
   sample: /var/lib/placement/plan.json
 changes:
   description: Number of planned changes.
-  returned: success or when a limit is exceeded
+  returned: success, or when a limit is exceeded and O(heal) is false
   type: int
   sample: 4
 servers:
@@ -149,7 +149,7 @@ compact:
       SHA-256 of all the rest. Each of C(changes) has C(finding), C(kind), C(consumer), C(generation) (both V(null) for a tree of providers)
       and C(digest), the SHA-256 of the change with its documents.
     - Of a plan with more than 1000 changes, C(changes) is V(null), and it cannot be given as O(plan).
-  returned: success or when a limit is exceeded
+  returned: success or when a limit is exceeded, when O(heal) is false
   type: dict
   sample:
     format: 1
@@ -170,22 +170,24 @@ gone:
   elements: str
   sample: []
 actions:
-  description: Number of planned changes by what they do (V(remove), V(reduce), V(rewrite) or V(create)).
-  returned: when O(heal) is false
+  description:
+    - Number of planned changes by what they do (V(remove), V(reduce), V(rewrite), V(create) or V(delete_providers)).
+    - Empty for a compact plan without O(findings).
+  returned: success, when O(heal) is false
   type: dict
   sample:
     remove: 3
     reduce: 1
 frees:
   description: The amounts that all changes together give back, by resource class.
-  returned: when O(heal) is false
+  returned: success, when O(heal) is false and a compact O(plan) comes with O(findings)
   type: dict
   sample:
     VCPU: 12
     MEMORY_MB: 24576
 claims:
   description: The amounts that all changes together take anew, by resource class.
-  returned: when O(heal) is false
+  returned: success, when O(heal) is false and a compact O(plan) comes with O(findings)
   type: dict
   sample: {}
 records:
@@ -193,7 +195,7 @@ records:
     - What is needed to take each change back, in the shape of the journal's records, so that also the log of a job whose machine is
       lost has it. M(osops.placement.orphan_restore) takes them as its O(osops.placement.orphan_restore#module:journal).
     - As many as there are changes, which are at most O(max_changes). None of a compact plan without O(findings).
-  returned: when O(heal) is false
+  returned: success, when O(heal) is false
   type: list
   elements: dict
   contains:
@@ -282,6 +284,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._approval import Approval
+from ansible_collections.osops.placement.plugins.module_utils._capacity import totals
 from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
@@ -328,11 +331,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [record(PLANNED, step, plan.placement_endpoint) for step in steps]
     for side in ("frees", "claims"):
-        sums: collections.Counter[str] = collections.Counter()
-        for change in changes:
-            for share in getattr(change, side).values():
-                sums.update(share)
-        result[side] = dict(sorted(sums.items()))
+        result[side] = totals(share for change in changes for share in getattr(change, side).values())
     if module._diff:
         result["diff"] = diff_of(changes)
     return result

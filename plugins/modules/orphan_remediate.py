@@ -110,7 +110,10 @@ outcomes:
       type: str
       sample: deleted_server
     action:
-      description: V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), or V(create) where it held nothing.
+      description: >-
+        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), V(create) where it held nothing, or
+        V(delete_providers), which has C(providers), each with C(uuid), C(name), C(generation) and C(parent), instead of what follows up to
+        RV(outcomes[].claims).
       returned: success
       type: str
       sample: remove
@@ -209,14 +212,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options, spare = module.params, policy(module.params)
-    plan = Plan.read(given("plan", options["plan"]))
-    session = connect()
-    check_cloud(plan, session.cloud)
-    plan.check(limits(options))
     kept = os.path.join(options["output_dir"], "remediation.json")
     # What an earlier run left there must not be taken for the outcome of this one, should this one not get to its end.
     with contextlib.suppress(OSError):
         os.unlink(kept)
+    plan = Plan.read(given("plan", options["plan"]))
+    session = connect()
+    check_cloud(plan, session.cloud)
+    plan.check(limits(options))
     journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
     with stopping() as stopped, alone(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal)
@@ -228,7 +231,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     told = [outcome.as_dict() for outcome in outcomes]
     path = journal.path if journal and journal.written else None
     result = {
-        "changed": any(outcome.made for outcome in outcomes),
+        "changed": any(outcome.made or outcome.partly for outcome in outcomes),
         "tally": tally,
         "outcomes": told[:RETURNED],
         "stopped": why_stopped,

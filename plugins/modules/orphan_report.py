@@ -157,7 +157,7 @@ EXAMPLES = r"""
 RETURN = r"""
 reports:
   description: Paths of the files that were written, by format.
-  returned: when O(findings) is given
+  returned: when O(findings) is given, and O(plan), if there is one, was made of them
   type: dict
   sample:
     markdown: /var/lib/placement/report.md

@@ -14,6 +14,7 @@ description:
   - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
     and so is one that still has everything.
   - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
+  - A tree of providers that was deleted is not made anew, which a warning says. A C(nova-compute) makes its own provider.
   - The newest change is taken back first. What is put back is journalled as well, before it is written, and read back.
 author:
   - osops.placement contributors (@osops)
@@ -158,7 +159,7 @@ from ansible_collections.osops.placement.plugins.module_utils._journal import Jo
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import FAILED, OUTCOMES, RESTORED, changes_in, restore
+from ansible_collections.osops.placement.plugins.module_utils._restore import FAILED, OUTCOMES, RESTORED, changes_in, deletions_in, restore
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
 from ansible_collections.osops.placement.plugins.module_utils._uuid import required
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
@@ -179,6 +180,11 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         why_stopped = stopped()
     if torn:
         module.warn("The last line of the journal is torn. What it was to record was not written to Placement, and it is left out.")
+    if trees := deletions_in(records):
+        module.warn(
+            f"{trees} of what the journal tells of are trees of providers. They are not made anew: nova-compute makes its own. "
+            "Their inventories, traits and aggregates are in the journal."
+        )
 
     kept = os.path.join(options["output_dir"], "restoration.json")
     tally = {name: sum(known.outcome == name for known in done) for name in OUTCOMES}

@@ -122,6 +122,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._runs import Ran, failures, summed, table
+from ansible_collections.osops.placement.plugins.module_utils._written import written
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -142,7 +143,7 @@ def _ran(run: Mapping[str, t.Any]) -> Ran:
     wrong = [run["error"]] if run["error"] else []
     for part, path in paths.items():
         try:
-            read[part] = read_json(path)
+            read[part] = written(part, read_json(path), path)
         except InvalidInput as error:
             wrong.append(str(error))
     return Ran(run["name"], run["region"] or None, run["shard"] or None, " ".join(wrong), paths=paths, **read)

@@ -175,8 +175,8 @@ RETURN = r"""
 allocations:
   description:
     - What each consumer holds after the task, or would hold in check mode, in the order of the task.
-    - On failure, those that were dealt with before.
-  returned: always
+    - When a write failed, those that were dealt with before.
+  returned: success, or when a write failed
   type: list
   elements: dict
   contains:
@@ -265,8 +265,10 @@ TARGETS = {"present": present, "absent": absent}
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    wishes = module.params["allocations"] or [module.params]
+    wishes = [module.params] if module.params["allocations"] is None else module.params["allocations"]
     consumers = [required(wish["consumer"], "consumer") for wish in wishes]
+    if twice := sorted({consumer for consumer in consumers if consumers.count(consumer) > 1}):
+        raise InvalidInput(f"allocations has consumer {', '.join(twice)} more than once: say in one entry what it is to hold.")
     api = connect().placement
     if any(wish["consumer_type"] for wish in wishes) and api.newest < (1, 38):
         raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older.")

@@ -13,7 +13,7 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._change import DONE, FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
 from ansible_collections.osops.placement.plugins.module_utils._entries import entries, subject
@@ -29,8 +29,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 # The resource classes that have a column.
 COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
-
-_DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", "delete_providers": "deleted"}
 
 
 @d.dataclass(frozen=True)
@@ -124,7 +122,7 @@ def _states(report: Report) -> Callable[[Entry], State]:
             return State(f"would be {made}" if proven_only else made, "planned" if proven_only else "done", outcome["reason"])
         if not change:
             return State("left alone", "left")
-        done = _DONE[change["action"]]
+        done = DONE[change["action"]]
         if planned is not None and entry["id"] in planned:
             return State(f"would be {done}", "planned")
         left = why_not(entry, report.kinds) or ("" if planned is None else "it is not in the plan")

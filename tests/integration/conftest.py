@@ -11,6 +11,7 @@ one there is used and kept.
 from __future__ import annotations
 
 import os
+import subprocess
 import typing as t
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import pytest
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
+from ansible_collections.osops.placement.tests.integration import libvirt as real
+from ansible_collections.osops.placement.tests.integration.hypervisor import Host
 from ansible_collections.osops.placement.tests.integration.interposer import Wires, interposed
 from ansible_collections.osops.placement.tests.integration.strays import Strays
 from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, Minicloud, Placement
@@ -25,6 +28,8 @@ from ansible_collections.osops.placement.tests.integration.world import World
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +39,8 @@ def own_cloud() -> Iterator[Minicloud]:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     cloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker, kept=bool(kept))
     cloud.forget()
+    # Here, so that what cannot be installed is not tried again for each module.
+    cloud.run("install")
     yield cloud
     cloud.forget()
 
@@ -73,6 +80,24 @@ def world(minicloud: Minicloud) -> Iterator[World]:
     world = World(minicloud.home)
     yield world
     world.close()
+
+
+@pytest.fixture(scope="module")
+def libvirt() -> Iterator[Libvirt]:
+    yield from real.running()
+
+
+@pytest.fixture(scope="module")
+def keeper() -> Iterator[subprocess.Popen[t.Any]]:
+    """The first process of the namespace that a hypervisor's processes are in."""
+    yield from real.namespace()
+
+
+@pytest.fixture
+def host(libvirt: Libvirt, keeper: subprocess.Popen[t.Any], tmp_path: Path) -> Host:
+    """A hypervisor without guests, and without a cloud."""
+    libvirt.forget()
+    return Host(libvirt, real.Inside(keeper, tmp_path), tmp_path)
 
 
 @pytest.fixture

@@ -125,6 +125,22 @@ def test_changes_several_consumers(ansible: Ansible, placement: Placement, held:
     assert placement.held(held) == {placement.providers()["compute-2"]: CLAIM}
 
 
+def test_one_consumer_in_two_entries_is_refused_before_anything_is_written(ansible: Ansible, placement: Placement, held: str) -> None:
+    before = placement.everything()
+    wishes = [{"consumer": held, "state": "absent", "resource_provider": name} for name in ("compute-1", "compute-2")]
+
+    result = ansible.module("placement_allocation", allocations=wishes)
+
+    assert result["failed"] and f"has consumer {held} more than once" in result["msg"]
+    assert placement.everything() == before
+
+
+def test_no_entries_are_nothing_to_do(ansible: Ansible) -> None:
+    result = ansible.module("placement_allocation", allocations=[])
+
+    assert (result["failed"], result["changed"], result["allocations"]) == (False, False, [])
+
+
 def test_a_stale_generation_is_refused_by_name(ansible: Ansible, placement: Placement, held: str) -> None:
     before = placement.everything()
 
@@ -158,6 +174,8 @@ def test_bad_wishes_fail_with_the_reason(
     assert said in result["msg"]
     assert "Traceback" not in str(result)
     assert placement.held(consumer) == {}
+    # No empty record is left, which would refuse a claim at no generation.
+    assert ansible.module("placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER)["changed"]
 
 
 def test_a_new_consumer_needs_an_owner(ansible: Ansible, consumer: str) -> None:
@@ -195,7 +213,13 @@ def test_info_of_all(ansible: Ansible, placement: Placement, held: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"consumer": str(uuid.uuid4())}, {"resource_provider": "nonesuch"}, {"resource_provider": str(uuid.uuid4())}]
+    "arguments",
+    [
+        {"consumer": str(uuid.uuid4())},
+        {"resource_provider": "nonesuch"},
+        {"resource_provider": ""},
+        {"resource_provider": str(uuid.uuid4())},
+    ],
 )
 def test_info_of_the_unknown_is_empty(ansible: Ansible, arguments: dict[str, t.Any]) -> None:
     result = ansible.module("placement_allocation_info", **arguments)

@@ -22,7 +22,6 @@ from ansible_collections.osops.placement.tests.integration.conftest import ROOT
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
@@ -31,11 +30,6 @@ if t.TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())
 BOTH = ("leftover_domain", "leftover_directory")
-
-
-@pytest.fixture(scope="module", name="libvirt")
-def _libvirt() -> Iterator[Libvirt]:
-    yield from real.running()
 
 
 @d.dataclass
@@ -80,11 +74,6 @@ def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
     # One that lives here: a host on which nothing is found of all that Nova shows is taken for another.
     host.guest(world.boot(name), running=True)
     return host
-
-
-@pytest.fixture(scope="module", name="keeper")
-def _keeper() -> Iterator[subprocess.Popen[t.Any]]:
-    yield from real.namespace()
 
 
 @pytest.fixture(name="ansible")
@@ -289,6 +278,28 @@ def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
     assert many.status != 0 and "4 domains and directories would be put away" in many.told
     assert dark.status != 0 and "cell is not answering" in dark.told
     assert host.state() == before
+
+
+def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
+    host: Hypervisor, world: World, clean: Cleaning, tmp_path: Path
+) -> None:
+    counted, later = _deleted(world, host.name), _deleted(world, host.name)
+    host.guest(counted)
+    host.libvirt.domain(of=later)
+    definition, virsh = tmp_path / "later.xml", tmp_path / "virsh"
+    definition.write_text(host.libvirt.xml(later))
+    host.libvirt("undefine", later)
+    guests = tmp_path / "hypervisor-cleanup" / "guests.json"
+    make = f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define "{definition}"'
+    virsh.write_text(f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec virsh "$@"\n')
+    virsh.chmod(0o755)
+
+    clean.done(virsh=str(virsh), max_changes=2)
+
+    assert host.has(counted) == (False, False)
+    assert host.has(later) == (True, True)
+    clean.done()
+    assert host.has(later) == (False, False)
 
 
 @pytest.mark.long

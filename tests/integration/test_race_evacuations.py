@@ -25,7 +25,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 SOURCE, DESTINATION, SLOW = "race-source", "compute-2", "compute-3"
-CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "evacuated_source"]}
+# An answer waits for whole evacuations here.
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "evacuated_source"], "orphan_cleanup_api_timeout": 900}
 
 # The requests of a detection that tell of one server, in their order, and the moment after them. The migrations of all are listed
 # first among the listings, and then for whom is looked at closely.

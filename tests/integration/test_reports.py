@@ -230,6 +230,46 @@ def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orpha
         assert len(webhook.bodies) == 1, "it is known from the state file"
 
 
+def test_each_of_several_clouds_tells_for_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
+    inventory = ansible.folder / "clouds.json"
+    inventory.write_text(json.dumps({"clouds": {"hosts": {"north": {"orphan_cleanup_notify_url": webhook.url}}}}))
+    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["prometheus"]}
+
+    run = ansible.playbook("detect_clouds", "--inventory", str(inventory), variables=variables)
+
+    assert run.status == 0, run.output
+    (body,) = webhook.bodies
+    assert [entry["consumer"] for entry in body["new"]] == [orphan]
+    assert _metric(_text(run, "north/placement_orphans.prom"), "failed") == 0
+
+
+def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
+    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["prometheus"]}
+    handed = {"orphan_cleanup_plan": "of-the-job-before.json", "orphan_cleanup_notify_url": webhook.url}
+
+    run = ansible.playbook("detect_orphans", variables={**variables, **handed})
+
+    assert run.status == 0, run.output
+    (body,) = webhook.bodies
+    assert [entry["consumer"] for entry in body["new"]] == [orphan]
+    assert _metric(_text(run, "placement_orphans.prom"), "failed") == 0
+
+
+def test_of_two_plans_in_one_play_each_is_told_by_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
+    young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0, "orphan_cleanup_notify_url": webhook.url}
+    ansible.playbook("cleanup_orphans", "--check", variables={**FORGOTTEN, "orphan_cleanup_consumers": [orphan]})
+    plans = [str(ansible.folder / "orphan-cleanup" / "plan.json"), str(ansible.folder / "nonesuch.json")]
+    apply = {"ansible.builtin.include_role": {"name": "osops.placement.orphan_cleanup"}}
+    tasks = [{**apply, "vars": {"orphan_cleanup_plan": plan}} for plan in plans]
+
+    run = ansible.play({"vars": {**young, **FORGOTTEN}, "tasks": tasks})
+
+    assert run.status == 2 and "nonesuch.json cannot be read" in run.told
+    (body,) = webhook.bodies
+    assert "nonesuch.json" in " ".join(body["troubles"])
+    assert body["tally"] in (None, {})
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("required", [False, True])
 def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(

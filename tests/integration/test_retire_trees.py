@@ -114,6 +114,11 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible:
     assert "COMPUTE_NODE" in record["details"][root]["traits"]
     assert (again.status, again.changed) == (0, 0), again.output
     assert "It is gone." in again.told
+    newest = max((second.folder / "orphan-cleanup").glob("journal-*.jsonl"))
+    reading = world.picture()
+    restored = ansible.playbook("restore_allocations", variables={"orphan_cleanup_journal": str(newest)})
+    assert restored.status == 0 and world.picture() == reading, restored.output
+    assert "1 of what the journal tells of are trees of providers. They are not made anew" in restored.told
 
 
 @pytest.mark.long
@@ -162,7 +167,7 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
     world.hold(stray, {})
 
     assert hook.ran and run.status != 0
-    assert "has allocations" in run.told
+    assert "has allocations" in run.told and "1 of its 2 providers are deleted." in run.told
     assert root in placement.providers().values()
 
 

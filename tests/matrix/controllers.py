@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses as d
 import hashlib
 import re
-import shutil
 import subprocess
+import tempfile
 import typing as t
 
 from minicloud_ctl.paths import REPOSITORY
@@ -22,6 +22,7 @@ if t.TYPE_CHECKING:
 PYTHONS = {"2.18": ("3.11",), "2.19": ("3.11",), "2.20": ("3.12", "3.13"), "2.21": ("3.12", "3.13")}
 _VENVS = REPOSITORY / ".cache" / "matrix"
 _PINS = REPOSITORY / "tests" / "requirements" / "controller.txt"
+_TOOLS = REPOSITORY / "tests" / "tools"
 # What the tests import, besides what is to be tested.
 _TESTS = ("jmespath", "pytest", "hypothesis", "pytest-xdist")
 # What must be free for old versions of those to be tested.
@@ -62,16 +63,10 @@ class Controller:
             return
         print(f"making {self.venv.relative_to(REPOSITORY)}", flush=True)
         base = _find_python(self.python)
-        shutil.rmtree(self.venv, ignore_errors=True)
-        _run(base, "-m", "venv", str(self.venv))
-        pins = self.venv / "constraints.txt"
-        pins.write_text(constraints)
-        python = str(self.venv / "bin" / "python")
-        arguments = ("-c", str(pins), *wanted)
-        if uv := shutil.which("uv"):
-            _run(uv, "pip", "install", "--quiet", "--python", python, *arguments)
-        else:
-            _run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+        with tempfile.NamedTemporaryFile("w") as pins:
+            pins.write(constraints)
+            pins.flush()
+            _run(str(_TOOLS / "make-venv"), base, str(self.venv), "-c", pins.name, *wanted)
         (self.venv / "stamp").write_text(stamp)
 
 
@@ -105,7 +100,7 @@ def _name(line: str) -> str:
 
 
 def _find_python(version: str) -> str:
-    done = subprocess.run([REPOSITORY / "tests" / "tools" / "find-python", version], capture_output=True, text=True, check=False)
+    done = subprocess.run([_TOOLS / "find-python", version], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise NotRun(f"no Python {version} was found")
     return done.stdout.strip()

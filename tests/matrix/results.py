@@ -90,7 +90,10 @@ class Results:
     def know(self, controller: Controller) -> None:
         """Have a row for it, also where nothing was run with it yet."""
         self.cells.setdefault(str(controller), {})
-        self.controllers[str(controller)] = {**d.asdict(controller), "exactly": controller.exactly}
+        before = self.controllers.get(str(controller), {})
+        # What was run once need not be installed any more.
+        exactly = controller.exactly or before.get("exactly", "")
+        self.controllers[str(controller)] = {**d.asdict(controller), "exactly": exactly}
 
     def add(self, controller: Controller, release: str, cell: Cell) -> None:
         self.know(controller)

@@ -25,11 +25,16 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """One holder at a time, be it a thread or a process; not for a thread that holds it already."""
+def locked(path: Path, waiting: str = "") -> Iterator[None]:
+    """One holder at a time, be it a thread or a process, not for a thread that holds it already; ``waiting`` is told if there is one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting:
+                print(waiting, flush=True)
+            fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 
 

@@ -11,14 +11,13 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from minicloud_ctl import debian, files, processes
 from minicloud_ctl.errors import MinicloudError
-from minicloud_ctl.paths import Paths
+from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
 
 # Template database: configuration section, and the commands that bring an empty file to the newest schema.
@@ -32,11 +31,9 @@ MIGRATIONS = {
 
 
 def fingerprint(release: Release) -> str:
-    """What the installed environment must have been made from: the requirement files and the Python versions that may be."""
-    versions = release.pythons or sys.version_info[:2]
+    """What the installed environment must have been made from, whichever Python runs the command line."""
     constraints = b"" if release.debian else release.constraints.read_bytes()
-    content = release.requirements.read_bytes() + constraints + f"{versions}".encode()
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(release.requirements.read_bytes() + constraints + f"{release.pythons}".encode()).hexdigest()
 
 
 def is_installed(paths: Paths) -> bool:
@@ -50,29 +47,29 @@ def install(paths: Paths) -> bool:
     """Create the environment and the template databases; False when they are there already."""
     if is_installed(paths):
         return False
-    if any(processes.alive(paths, name) for name in processes.names(paths)):
-        raise MinicloudError("The requirements have changed since this minicloud was started: run 'minicloud down' first.")
-    began = time.monotonic()
+    with files.locked(paths.install_lock, f"waiting: somebody else is installing into {paths.venv}"):
+        if is_installed(paths):
+            return False
+        if any(processes.alive(paths, name) for name in processes.names(paths)):
+            raise MinicloudError("The requirements have changed since this minicloud was started: run 'minicloud down' first.")
+        began = time.monotonic()
+        print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
+        _make(paths)
+        files.write(_stamp(paths), fingerprint(paths.release) + "\n", 0o644)
+        print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
+    return True
+
+
+def _make(paths: Paths) -> None:
     log = paths.install_log
     files.write(log, "")
-    uv = shutil.which("uv")
-    print(f"installing into {paths.venv} with {'apt' if paths.release.debian else 'uv' if uv else 'pip'} (once; log: {log})", flush=True)
-    shutil.rmtree(paths.venv, ignore_errors=True)
-    python = paths.program("python")
-    base = paths.release.python()
-    wanted = ["-r", str(paths.release.requirements), "-c", str(paths.release.constraints)]
     if paths.release.debian:
+        shutil.rmtree(paths.venv, ignore_errors=True)
         debian.unpack(paths, functools.partial(_run, log))
-    elif uv:
-        _run(log, [uv, "venv", "--python", base, str(paths.venv)])
-        _run(log, [uv, "pip", "install", "--python", python, "--compile-bytecode", *wanted])
     else:
-        _run(log, [base, "-m", "venv", str(paths.venv)])
-        _run(log, [python, "-m", "pip", "install", "--disable-pip-version-check", *wanted])
+        wanted = ["-r", str(paths.release.requirements), "-c", str(paths.release.constraints)]
+        _run(log, [str(REPOSITORY / "tests" / "tools" / "make-venv"), paths.release.python(), str(paths.venv), *wanted])
     make_templates(paths)
-    files.write(_stamp(paths), fingerprint(paths.release) + "\n", 0o644)
-    print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
-    return True
 
 
 def make_templates(paths: Paths) -> None:

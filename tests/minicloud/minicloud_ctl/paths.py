@@ -95,6 +95,11 @@ class Paths:
         return self.home / "install.log"
 
     @property
+    def install_lock(self) -> Path:
+        """Beside the virtual environment, which is made anew."""
+        return self.venv.with_name(f".{self.venv.name}.lock")
+
+    @property
     def lock(self) -> Path:
         return self.home / ".lock"
 

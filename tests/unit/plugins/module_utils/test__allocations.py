@@ -47,8 +47,13 @@ def test_a_provider_with_a_template_for_a_name_is_found_by_it() -> None:
     assert set(present(HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS).resources) == {CHILD}
 
 
-def test_a_uuid_that_placement_does_not_list_is_left_for_placement_to_refuse() -> None:
-    assert set(present(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS).resources) == {UNLISTED}
+def test_a_uuid_that_placement_does_not_list_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=f"no resource provider with the UUID {UNLISTED}"):
+        present(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
+
+
+def test_a_provider_that_is_gone_has_nothing_to_be_removed() -> None:
+    assert absent(HELD, _wish(resource_provider=[UNLISTED]), PROVIDERS) == HELD
 
 
 def test_a_provider_that_is_named_twice_is_refused() -> None:

@@ -344,6 +344,13 @@ def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> 
     assert found == {STRANGER: "protected", server: "orphaned"}
 
 
+def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site: Site) -> None:
+    gone = site.gone()
+    told = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": "\n2020-11-20 12:00:00\n"}
+    (finding,) = site.judged(site.found(_domain(gone, nova=told)), Policy())
+    assert finding.ruling.verdict == "protected"
+
+
 def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> None:
     found = site.found(_domain(STRANGER), _domain(site.neighbour))
 
@@ -361,7 +368,16 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
             must_be_known(["here", name], land)
 
 
-@pytest.mark.parametrize("told", [{}, {"host": "here"}, {"host": "here", "read_at": NOW, "domains": [{}], "directories": []}, []], ids=str)
+@pytest.mark.parametrize(
+    "told",
+    [
+        *({}, {"host": "here"}, {"host": "here", "read_at": NOW, "domains": [{}], "directories": []}, []),
+        {"host": "here", "read_at": NOW, "domains": [_domain(STRANGER, nova="web-7")], "directories": []},
+        {"host": "here", "read_at": NOW, "domains": [], "directories": [{"uuid": STRANGER, "name": STRANGER}]},
+        {"host": "here", "read_at": NOW, "domains": [], "directories": [_directory(STRANGER, age_seconds="old")]},
+    ],
+    ids=str,
+)
 def test_what_the_info_module_did_not_tell_is_refused(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="guests has what hypervisor_guest_info did not return"):
         guests_in(told)

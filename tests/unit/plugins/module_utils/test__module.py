@@ -258,7 +258,7 @@ def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(policy_options()[option])
 
 
-@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "stuck_min_age", "exclude_consumers", "exclude_providers"])
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
 def test_the_policy_for_retiring_hosts_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(policy_options()[option])
 

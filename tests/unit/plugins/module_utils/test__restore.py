@@ -15,13 +15,13 @@ import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
-from ansible_collections.osops.placement.plugins.module_utils._change import Change, document, rewritten
+from ansible_collections.osops.placement.plugins.module_utils._change import Change, ProviderRemoval, document, rewritten
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._journal import BEFORE, PLANNED, Journal, read, record
-from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Provider
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, restore, undone
-from ansible_collections.osops.placement.plugins.module_utils._steps import Step
+from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, deletions_in, restore, undone
+from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import THERE, Placement, uuid
 
@@ -224,7 +224,7 @@ def test_whatever_was_done_and_is_held_now_nobody_loses_anything(case: tuple[Cha
 # The changes that a journal tells of
 
 
-def _records(*steps: Step, event: str = BEFORE) -> list[dict[str, t.Any]]:
+def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
     return t.cast("list[dict[str, t.Any]]", json.loads(json.dumps([record(event, step, ENDPOINT) for step in steps])))
 
 
@@ -234,6 +234,14 @@ REMOVAL, REDUCTION = _step(REMOVED), _step(_change(_held(MIGRATION, a=VCPU, b=VC
 @pytest.mark.parametrize("event", [BEFORE, PLANNED])
 def test_the_newest_change_is_taken_back_first(event: str) -> None:
     assert changes_in(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
+
+
+def test_a_deleted_tree_is_not_made_anew_and_is_counted_once() -> None:
+    tree = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
+    told = [*_records(REMOVAL, tree, event=PLANNED), *_records(tree)]
+    assert changes_in(told, ENDPOINT, []) == [REMOVAL]
+    assert deletions_in(told) == 1
+    assert deletions_in(_records(REMOVAL)) == 0
 
 
 def test_only_what_was_chosen_is_taken_back() -> None:

@@ -97,3 +97,8 @@ def test_what_a_check_would_change_is_told_as_such() -> None:
     lines = table(summed([Ran("north", findings=_findings(2), remediation=_remediation(check_mode=True))]))
 
     assert lines[1].endswith("check mode: nothing was changed")
+
+
+def test_a_shard_that_was_asked_for_is_not_the_one_of_findings_without() -> None:
+    (row,) = summed([Ran("north", shard="north", findings=_findings(0))])["runs"]
+    assert row["shard"] is None

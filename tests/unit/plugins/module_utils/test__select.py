@@ -50,6 +50,17 @@ def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None
         Selection(expression).ids(FINDINGS)
 
 
+@pytest.mark.parametrize("expression", ["[::0]", "[?contains(kind, `1`)]"])
+def test_what_makes_the_library_itself_fail_is_refused(expression: str) -> None:
+    with pytest.raises(InvalidInput, match="select cannot be applied"):
+        Selection(expression).ids(FINDINGS)
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="select is no JMESPath expression"):
+        Selection("(" * 20000 + "id" + ")" * 20000)
+
+
 def test_what_cannot_be_applied_is_refused() -> None:
     with pytest.raises(InvalidInput, match="select cannot be applied to the findings: "):
         Selection("sum([].kind)").ids(FINDINGS)

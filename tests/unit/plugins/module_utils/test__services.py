@@ -60,7 +60,6 @@ def test_a_listing_that_failed_is_not_an_empty_one() -> None:
         ({"id": TWO}, OFF),
         ({"id": TWO.upper()}, OFF),
         ({"host": "compute-3"}, None),
-        ({"id": "17"}, None),
     ],
 )
 def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> None:
@@ -75,6 +74,12 @@ def test_nothing_is_absent_while_a_cell_does_not_answer(wish: dict[str, str]) ->
 
 def test_a_service_that_answers_is_found_beside_a_silent_cell() -> None:
     assert named((*ALL, SILENT), _wish(host="compute-1")) == ON
+
+
+@pytest.mark.parametrize("id", ["42", "", "compute-1"])
+def test_an_id_that_is_none_names_no_service_of_a_silent_cell(id: str) -> None:
+    with pytest.raises(InvalidInput, match="is no UUID"):
+        named([SILENT], _wish(id=id))
 
 
 def test_a_host_of_two_cells_is_not_guessed_at() -> None:

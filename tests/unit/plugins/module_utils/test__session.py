@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
+import os
 import types
 import typing as t
 
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
-from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._session import other_novas
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._session import connect, other_novas
 
 
 def _placement(newest: tuple[int, int]) -> Api:
@@ -53,21 +54,71 @@ def test_the_words_of_a_service_become_one_line(body: t.Any, said: str) -> None:
     assert Reply(400, {}, body).detail == said
 
 
+PLACEMENTS = {"north": "http://placement", "south": "http://placement/", "east": "http://placement.east"}
+CATALOGUE = [
+    {"type": "compute", "endpoints": [{"region": region, "url": f"http://nova.{region}/v2.1"} for region in PLACEMENTS]},
+    {"type": "placement", "endpoints": [{"region": region, "url": url} for region, url in PLACEMENTS.items()]},
+    {"type": "image", "endpoints": [{"region": "west", "url": "http://placement"}]},
+]
+
+
 @pytest.mark.parametrize(
-    ("compute", "others"),
+    ("compute", "region", "others"),
     [
-        ("http://nova.south/v2.1", ("north",)),
-        ("http://nova.north/v2.1/project", ("south",)),
-        ("http://nova.east/v2.1", ()),
-        ("http://an.override:8774/v2.1", ("north",)),
+        ("http://nova.south/v2.1/", "south", ("north",)),
+        ("http://nova.north/v2.1/project", "south", ("south",)),
+        ("http://an.override:8774/v2.1/", "south", ("north",)),
+        ("http://an.override:8774/v2.1/", None, ("north", "south")),
     ],
 )
-def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(compute: str, others: tuple[str, ...]) -> None:
-    placements = {"north": "http://placement", "south": "http://placement/", "east": "http://placement.east"}
-    catalogue = [
-        {"type": "compute", "endpoints": [{"region": region, "url": f"http://nova.{region}/v2.1"} for region in placements]},
-        {"type": "placement", "endpoints": [{"region": region, "url": url} for region, url in placements.items()]},
-        {"type": "image", "endpoints": [{"region": "west", "url": "http://placement"}]},
-    ]
+def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(compute: str, region: str | None, others: tuple[str, ...]) -> None:
+    assert other_novas(CATALOGUE, compute, "http://placement/", region) == others
 
-    assert other_novas(catalogue, compute, "south") == others
+
+def test_another_region_with_a_placement_of_its_own_is_nobody() -> None:
+    assert other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east") == ()
+
+
+@pytest.mark.parametrize(("here", "there"), [("one", "two"), ("two", "one")])
+def test_a_nova_whose_address_begins_like_ours_is_another(here: str, there: str) -> None:
+    urls = {"one": "https://api.example.org/compute", "two": "https://api.example.org/compute-two/v2.1"}
+    catalogue = [
+        {"type": "compute", "endpoints": [{"region": region, "url": url} for region, url in urls.items()]},
+        {"type": "placement", "endpoints": [{"region": region, "url": "https://api.example.org/placement"} for region in urls]},
+    ]
+    endpoint = f"{urls[here].removesuffix('/v2.1')}/v2.1/"
+    assert other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (there,)
+
+
+def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_region_alone() -> None:
+    catalogue = [
+        {"type": "compute", "endpoints": [{"region": None, "url": "http://nova/v2.1"}]},
+        {"type": "placement", "endpoints": [{"region": None, "url": "http://placement"}]},
+    ]
+    assert other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"auth_type": "none", "auth": {"endpoint": "http://127.0.0.1:9"}}, "auth_type none does not ask Keystone"),
+        (
+            {"auth_type": "admin_token", "auth": {"endpoint": "http://127.0.0.1:9", "token": "x"}},
+            "auth_type admin_token does not ask Keystone",
+        ),
+        ({"cloud": ["a"]}, "The connection options cannot be used"),
+        ({"cloud": {1: 2}}, "The connection options cannot be used"),
+        ({"cloud": {"auth": "text"}}, "The connection options cannot be used"),
+        ({"auth": {"auth_url": 5, "username": "u", "password": "p", "project_name": "p"}}, "The connection options cannot be used"),
+        ({"cloud": {"auth": {"auth_url": "http://127.0.0.1:9"}, "api_timeout": "soon"}}, "The connection options cannot be used"),
+    ],
+)
+def test_options_that_no_cloud_can_have_are_one_sentence(given: dict[str, t.Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    options = dict.fromkeys(
+        ("cloud", "auth", "auth_type", "region_name", "interface", "validate_certs", "ca_cert", "client_cert", "client_key")
+    )
+    with pytest.raises(InvalidInput) as error:
+        connect({**options, "api_timeout": 5, **given})
+    assert sentence in str(error.value)

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A hypervisor for the tests: a real libvirt and real directories, and the two modules that look at them and change them."""
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.libvirt import Inside, Libvirt
+
+DAY = 86400
+
+
+class Host:
+    """A hypervisor: a libvirt and a folder of instances, and the two modules."""
+
+    def __init__(self, libvirt: Libvirt, ansible: Inside, folder: Path) -> None:
+        self.libvirt = libvirt
+        self.ansible = ansible
+        self.folder = folder
+        self.instances = folder / "instances"
+        self.backups = folder / "backups"
+        self.store = self.instances / ".quarantine"
+        for other in ("_base", "locks"):
+            (self.instances / other).mkdir(parents=True)
+        self.where = {"uri": libvirt.uri, "instances_path": str(self.instances)}
+
+    def directory(self, name: str) -> Path:
+        """A directory as Nova makes it, changed last yesterday."""
+        path = self.instances / name
+        path.mkdir()
+        (path / "disk").write_bytes(b"x" * 8192)
+        (path / "console.log").write_text("booting\n")
+        yesterday = time.time() - DAY
+        for each in (path / "disk", path / "console.log", path):
+            os.utime(each, (yesterday, yesterday))
+        return path
+
+    def guest(self, **how: t.Any) -> str:
+        """A domain that is shut off and its directory. Its uuid."""
+        made = self.libvirt.domain(**how)
+        self.directory(made)
+        return made
+
+    def info(self, **arguments: t.Any) -> dict[str, t.Any]:
+        return self.ansible.direct("hypervisor_guest_info", **{**self.where, **arguments})
+
+    def seen(self, domain: str) -> dict[str, t.Any]:
+        (found,) = self.info(uuids=[domain], parts=["domains"])["domains"]
+        return found
+
+    def shown(self, name: str) -> dict[str, t.Any]:
+        return next(entry for entry in self.info(parts=["directories"])["directories"] if entry["name"] == name)
+
+    def do(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
+        return self.ansible.direct("hypervisor_guest", **self._with(of, arguments))
+
+    def foretell(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
+        """What check mode says, which touches nothing."""
+        before = self.everything()
+        result = self.do(of, _ansible_check_mode=True, _ansible_diff=True, **arguments)
+        assert self.everything() == before
+        return result
+
+    def refused(self, of: str | None = None, /, **arguments: t.Any) -> str:
+        """The sentence with which something is refused, in check mode and outside of it, that leaves all as it was."""
+        before = self.everything()
+        results = [self.do(of, _ansible_check_mode=check, **arguments) for check in (False, True)]
+        assert self.everything() == before
+        assert [result["failed"] for result in results] == [True, True], results
+        assert [result.get("changed", False) for result in results] == [False, False]
+        assert results[0]["msg"] == results[1]["msg"]
+        return t.cast("str", results[0]["msg"])
+
+    def twins(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
+        """What is done, after check mode said just that, and before a second time has nothing to do."""
+        foretold = self.foretell(of, **arguments)
+        result = self.do(of, _ansible_diff=True, **arguments)
+        assert not foretold["failed"] and not result["failed"], result.get("msg")
+        assert foretold["changed"] is True
+        dated = {"xml_path", "quarantined", "invocation"}
+        assert {key: value for key, value in foretold.items() if key not in dated} == {
+            key: value for key, value in result.items() if key not in dated
+        }
+        again = self.do(of, _ansible_diff=True, **arguments)
+        assert (again["changed"], again["actions"], again["failed"]) == (False, [], False)
+        assert again["diff"]["before"] == again["diff"]["after"]
+        assert again["domain"] == result["domain"] and again["directory"] == result["directory"]
+        return result
+
+    def everything(self) -> dict[str, t.Any]:
+        """All that is there of guests: equal before and after if and only if nothing was done."""
+        files = {
+            str(path): (path.lstat().st_ino, path.lstat().st_mtime_ns, os.readlink(path) if path.is_symlink() else None)
+            for path in sorted(self.folder.rglob("*"))
+            if not path.name.startswith(("arguments-", ".ansible"))
+        }
+        return {**files, "domains": self.libvirt.everything()}
+
+    def reaching(self, script: str) -> str:
+        """A `virsh` that does as the script says. `"$@"` are its arguments."""
+        path = self.folder / "virsh"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    def _with(self, of: str | None, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+        named = {} if of is None else {"uuid": of}
+        return {**self.where, "backup_path": str(self.backups), **named, **arguments}

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""`hypervisor_guest` deletes what has been in quarantine long enough, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+import uuid
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration import libvirt as real
+from ansible_collections.osops.placement.tests.integration.hypervisor import DAY
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.hypervisor import Host
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
+
+
+def _quarantined(host: Host, stamp: str, suffix: str = "") -> Path:
+    """A directory that has been in quarantine since then."""
+    name = str(uuid.uuid4()) + suffix
+    host.directory(name)
+    kind = {"": "instance", "_resize": "resize"}[suffix]
+    moved = host.do(name[:36], directory="quarantined", directory_kind=kind)["quarantined"]
+    return Path(moved).rename(host.store / f"{name}.{stamp}")
+
+
+def test_only_what_has_been_in_quarantine_long_enough_is_deleted(host: Host) -> None:
+    def stamp(ago: int) -> str:
+        return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - ago))
+
+    old, resize = _quarantined(host, stamp(8 * DAY)), _quarantined(host, stamp(30 * DAY), "_resize")
+    young, ahead = _quarantined(host, stamp(6 * DAY)), _quarantined(host, stamp(-9 * DAY))
+    for path in (young, ahead):
+        os.utime(path, (0, 0))
+    left = host.directory(str(uuid.uuid4()))
+    result = host.twins(directory="purged", older_than="7d")
+    assert result["actions"] == ["purge"]
+    assert result["purged"] == sorted([str(old), str(resize)])
+    assert set(result["diff"]["before"]["quarantined"]) - set(result["diff"]["after"]["quarantined"]) == set(result["purged"])
+    assert [path.exists() for path in (old, resize, young, ahead, left)] == [False, False, True, True, True]
+
+
+def test_only_the_named_instance_is_deleted_from_quarantine(host: Host) -> None:
+    one, other = _quarantined(host, "20200101T000000Z"), _quarantined(host, "20200101T000000Z")
+    assert host.twins(one.name[:36], directory="purged", older_than="7d")["purged"] == [str(one)]
+    assert other.exists()
+
+
+def test_what_this_module_did_not_put_into_quarantine_stays_there(host: Host) -> None:
+    entry = _quarantined(host, "20200101T000000Z")
+    name = entry.name[:36]
+    target = host.folder / "volume"
+    target.mkdir()
+    (target / "precious").write_text("precious")
+    (entry / "link").symlink_to(target)
+    (entry / "precious").symlink_to(target / "precious")
+    stays = [host.store / f"{uuid.uuid4()}.20200101T000000Z" for _each in range(2)]
+    stays[0].symlink_to(target)
+    stays[1].write_text("a file")
+    others = ("notes", name, f"{name}.20201399T000000Z", f"{name}.20200101T000000", f"{name.upper()}.20200101T000000Z")
+    for other in others:
+        (host.store / other).mkdir()
+        stays.append(host.store / other)
+    assert host.twins(directory="purged", older_than="0s")["purged"] == [str(entry)]
+    assert (target / "precious").read_text() == "precious"
+    assert all(os.path.lexists(path) for path in stays)
+    assert host.info()["quarantined"] == []
+
+
+def test_what_is_open_is_not_deleted_from_quarantine(host: Host) -> None:
+    paths = [_quarantined(host, "20200101T000000Z") for _each in range(2)]
+    with host.ansible.opening(paths[1] / "disk"):
+        assert "is in use" in host.refused(directory="purged", older_than="1d")
+    assert len(host.twins(directory="purged", older_than="1d")["purged"]) == 2
+
+
+def test_how_long_must_be_said_before_anything_is_deleted(host: Host) -> None:
+    entry = _quarantined(host, "20200101T000000Z")
+    assert "older_than" in host.refused(directory="purged")
+    assert "is no duration" in host.refused(directory="purged", older_than="soon")
+    assert entry.exists()
