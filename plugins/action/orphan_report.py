@@ -94,7 +94,7 @@ class ActionModule(ActionBase):
 
     def _draw(self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]) -> None:
         # A worker has no terminal, Display knows that of the main process.
-        width = min(shutil.get_terminal_size((Display().columns, 0)).columns, WIDEST)
+        width = min(shutil.get_terminal_size((Display().columns or WIDEST, 0)).columns, WIDEST)
         lines: list[str] = []
         if read["findings"]:
             lines += _terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
@@ -165,18 +165,22 @@ class ActionModule(ActionBase):
         if given is None:
             return []
         try:
-            return records_of(self._read(given) if isinstance(given, str) else given)
+            return records_of(self._json(given) if isinstance(given, str) else given)
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
     def _read(self, what: str, path: str) -> t.Any:
+        try:
+            return written(what, self._json(path), path)
+        except InvalidInput as error:
+            raise AnsibleActionFail(str(error)) from error
+
+    def _json(self, path: str) -> t.Any:
         slurped = self._slurp(path)
         if slurped.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
         try:
-            return written(what, json.loads(base64.b64decode(slurped["content"])), path)
-        except InvalidInput as error:
-            raise AnsibleActionFail(str(error)) from error
+            return json.loads(base64.b64decode(slurped["content"]))
         except ValueError as error:
             raise AnsibleActionFail(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
 

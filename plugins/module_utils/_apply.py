@@ -50,7 +50,7 @@ class Outcome:
     step: Step | TreeStep
     outcome: str
     reason: str = ""
-    # A part of it was made before the rest failed.
+    # A part of it was made, or may have been, before the rest failed.
     partly: bool = False
 
     @property

@@ -133,7 +133,7 @@ def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, plac
 
 def _without_version(url: str) -> str:
     """Return what stays the same of an endpoint, which may end with a version, and in old catalogues with a project after it."""
-    return re.sub(r"/v\d+(\.\d+)?(/.*)?$", "", url.rstrip("/"))
+    return re.sub(r"/v2(\.\d+)?(/[^/]+)?$", "", url.rstrip("/"))
 
 
 def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

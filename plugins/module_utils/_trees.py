@@ -77,15 +77,22 @@ class TreeRemoval:
             for uuid, known in details.items()
         }
         self._journal.before([step], details=told)
-        gone, refusal = self._writer.remove(step.change.providers)
-        if refusal and gone:
-            refusal += f" {len(gone)} of its {len(step.change.providers)} providers are deleted."
-        outcome = Outcome(step, FAILED, refusal, partly=bool(gone)) if refusal else Outcome(step, DONE[step.change.action])
+        outcome = self._removed(step)
         try:
             self._journal.after([outcome])
         except JournalError as error:
             return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
         return outcome
+
+    def _removed(self, step: TreeStep) -> Outcome:
+        try:
+            gone, refusal = self._writer.remove(step.change.providers)
+        except CloudError as error:
+            return Outcome(step, FAILED, str(error), partly=True)
+        if not refusal:
+            return Outcome(step, DONE[step.change.action])
+        told = f" {len(gone)} of its {len(step.change.providers)} providers are deleted." if gone else ""
+        return Outcome(step, FAILED, refusal + told, partly=bool(gone))
 
     def _moved(self, step: TreeStep) -> str:
         """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""

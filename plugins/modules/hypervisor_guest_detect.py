@@ -207,6 +207,7 @@ from ansible_collections.osops.placement.plugins.module_utils._leftover_detectio
 from ansible_collections.osops.placement.plugins.module_utils._leftovers import guests_in
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
+from ansible_collections.osops.placement.plugins.module_utils._written import written
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect
@@ -223,7 +224,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     hosts = [one["host"] for one in told]
     if len(set(hosts)) < len(hosts):
         raise InvalidInput("guests has two answers of one host: each needs the name of its own compute service.")
-    among = None if options["findings"] is None else left_over_in(read_json(options["findings"]))
+    path = options["findings"]
+    among = None if path is None else left_over_in(written("guests", read_json(path), path))
     found = GuestDetection(connect(), policy(options)).of(guests, hosts, among)
     if options["dest"]:
         write_json(options["dest"], found)

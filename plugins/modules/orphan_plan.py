@@ -180,14 +180,14 @@ actions:
     reduce: 1
 frees:
   description: The amounts that all changes together give back, by resource class.
-  returned: success, when O(heal) is false and a compact O(plan) comes with O(findings)
+  returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
   type: dict
   sample:
     VCPU: 12
     MEMORY_MB: 24576
 claims:
   description: The amounts that all changes together take anew, by resource class.
-  returned: success, when O(heal) is false and a compact O(plan) comes with O(findings)
+  returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
   type: dict
   sample: {}
 records:
@@ -295,6 +295,9 @@ from ansible_collections.osops.placement.plugins.module_utils._offline import ru
 from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, is_compact, to_heal
 from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
+
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     options, path = module.params, module.params["dest"]
@@ -304,7 +307,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if options["heal"]:
         servers = to_heal(read_json(options["findings"]), limits(options))
         return {"changed": False, "plan": None, "changes": len(servers), "servers": servers, "check_mode": module.check_mode}
-    if is_compact(told):
+    if told is not None and is_compact(told):
         approval = Approval.read(told)
         approval.check_kinds(options["kinds"])
         again = {"scope": approval.scope, "gone": []}
@@ -321,7 +324,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
             path = options["plan"]
     if options["dest"]:
         write_json(options["dest"], plan.as_dict())
-    steps = [*plan.steps, *plan.removals]
+    steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
     changes = [step.change for step in steps]
     result = {"changed": False, "plan": path, "changes": len(changes), "compact": Approval.of(plan).as_dict(), **again}
     try:

@@ -190,8 +190,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import FAILED, OUTCOMES, Remediation
-from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
+from ansible_collections.osops.placement.plugins.module_utils._apply import OUTCOMES, Remediation
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED

@@ -151,7 +151,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
@@ -159,7 +159,7 @@ from ansible_collections.osops.placement.plugins.module_utils._journal import Jo
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import FAILED, OUTCOMES, RESTORED, changes_in, deletions_in, restore
+from ansible_collections.osops.placement.plugins.module_utils._restore import OUTCOMES, RESTORED, changes_in, deletions_in, restore
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
 from ansible_collections.osops.placement.plugins.module_utils._uuid import required
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter

@@ -83,7 +83,8 @@ options:
     type: int
   allocations:
     description:
-      - Several consumers, each with the options above. They are changed one after the other; the first that cannot be changed ends the task.
+      - Several consumers, each once and with the options above. They are changed one after the other; the first that cannot be changed ends
+        the task. An empty list changes nothing.
     type: list
     elements: dict
     suboptions:
@@ -259,6 +260,7 @@ from ansible_collections.osops.placement.plugins.module_utils._uuid import requi
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect
 
 TARGETS = {"present": present, "absent": absent}
@@ -276,7 +278,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     providers = placement.providers()
     planned = []
     for consumer, wish in zip(consumers, wishes, strict=True):
-        current = placement.allocation(consumer).value
+        current = t.cast("Allocation", placement.allocation(consumer).value)
         target = TARGETS[wish["state"]](current, wish, providers)
         changed = document(target) != document(current)
         if changed:
@@ -301,7 +303,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 
 def main() -> None:
-    one = {
+    one: dict[str, dict[str, t.Any]] = {
         "consumer": {"type": "str", "aliases": ["consumer_uuid"]},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "resources": {"type": "dict"},

@@ -147,11 +147,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wanted, where = module.params["consumer"], module.params["resource_provider"]
     wanted = wanted if wanted is None else [canonical(consumer) or consumer for consumer in wanted]
     providers = placement.providers()
-    consumers = wanted
+    consumers = set(wanted or ())
     if where is not None or wanted is None:
-        within = providers if where is None else placement.trees(where)
-        held = placement.holdings(within)
-        consumers = held if wanted is None else set(held) & set(wanted)
+        held = set(placement.holdings(providers if where is None else placement.trees(where)))
+        consumers = held if wanted is None else held & consumers
     allocations = placement.allocations(sorted(consumers))
     return {"changed": False, "allocations": [described(allocation, providers) for allocation in allocations]}
 

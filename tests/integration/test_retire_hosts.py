@@ -267,6 +267,13 @@ def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world:
     assert folder.name.startswith("_.-")
 
 
+def test_what_an_earlier_run_left_and_cannot_be_read_is_an_error(ansible: Ansible, retire: Retirement, world: World) -> None:
+    host = _new_host(world)
+    (ansible.folder / "host-decommission" / host / "host.json").mkdir(parents=True)
+
+    assert "host.json" in retire.refused(host, "--tags", "check").told
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["the service's", "its own"])
 def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_finished(

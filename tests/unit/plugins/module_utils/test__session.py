@@ -80,8 +80,14 @@ def test_another_region_with_a_placement_of_its_own_is_nobody() -> None:
 
 
 @pytest.mark.parametrize(("here", "there"), [("one", "two"), ("two", "one")])
-def test_a_nova_whose_address_begins_like_ours_is_another(here: str, there: str) -> None:
-    urls = {"one": "https://api.example.org/compute", "two": "https://api.example.org/compute-two/v2.1"}
+@pytest.mark.parametrize(
+    "urls",
+    [
+        {"one": "https://api.example.org/compute", "two": "https://api.example.org/compute-two/v2.1"},
+        {"one": "https://api.example.org/v1/one/compute/v2.1", "two": "https://api.example.org/v1/two/compute/v2.1"},
+    ],
+)
+def test_a_nova_whose_address_begins_like_ours_is_another(urls: dict[str, str], here: str, there: str) -> None:
     catalogue = [
         {"type": "compute", "endpoints": [{"region": region, "url": url} for region, url in urls.items()]},
         {"type": "placement", "endpoints": [{"region": region, "url": "https://api.example.org/placement"} for region in urls]},
