@@ -31,7 +31,7 @@ class Release:
 
     name: str
     pythons: tuple[str, ...] = ()
-    compute: tuple[int, int] = (2, 90)
+    compute: tuple[int, int] = (2, 91)
     placement: tuple[int, int] = (1, 38)
     green: bool = False
     compute_driver: str = "fake.FakeDriverWithoutFakeNodes"
