@@ -40,7 +40,8 @@ demo-down: ## stop the OpenStack of the demo
 	$(minicloud) down
 
 .PHONY: test
-test: venv-controller venv-lint venv-automation ## the gates, then all tests but the longest
+test: ## the gates, then all tests but the longest
+	@$(MAKE) --no-print-directory --jobs=3 venv-controller venv-lint venv-automation
 	@status=0; \
 	$(MAKE) --no-print-directory --keep-going --jobs=2 versions $(GATES) || status=$$?; \
 	$(controller)/pytest $(PARALLEL) $(PYTEST_ARGS) || status=$$?; \

@@ -152,6 +152,7 @@ def as_another(plan: dict[str, t.Any], kind: str, consumer: str) -> dict[str, t.
     return resigned({**plan, "changes": [*plan["changes"], more], "count": plan["count"] + 1})
 
 
+@pytest.mark.long
 def test_what_was_not_approved_as_it_is_is_refused_whole(
     ansible: Ansible, minicloud: Minicloud, placement: Placement, strays: Strays, approved: t.Any, tmp_path: Path
 ) -> None:
@@ -215,6 +216,7 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_one_that_is_gone_since_it_was_approved_is_left_out(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any, tmp_path: Path
 ) -> None:

@@ -280,6 +280,7 @@ def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
     assert host.state() == before
 
 
+@pytest.mark.long
 def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
     host: Hypervisor, world: World, clean: Cleaning, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> N
     assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
 
 
+@pytest.mark.long
 def test_the_cloud_of_a_role_is_that_of_all_its_tasks(ansible: Ansible, few: Strays, tmp_path: Path) -> None:
     """Here nothing else names one, and a compact plan makes the role look, look again, change and put back."""
     few.release()

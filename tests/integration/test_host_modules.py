@@ -195,6 +195,7 @@ def test_while_a_cell_does_not_answer_nothing_is_deleted(
     assert placement.providers() == before
 
 
+@pytest.mark.long
 def test_beside_another_nova_a_tree_is_deleted_only_when_told(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tree: dict[str, str]
 ) -> None:

@@ -255,6 +255,7 @@ def test_bad_questions_fail_with_the_reason(ansible: Ansible, arguments: dict[st
     assert "\n" not in result["msg"]
 
 
+@pytest.mark.long
 def test_an_orphan_blocks_its_host_until_it_is_removed(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, claim: t.Callable[[str, dict[str, int]], str]
 ) -> None:

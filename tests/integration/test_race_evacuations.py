@@ -156,6 +156,7 @@ def test_nothing_else_was_changed(story: Story) -> None:
     assert sorted(consumer for consumer, held in story.held.items() if story.now[consumer] != held) == sorted(expected)
 
 
+@pytest.mark.long
 def test_what_is_left_behind_goes_with_the_next_run(story: Story, ansible: Ansible, placement: Placement, world: World) -> None:
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
 

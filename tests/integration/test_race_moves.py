@@ -175,6 +175,7 @@ def test_a_server_that_is_born_meanwhile(story: Story, world: World) -> None:
     assert list(story.after[story.born]) == [world.provider(THIRD)]
 
 
+@pytest.mark.long
 def test_a_move_that_is_only_asked_for_before_the_write(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
     """Nova has claimed nothing yet, so Placement takes the write; the claim for the move comes after it and stays."""
     server = doubled(world)

@@ -230,6 +230,7 @@ def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orpha
         assert len(webhook.bodies) == 1, "it is known from the state file"
 
 
+@pytest.mark.long
 def test_each_of_several_clouds_tells_for_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
     inventory = ansible.folder / "clouds.json"
     inventory.write_text(json.dumps({"clouds": {"hosts": {"north": {"orphan_cleanup_notify_url": webhook.url}}}}))
@@ -255,6 +256,7 @@ def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(ansible:
     assert _metric(_text(run, "placement_orphans.prom"), "failed") == 0
 
 
+@pytest.mark.long
 def test_of_two_plans_in_one_play_each_is_told_by_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
     young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0, "orphan_cleanup_notify_url": webhook.url}
     ansible.playbook("cleanup_orphans", "--check", variables={**FORGOTTEN, "orphan_cleanup_consumers": [orphan]})

@@ -96,6 +96,7 @@ def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world:
     assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
 
 
+@pytest.mark.long
 def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
@@ -267,6 +268,7 @@ def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world:
     assert folder.name.startswith("_.-")
 
 
+@pytest.mark.long
 def test_what_an_earlier_run_left_and_cannot_be_read_is_an_error(ansible: Ansible, retire: Retirement, world: World) -> None:
     host = _new_host(world)
     (ansible.folder / "host-decommission" / host / "host.json").mkdir(parents=True)
@@ -436,6 +438,7 @@ def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(retire: 
     _is_gone(world, placement, host)
 
 
+@pytest.mark.long
 def test_without_nova_telling_of_servers_a_host_is_held_back(retire: Retirement, world: World, wires: Wires) -> None:
     host = _dead_host(world)
     before = world.picture()

@@ -147,6 +147,7 @@ def test_a_wrong_selection_is_refused(ansible: Ansible, expression: str, message
     assert result["failed"] and message in result["msg"]
 
 
+@pytest.mark.long
 def test_only_what_is_selected_is_changed(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
     """The hosts scope keeps this to what this test made."""
     minicloud.run("scenario", "--again", "deleted_server")
