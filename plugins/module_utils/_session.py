@@ -122,13 +122,20 @@ def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, plac
     urls: dict[str, dict[str, set[str]]] = {"compute": {}, "placement": {}}
     for service in catalogue:
         for endpoint in service["endpoints"] if service["type"] in urls else ():
-            urls[service["type"]].setdefault(endpoint["region"] or "", set()).add(_without_version(endpoint["url"]))
+            urls[service["type"]].setdefault(endpoint["region"] or "", set()).add(endpoint["url"])
     regions = set(urls["compute"])
-    here = {region for region in regions if _without_version(compute) in urls["compute"][region]}
+    here = {region for region in regions if any(_is_one(compute, url) for url in urls["compute"][region])}
     if not here:
         here = {region} if region else regions if len(regions) == 1 else set()
-    ours = {_without_version(placement)}.union(*(urls["placement"].get(region, ()) for region in here))
-    return tuple(sorted(other for other in regions - here if urls["placement"].get(other, set()) & ours))
+    placements = {region: set(map(_without_version, known)) for region, known in urls["placement"].items()}
+    ours = {_without_version(placement)}.union(*(placements.get(region, ()) for region in here))
+    return tuple(sorted(other for other in regions - here if placements.get(other, set()) & ours))
+
+
+def _is_one(endpoint: str, url: str) -> bool:
+    """Tell whether an endpoint is that of the catalogue, though one of them has a version or a project that the other lacks."""
+    longer, shorter = (f"{address.rstrip('/')}/" for address in sorted((endpoint, url), key=len, reverse=True))
+    return longer.startswith(shorter) and _without_version(endpoint) == _without_version(url)
 
 
 def _without_version(url: str) -> str:
