@@ -116,7 +116,7 @@ class Plan:
         limits.keep(len(self.steps) + len(self.removals), self.consumers, self.shard)
 
 
-def is_compact(told: t.Any) -> bool:
+def is_compact(told: t.Any) -> t.TypeGuard[Mapping[str, t.Any]]:
     """Tell whether `told` is a plan without its documents, or passes for one."""
     return isinstance(told, dict) and bool(told.get("compact"))
 

@@ -307,7 +307,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if options["heal"]:
         servers = to_heal(read_json(options["findings"]), limits(options))
         return {"changed": False, "plan": None, "changes": len(servers), "servers": servers, "check_mode": module.check_mode}
-    if told is not None and is_compact(told):
+    if is_compact(told):
         approval = Approval.read(told)
         approval.check_kinds(options["kinds"])
         again = {"scope": approval.scope, "gone": []}
