@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
+import time
 import traceback
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import http_time, now
-from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._errors import BrokenAnswer, CloudError
 from ansible_collections.osops.placement.plugins.module_utils._model import Answer
 
 try:
@@ -26,8 +27,10 @@ except ImportError:
 else:
     OPENSTACKSDK_IMPORT_ERROR = None
 
-# A dead cell is a lasting 500, so 500 is an answer for us and no reason to try again.
+# These are retried by keystoneauth. A dead cell is a lasting 500, which is an answer for us: see Api.get.
 _TRANSIENT = (429, 502, 503, 504)
+# The pauses in seconds before a broken answer is asked for again; what is broken after the last of them counts.
+_PAUSES = (0.5, 1.0)
 _ADVICE = {
     401: "Check the credentials.",
     403: "Use credentials whose role may do this (admin by default).",
@@ -75,7 +78,10 @@ class Api:
 
     def __init__(self, name: str, adapter: t.Any, needed: tuple[int, int] | None) -> None:
         self.name = name
+        # Set while a cell is known to be down: a 500 is then believed at once.
+        self.believes_errors = False
         self._adapter = adapter
+        self._retried: list[float] = []
         with speaking_clearly(name):
             endpoint = adapter.get_endpoint()
             data = adapter.get_endpoint_data() if needed else None
@@ -106,25 +112,65 @@ class Api:
         """Return the newest microversion that the service offers, but none beyond `major.minor`."""
         return _dotted(min(self.newest, (major, minor)))
 
+    @property
+    def retried(self) -> int:
+        """How many broken answers were asked for again."""
+        return len(self._retried)
+
     def get(self, path: str, microversion: str | None, **params: t.Any) -> Reply:
-        """GET `path`; transient failures are tried again a few times."""
-        return self._request("GET", path, microversion, params=params, connect_retries=2, status_code_retries=3)
+        """GET `path`. Transient failures, a 500 and an answer that is cut or not JSON are asked for again a few times."""
+        return self._ask_until_whole(lambda: self._get(path, microversion, params))
+
+    def read(
+        self, path: str, microversion: str | None, read: t.Callable[[Reply], T], own_connection: bool = False, **params: t.Any
+    ) -> tuple[Reply, T | None]:
+        """GET `path` as `get` does, and return the reply with what `read` makes of a 200, None of any other status.
+
+        own_connection: whether to open a connection for this request alone, over which it may reach another worker of the service.
+        """
+        headers = {"Connection": "close"} if own_connection else {}
+
+        def attempt() -> tuple[Reply, T | None]:
+            reply = self._get(path, microversion, params, headers)
+            return reply, self.parse(read, reply, path) if reply.status == 200 else None
+
+        return self._ask_until_whole(attempt)
+
+    def _ask_until_whole(self, attempt: t.Callable[[], T]) -> T:
+        for pause in _PAUSES:
+            try:
+                found = attempt()
+            except BrokenAnswer:
+                pass
+            else:
+                reply = found[0] if isinstance(found, tuple) else found
+                if self.believes_errors or not isinstance(reply, Reply) or reply.status != 500:
+                    return found
+            # A list, because threads may add to it at the same time.
+            self._retried.append(pause)
+            time.sleep(pause)
+        return attempt()
+
+    def _get(self, path: str, microversion: str | None, params: t.Mapping[str, t.Any], headers: t.Mapping[str, str] | None = None) -> Reply:
+        return self._request("GET", path, microversion, headers=headers, params=params, connect_retries=2, status_code_retries=3)
 
     def write(self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any] | None = None) -> Reply:
         """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
         return self._request(method, path, microversion, json=body, connect_retries=0, status_code_retries=0)
 
-    def ask(self, path: str, microversion: str | None, read: t.Callable[[Reply], T | None], **params: t.Any) -> Answer[T]:
-        """GET `path` as evidence: any status is an answer, and a 200 is read by `read`."""
-        reply = self.get(path, microversion, **params)
-        return self.answer(path, microversion, params, reply, self.parse(read, reply, path) if reply.status == 200 else None)
+    def ask(
+        self, path: str, microversion: str | None, read: t.Callable[[Reply], T | None], own_connection: bool = False, **params: t.Any
+    ) -> Answer[T]:
+        """GET `path` as evidence: any status is an answer, and a 200 is read by `read` (see there for `own_connection`)."""
+        reply, value = self.read(path, microversion, read, own_connection, **params)
+        return self.answer(path, microversion, params, reply, value)
 
     def parse(self, read: t.Callable[[Reply], T], reply: Reply, path: str) -> T:
-        """Return what `read` makes of `reply`, or raise CloudError when that has not the shape of this API's answers."""
+        """Return what `read` makes of `reply`, or raise BrokenAnswer when that has not the shape of this API's answers."""
         try:
             return read(reply)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise CloudError(
+            raise BrokenAnswer(
                 f"{self.name} at {self.endpoint} answered GET {path} with something unexpected ({type(error).__name__}: {error}): "
                 "is a proxy in the way?"
             ) from error
@@ -150,7 +196,9 @@ class Api:
             )
         )
 
-    def _request(self, method: str, path: str, microversion: str | None, **kwargs: t.Any) -> Reply:
+    def _request(
+        self, method: str, path: str, microversion: str | None, headers: t.Mapping[str, str] | None = None, **kwargs: t.Any
+    ) -> Reply:
         with speaking_clearly(f"{self.name} at {self.endpoint}"):
             response = self._adapter.request(
                 # Told only the path, keystoneauth would copy and search the whole catalogue for each request.
@@ -161,15 +209,15 @@ class Api:
                 # A user's clouds.yaml may keep answers for a while; a proof must be asked for anew.
                 skip_cache=True,
                 retriable_status_codes=list(_TRANSIENT),
-                headers={"Accept": "application/json"},
+                headers={"Accept": "application/json", **(headers or {})},
                 **kwargs,
             )
         try:
             body = response.json() if response.content else {}
         except ValueError:
             if response.status_code < 400:
-                raise CloudError(
-                    f"{self.name} at {self.endpoint} answered {method} {path} with something that is no JSON: is a proxy in the way?"
+                raise BrokenAnswer(
+                    f"{self.name} at {self.endpoint} answered {method} {path} with something that is not JSON: is a proxy in the way?"
                 ) from None
             body = {}
         return Reply(response.status_code, response.headers, body)
@@ -183,6 +231,8 @@ def speaking_clearly(where: str) -> t.Iterator[None]:
     except (ksa.ClientException, SDKException, OSError) as error:
         # What urllib3 adds after its pool's name repeats what was said before.
         said = " ".join(str(error).split()).partition(": HTTPConnectionPool")[0].rstrip(".")
+        if isinstance(error, ksa.UnknownConnectionError):
+            raise BrokenAnswer(f"{where} broke off its answer: {said}. Is a proxy in the way?") from error
         for kinds, what, advice in _meanings():
             if isinstance(error, kinds):
                 raise CloudError(f"{where} {what}: {said}. {advice}") from error

@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._change import DON
 from ansible_collections.osops.placement.plugins.module_utils._clock import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, GateClosed, JournalError
-from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 
@@ -127,8 +127,8 @@ class Remediation:
     def _proven(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
         """Return for each step the outcome that it would have, from a new proof and then a last look at its consumer."""
         now = self._reading.again(listings, [step.change.consumer for step in batch])
-        if not all_answer(now.services_after):
-            raise GateClosed("A cell has stopped answering: nothing more is changed in this run.")
+        if closed := closed_gates(now):
+            raise GateClosed(f"Nothing more is changed in this run. {' '.join(closed)}")
         findings = {finding.consumer: finding for finding in judge_consumers(Landscape(now), self._policy)}
         reasons = {step.finding: _moved(step, now, findings) for step in batch}
         moved = self._writer.moved([step.change for step in batch if not reasons[step.finding]])

@@ -112,7 +112,7 @@ def left_over(host: Host, snapshot: Snapshot, policy: Policy, kinds: Collection[
 def blockers(host: Host, seen: Seen, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> tuple[Blocker, ...]:
     """Return everything that holds `host` back and is not provably left over."""
     land = Landscape(snapshot)
-    found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in land.closed_gates]
+    found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in land.closed_for_absence]
     found += _excluded(host, land, policy)
     found += _servers(host, seen)
     found += _moves(host, seen, land)

@@ -18,6 +18,10 @@ class CloudError(PlacementToolsError):
     """The cloud could not be reached, refused us, or gave an answer that cannot be used."""
 
 
+class BrokenAnswer(CloudError):
+    """A service answered with something that is cut off or not of its API: worth asking again."""
+
+
 class WriteRefused(CloudError):
     """A service refused a write: it surely did not take effect."""
 

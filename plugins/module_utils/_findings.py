@@ -15,7 +15,6 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._capacity import capacity, providers_told_of, stranded
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
-from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._known import remembered
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
@@ -74,7 +73,7 @@ def report(
         "findings": [{**told_of, "selected": told_of["id"] in selected} for told_of in entries],
         "protected": [entry(finding) for finding in by_verdict[PROTECTED]],
         "undecided": [entry(finding) for finding in by_verdict[UNDECIDED]],
-        "known": remembered(known, set(told), whole=snapshot.scope == Scope() and not land.closed_gates),
+        "known": remembered(known, set(told), whole=snapshot.scope == Scope() and not land.closed_for_absence),
         "capacity": providers_told_of(found, land),
         "held": _held(snapshot),
     }
@@ -98,10 +97,13 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
         "stranded": stranded(found, land),
         "capacity": capacity(land),
         "coverage": {
-            "complete": not land.closed_gates,
+            "complete": not land.closed_for_absence,
+            "partial": bool(land.unjudged_hosts),
             "closed_gates": list(land.closed_gates),
             "not_provable": list(lacking(snapshot.cloud)),
-            "silent_hosts": len({*silent_hosts(snapshot.services), *silent_hosts(snapshot.services_after)}),
+            "silent_hosts": len(land.unjudged_hosts),
+            "unjudged_hosts": sorted(land.unjudged_hosts),
+            "retried": snapshot.retried,
             "providers": len(providers),
             "consumers": len(snapshot.holdings),
             "servers": sum(node.running_vms for node in nodes),

@@ -7,42 +7,61 @@
 
 """Whether the reading as a whole is sound enough for anything to be changed.
 
-A dead cell, the wrong region, a second Nova on the same Placement, a role that lists everything and may look at nothing:
-each makes every allocation look like an orphan.
+The wrong region, a second Nova on the same Placement, a role that lists everything and may look at nothing, API workers that do not
+know the same cells: each makes every allocation look like an orphan. A cell that does not answer closes no gate: what that means is
+decided for each consumer, in `_soundness`.
 """
 
 from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import agree, disagreements
 from ansible_collections.osops.placement.plugins.module_utils._offers import without_proof
 from ansible_collections.osops.placement.plugins.module_utils._printable import some
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Container
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Service, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Server, Service, Snapshot
 
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    found = (_cells(snapshot), _listings(snapshot), _region(snapshot), _credentials(snapshot), _moves(snapshot), _filters(snapshot))
-    return (*without_proof(snapshot.cloud), *filter(None, found))
+    checks = (_services, _listings, _region, _credentials, _moves, _filters)
+    found = [check(snapshot) for check in checks]
+    closed = [sentence for sentence in found if sentence]
+    return (*without_proof(snapshot.cloud), *closed, *disagreements(snapshot))
 
 
-def _cells(snapshot: Snapshot) -> str | None:
-    """A cell does not answer before the reading or after it: what is in it would look gone."""
+def _services(snapshot: Snapshot) -> str | None:
+    """Nova cannot list its services before the reading or after it: which cells answer is not known."""
     for when, answer in (("before", snapshot.services), ("after", snapshot.services_after)):
         if answer.value is None:
-            return f"Nova answered {answer.status} when asked for its services {when} the reading: a cell is not answering."
-        if silent := silent_hosts(answer):
-            return f"A cell is not answering: {when} the reading Nova could not say anything of {some(silent)}."
+            return f"Nova answered {answer.status} when asked for its services {when} the reading."
     return None
 
 
 def all_answer(services: Answer[tuple[Service, ...]]) -> bool:
     """Tell whether every cell answered when Nova was asked for its services."""
     return services.value is not None and not silent_hosts(services)
+
+
+def closed_for_absence(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return a sentence for each reason why nothing may be concluded from the absence of something; none when all of Nova answered."""
+    silent = unjudged_hosts(snapshot)
+    dead = (f"A cell is not answering: Nova could not say anything of {some(silent)}.",) if silent else ()
+    return (*closed_gates(snapshot), *dead)
+
+
+def as_before(before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]) -> bool:
+    """Tell whether Nova, asked for its services once more, named the same ones and had an answer of as many cells."""
+    return after.value is not None and agree(before, after) and silent_hosts(before) == silent_hosts(after)
+
+
+def unjudged_hosts(snapshot: Snapshot) -> list[str]:
+    """Return the hosts of cells that did not answer at some time of the reading."""
+    return sorted({*silent_hosts(snapshot.services), *silent_hosts(snapshot.services_after)})
 
 
 def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
@@ -53,8 +72,14 @@ def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
 def _listings(snapshot: Snapshot) -> str | None:
     """Nova cannot list its compute nodes or its migrations."""
     for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
-        if answer.value is None:
-            return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
+        if answer.value is not None:
+            continue
+        if answer.status == 400:
+            return (
+                f"Nova did not know rows that it had just listed, when asked for its {what}, in several attempts: its API workers do not "
+                "all know the same cells. Restart every nova-api, then run again."
+            )
+        return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
     return None
 
 
@@ -72,8 +97,8 @@ def strange_nova(nodes: Collection[Hypervisor], providers: Container[str]) -> st
 
 
 def _credentials(snapshot: Snapshot) -> str | None:
-    """These credentials list servers that they may not look at, or see no host: whoever may not look takes everything for deleted."""
-    foreign = [sample for sample in snapshot.samples if sample.value is None or sample.value.project != snapshot.cloud.project]
+    """These credentials list servers that they may not look at, or see no host: every server then looks deleted."""
+    foreign = [sample for sample, project in _samples(snapshot) if project != snapshot.cloud.project]
     judged = foreign or snapshot.samples
     if not judged and any(node.servers or node.servers is None for node in snapshot.hypervisors.value or ()):
         return "These credentials see no server together with its host, though there are servers on hosts: use a role that may (admin by default)."
@@ -81,6 +106,12 @@ def _credentials(snapshot: Snapshot) -> str | None:
         return None
     refused = judged[0]
     return f"These credentials list servers that they may not look at ({refused.request}: {refused.status}): use a role that sees all projects."
+
+
+def _samples(snapshot: Snapshot) -> list[tuple[Answer[Server], str | None]]:
+    """Return the sampled servers with the project of each by the listing, or by the look-up where the listing is not known."""
+    by_lookup = [sample.value.project if sample.value else None for sample in snapshot.samples]
+    return list(zip(snapshot.samples, snapshot.sampled_projects or by_lookup, strict=True))
 
 
 def _moves(snapshot: Snapshot) -> str | None:

@@ -24,6 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._landscape import 
 from ansible_collections.osops.placement.plugins.module_utils._offers import unprovable
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, Finding, Ruling, protected, undecided
+from ansible_collections.osops.placement.plugins.module_utils._soundness import find_gap
 from ansible_collections.osops.placement.plugins.module_utils._unproven import unproven
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -44,6 +45,8 @@ class Kind:
     by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never changed).
     prove: returns the ruling if a case is of this kind, else None; or
     survey: yields what is of this kind in the whole snapshot.
+    needs_every_cell: whether its proof is incomplete while any cell does not answer; else only the cells of the hosts that the consumer
+        touches have to (`_soundness`).
     """
 
     name: str
@@ -51,29 +54,54 @@ class Kind:
     by_default: str
     prove: Callable[[Case, Policy], Ruling | None] | None = None
     survey: Callable[[Landscape, Policy], Iterator[Finding]] | None = None
+    needs_every_cell: bool = False
 
 
 ORPHANS = (
     Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE, _kinds.deleted_server),
     Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE, _kinds.ended_migration),
-    Kind("forgotten_migration", "a migration whose server is deleted; only its claim is left", REMEDIATE, _kinds.forgotten_migration),
+    Kind(
+        "forgotten_migration",
+        "a migration whose server is deleted; only its claim is left",
+        REMEDIATE,
+        _kinds.forgotten_migration,
+        needs_every_cell=True,
+    ),
     Kind("evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE, _kinds.evacuated_source),
     Kind("wrong_host", "the server rests on its host and holds another one as well", REMEDIATE, _kinds.wrong_host),
     Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE, _kinds.unhosted_server),
-    Kind("forgotten_consumer", "Nova has no memory of it at all; a conclusion from absence", OPT_IN, _kinds.forgotten_consumer),
+    Kind(
+        "forgotten_consumer",
+        "Nova has no memory of it at all; a conclusion from absence",
+        OPT_IN,
+        _kinds.forgotten_consumer,
+        needs_every_cell=True,
+    ),
 )
 DRIFTS = (
     Kind("swapped_claim", "an ended migration holds the claim that its server needs", OPT_IN, _drift.swapped_claim),
-    Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, _drift.moved_server),
-    Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, _drift.missing_allocation),
-    Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, _drift.wrong_amount),
+    Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, _drift.moved_server, needs_every_cell=True),
+    Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, _drift.missing_allocation, needs_every_cell=True),
+    Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, _drift.wrong_amount, needs_every_cell=True),
     Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN, _drift.wrong_owner),
     Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT, _drift.leaked_child),
     Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT, _drift.hostless_server),
 )
 CONDITIONS = (
-    Kind("ghost_provider", "a provider made like a host's, with no compute node behind it", OPT_IN, survey=_surveys.ghost_provider),
-    Kind("name_conflict", "another provider has the name of a compute node (LP 1817833)", OPT_IN, survey=_surveys.name_conflict),
+    Kind(
+        "ghost_provider",
+        "a provider made like a host's, with no compute node behind it",
+        OPT_IN,
+        survey=_surveys.ghost_provider,
+        needs_every_cell=True,
+    ),
+    Kind(
+        "name_conflict",
+        "another provider has the name of a compute node (LP 1817833)",
+        OPT_IN,
+        survey=_surveys.name_conflict,
+        needs_every_cell=True,
+    ),
     Kind("capacity_drift", "more is claimed than there is, or the inventory is not the host's", REPORT, survey=_surveys.capacity_drift),
     Kind("parked_resize", "a resize that waits to be confirmed or reverted for very long", REPORT, survey=_surveys.parked_resize),
     Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT, survey=_surveys.stuck_migration),
@@ -134,11 +162,15 @@ def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
             return name, None if case.healthy else protected(reason, *case.state_evidence)
     for kind in KINDS:
         if kind.prove and (ruling := kind.prove(case, policy)):
-            return kind.name, _as_far_as_it_can_be_proven(kind.name, ruling, case)
+            return kind.name, _as_far_as_it_can_be_proven(kind, ruling, case)
     return ("healthy", None) if case.healthy else unproven(case)
 
 
-def _as_far_as_it_can_be_proven(kind: str, ruling: Ruling, case: Case) -> Ruling:
-    if ruling.verdict not in (ORPHANED, DRIFTED) or not (why_not := unprovable(kind, case.land.snapshot.cloud)):
+def _as_far_as_it_can_be_proven(kind: Kind, ruling: Ruling, case: Case) -> Ruling:
+    if ruling.verdict not in (ORPHANED, DRIFTED):
         return ruling
-    return undecided(f"{ruling.reason} But {why_not}", *ruling.evidence)
+    if why_not := unprovable(kind.name, case.land.snapshot.cloud):
+        return undecided(f"{ruling.reason} But {why_not}", *ruling.evidence)
+    if gap := find_gap(case, kind.needs_every_cell):
+        return undecided(f"{ruling.reason} But {gap}.", *ruling.evidence)
+    return ruling

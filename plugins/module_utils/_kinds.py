@@ -81,13 +81,21 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     """The migration went with its deleted server, and its claim stayed.
 
     Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid for a migration's when it is asked
-    to list from there on. Nothing shows it alive.
+    to list from there on. Both were asked several times, each over a connection of its own, and the answers agree. Nothing shows it
+    alive.
 
     Change: all that it holds is removed.
     """
     subject = case.subject
     if case.migration or not unlisted(subject) or subject.marker.status != 200 or case.contradiction:
         return None
+    differing = [answer for answer in subject.markers if answer.status != 200]
+    if differing:
+        return undecided(
+            f"Nova knew it as a migration's, and then answered {differing[0].status} to the same question: its API workers disagree.",
+            *case.questions,
+            *differing,
+        )
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
         *case.migration_listings,
@@ -211,6 +219,8 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
 def forgotten(case: Case) -> bool:
     """Tell whether Nova, asked in every way there is, shows no memory of the consumer, neither as a server nor as a migration."""
     subject = case.subject
+    if any(answer.status != 400 for answer in subject.markers):
+        return False
     if case.migration or not unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
         return False
     named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())

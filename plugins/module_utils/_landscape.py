@@ -13,8 +13,9 @@ import dataclasses as d
 import functools
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import hosts_in_every_listing
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence, closed_gates, unjudged_hosts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -63,6 +64,21 @@ class Landscape:
     def closed_gates(self) -> tuple[str, ...]:
         """Why nothing may be changed after this reading, a sentence each; nothing when it is sound."""
         return closed_gates(self.snapshot)
+
+    @functools.cached_property
+    def closed_for_absence(self) -> tuple[str, ...]:
+        """Why nothing may be concluded from absence, a sentence each; nothing when the reading is sound and every cell answered."""
+        return closed_for_absence(self.snapshot)
+
+    @functools.cached_property
+    def unjudged_hosts(self) -> frozenset[str]:
+        """The hosts of cells that did not answer at some time of the reading."""
+        return frozenset(unjudged_hosts(self.snapshot))
+
+    @functools.cached_property
+    def hosts_listed(self) -> frozenset[str]:
+        """The hosts whose nova-compute and compute node Nova lists; of a cell that does not answer, those whose nova-compute it names."""
+        return hosts_in_every_listing(self.snapshot)
 
     @property
     def everywhere(self) -> bool:

@@ -83,7 +83,7 @@ def left_over_in(found: t.Any) -> frozenset[str]:
 
 
 def _told(findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]) -> dict[str, t.Any]:
-    gates = list(Landscape(snapshot).closed_gates)
+    gates = list(Landscape(snapshot).closed_for_absence)
     by_verdict: dict[str, list[dict[str, t.Any]]] = {verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)}
     for finding in findings:
         by_verdict[finding.ruling.verdict].append(_entry(finding))

@@ -84,6 +84,9 @@ class Answer(t.Generic[T]):
     value: T | None = None
 
 
+# The request of a listing of compute nodes that was made up of what the servers of answering cells show.
+LISTED_BY_SERVERS = "GET /servers?host=… of each host whose cell answers"
+
 NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 
 
@@ -358,7 +361,9 @@ class Dossier:
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
     last_actions: of a server without a host, its actions down to the newest that could give it one, each by itself.
-    host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out.
+    markers: the same question, asked again of as many API workers as may answer.
+    host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out; several times each,
+        so that more than one API worker has answered.
     shape, interfaces, ports, stock: of a server whose claim may have to be written anew, the properties of its image, its ports
         as Nova and as Neutron know them, and what the root provider of its host has.
     """
@@ -370,6 +375,7 @@ class Dossier:
     deleted_listing: Answer[tuple[Server, ...]] = NOT_ASKED
     actions: Answer[tuple[Action, ...]] = NOT_ASKED
     marker: Answer[bool] = NOT_ASKED
+    markers: tuple[Answer[bool], ...] = ()
     last_actions: tuple[Answer[Action], ...] = ()
     host_migrations: tuple[Answer[tuple[Migration, ...]], ...] = ()
     shape: Answer[Server] = NOT_ASKED
@@ -459,6 +465,10 @@ class Snapshot:
     dossiers: by uuid, for those, for the servers of nominated migrations and for the migrations of nominated servers.
     details: by provider, what those have that were asked for it.
     left_out: how many more consumers the listings would have nominated, had the reading been sound.
+    aggregates: the host aggregates of Nova, which every API worker knows whatever cells it knows.
+    host_lookups: by name, direct look-ups of hosts that are named somewhere and that a listing of Nova does not have.
+    sampled_projects: the project of each of `samples` by the listing from which it was taken.
+    retried: how many broken answers were asked for again.
     """
 
     cloud: Cloud
@@ -479,6 +489,15 @@ class Snapshot:
     trees: tuple[str, ...] | None = None
     usages: t.Mapping[str, Resources] = d.field(default_factory=dict)
     left_out: int = 0
+    aggregates: tuple[Aggregate, ...] = ()
+    host_lookups: t.Mapping[str, Answer[bool]] = d.field(default_factory=dict)
+    sampled_projects: tuple[str | None, ...] = ()
+    retried: int = 0
+
+    @property
+    def every_cell_listed(self) -> bool:
+        """Whether `hypervisors` is Nova's own listing, and not what the servers of the cells that answer show (`_answering_cells`)."""
+        return self.hypervisors.request != LISTED_BY_SERVERS
 
 
 @d.dataclass(frozen=True)

@@ -10,15 +10,16 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._gates import silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates, silent_hosts
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, trees
 from ansible_collections.osops.placement.plugins.module_utils._plain import asking, claim_of
 from ansible_collections.osops.placement.plugins.module_utils._shards import of_another
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Hypervisor, Provider, Resources, Server, Snapshot
 
@@ -55,13 +56,53 @@ def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, li
     return sorted(nominated)
 
 
+def worth_looking_at(nominated: list[str], snapshot: Snapshot, at_most: int) -> list[str]:
+    """Return those of `nominated` about whom something may be concluded, and of the others as many as show what it looks like."""
+    if closed_gates(snapshot):
+        return nominated[:at_most]
+    land = Landscape(snapshot)
+    if not land.unjudged_hosts:
+        return nominated
+    beyond = [consumer for consumer in nominated if _is_beyond_reach(snapshot.holdings.get(consumer, {}), land)]
+    left_out = set(beyond[at_most:])
+    return [consumer for consumer in nominated if consumer not in left_out]
+
+
+def _is_beyond_reach(holding: Holding, land: Landscape) -> bool:
+    """Tell whether a consumer holds something that may be of a cell that does not answer."""
+    nodes = [land.nodes.get(root or "") for root in trees(holding, land)]
+    return any(node is None or node.host in land.unjudged_hosts for node in nodes)
+
+
+def choose_samples(servers: Sequence[Server], own_project: str | None, count: int) -> list[Server]:
+    """Return `count` of `servers`, of as many projects as can be, those of other projects than our own first."""
+    by_project: dict[str | None, list[Server]] = {}
+    for server in servers:
+        by_project.setdefault(server.project, []).append(server)
+    others = [of_project for project, of_project in by_project.items() if project != own_project]
+    of_others = [server for turn in itertools.zip_longest(*others) for server in turn if server is not None]
+    return [*of_others, *by_project.get(own_project, [])][:count]
+
+
+def roots_without_node(land: Landscape) -> set[str]:
+    """Return the root providers that no listed compute node stands behind, and that somebody who was looked at holds or that are in scope."""
+    if land.closed_gates:
+        return set()
+    allocations = (dossier.allocation.value for dossier in land.snapshot.dossiers.values())
+    held = {root for allocation in allocations if allocation for root in trees(allocation.resources, land) if root}
+    in_scope: set[str] = set()
+    if land.snapshot.scope.wants("ghost_provider"):
+        in_scope = {root.uuid for root in land.roots if land.covers(root.uuid)}
+    return (held | in_scope) - set(land.nodes)
+
+
 def worth_a_glance(snapshot: Snapshot) -> list[str]:
     """Return the hosts where a server that is at home may hold the wrong amounts, or a child provider that nothing explains.
 
     And those with several compute nodes, of which the hypervisor listing does not say which server is on which.
     """
     land, scope = Landscape(snapshot), snapshot.scope
-    if scope.closely or scope.mode == "triage":
+    if scope.closely or scope.mode == "triage" or not snapshot.every_cell_listed:
         return []
     home = _Homes(land)
     hosts = {land.nodes[root].host for root in land.nodes if land.covers(root)} & set(home.shared_hosts)

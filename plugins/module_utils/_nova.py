@@ -13,6 +13,7 @@ API reference: https://docs.openstack.org/api-ref/compute/
 from __future__ import annotations
 
 import typing as t
+import urllib.parse
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
@@ -54,6 +55,18 @@ _STRANDS = 4
 _STRAND = 50
 
 
+# How often a listing is read before it counts that Nova does not know its own rows.
+_ATTEMPTS = 3
+
+
+class _MarkerUnknown(Exception):
+    """Nova does not know a row as the marker of the next page that it has just listed."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.detail)
+        self.reply = reply
+
+
 class NovaReader:
     """Nova's side of a reading."""
 
@@ -68,13 +81,33 @@ class NovaReader:
         self._shape = api.at_most(2, 98)
         # 2.88 and later ask every host for its uptime.
         self._hypervisor_listing = api.at_most(2, 87)
+        # The look-up of a host by its mapping in the API database was left out of later microversions.
+        self._host_lookup = api.at_most(2, 42)
         # Migrations have uuids from 2.59 on.
         self._migration_key = "uuid" if api.newest >= (2, 59) else "id"
 
+    @property
+    def retried(self) -> int:
+        """How many broken answers were asked for again."""
+        return self._api.retried
+
+    def believe_errors(self, believe: bool) -> None:
+        """Take a 500 for an answer at once: a cell is down, and its 500 will last."""
+        self._api.believes_errors = believe
+
     def services(self) -> Answer[tuple[Service, ...]]:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
-        answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(service_of, reply.body["services"])))
+        # Each over a connection of its own: only answers of several API workers show that one of these does not know a cell.
+        answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(service_of, reply.body["services"])), True)
         return self._readable(answer)
+
+    def host(self, name: str) -> Answer[bool]:
+        """Look directly for the compute node of a host; 200 proves that there is one, 404 that there is none.
+
+        Nova looks the host up in the mappings of its API database, and then in the host's own cell (nova/api/openstack/compute/hosts.py,
+        HostController.show): unlike the listings, this does not depend on the cells that an API worker happens to know.
+        """
+        return self._api.ask(f"/os-hosts/{urllib.parse.quote(name, safe='')}", self._host_lookup, lambda reply: True)
 
     def hypervisors(self, with_servers: bool, roots: Sequence[str] = ()) -> Answer[tuple[Hypervisor, ...]]:
         """Return all compute nodes, if wanted with the servers of their hosts.
@@ -95,6 +128,7 @@ class NovaReader:
             lambda row: hypervisor_of(row, with_servers),
             size,
             starts=tuple(roots[strand - 1 : -1 : strand]),
+            own_connection=False,
             **({"with_servers": "true"} if with_servers else {}),
         )
 
@@ -114,6 +148,15 @@ class NovaReader:
         """Return what Nova answers when asked for the servers of one host."""
         return self._pages("/servers/detail", self._listing, "servers", "id", server_of, _PAGE, all_tenants="1", host=host)
 
+    def server_uuids_at(self, host: str) -> Answer[tuple[str, ...]]:
+        """Return the uuids of the servers of one host."""
+        return self._pages("/servers", self._listing, "servers", "id", lambda row: str(row["id"]), _PAGE, all_tenants="1", host=host)
+
+    def some_servers_at(self, host: str, count: int) -> tuple[Server, ...]:
+        """Return the newest servers of one host, at most `count`; none where these credentials do not see the host of a server."""
+        answer = self._readable(self._api.ask("/servers/detail", self._listing, servers_of, all_tenants="1", host=host, limit=str(count)))
+        return answer.value or ()
+
     def server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
         return frozenset(self._pages("/servers", self._listing, "servers", "id", lambda row: row["id"], _PAGE, all_tenants="1").value or ())
@@ -121,16 +164,19 @@ class NovaReader:
     def aggregates(self) -> tuple[Aggregate, ...]:
         """Return all host aggregates."""
         path = "/os-aggregates"
-        reply = self._api.expect(self._api.get(path, self._listing), "for its aggregates")
-        return self._api.parse(lambda reply: tuple(map(aggregate_of, reply.body["aggregates"])), reply, path)
+        reply, found = self._api.read(path, self._listing, lambda reply: tuple(map(aggregate_of, reply.body["aggregates"])))
+        self._api.expect(reply, "for its aggregates")
+        return found or ()
 
     def migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
         return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE)
 
     def migrations_at(self, host: str) -> Answer[tuple[Migration, ...]]:
-        """Return the migrations that name `host` as source or destination, as `migrations` does."""
-        return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE, host=host)
+        """Return the migrations that name `host` as source or destination, as `migrations` does, over a connection of its own."""
+        return self._pages(
+            "/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE, own_connection=True, host=host
+        )
 
     def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations of one server, newest first; no `value` when they are more than a page and so not all here."""
@@ -175,7 +221,7 @@ class NovaReader:
         """
         if self._migration_key != "uuid":
             return NOT_ASKED
-        return self._api.ask("/os-migrations", self._listing, lambda reply: True, limit="1", marker=uuid)
+        return self._api.ask("/os-migrations", self._listing, lambda reply: True, True, limit="1", marker=uuid)
 
     def some_servers(self, count: int) -> tuple[Server, ...]:
         """Return the newest servers of all projects, at most `count`."""
@@ -191,25 +237,59 @@ class NovaReader:
         read: Callable[[Mapping[str, t.Any]], T],
         size: int,
         starts: tuple[str, ...] = (),
+        own_connection: bool = False,
         **filters: str,
     ) -> Answer[tuple[T, ...]]:
         """Read a listing whole: from its beginning and, side by side, from each of `starts` to where the next of them begins.
 
-        Its `value` is None when a page is no 200. Raises CloudError when the listing changed under our hands.
+        Its `value` is None when the status of a page is not 200. The status is 400 when Nova, asked a few times, did not know rows that
+        it had just listed: either the listing changed each time, or its API workers do not know the same cells.
         """
+        for _attempt in range(_ATTEMPTS):
+            answer = self._try_pages(path, microversion, key, identity, read, size, starts, own_connection, filters)
+            if answer.status != 400:
+                break
+        return self._readable(answer)
+
+    def _try_pages(
+        self,
+        path: str,
+        microversion: str,
+        key: str,
+        identity: str,
+        read: Callable[[Mapping[str, t.Any]], T],
+        size: int,
+        starts: tuple[str, ...],
+        own_connection: bool,
+        filters: Mapping[str, str],
+    ) -> Answer[tuple[T, ...]]:
         query = {"limit": str(size), **filters}
-        strands = each(lambda start: self._strand(path, microversion, key, identity, query, start, starts), [None, *starts])
+        try:
+            strands = each(
+                lambda start: self._strand(path, microversion, key, identity, query, start, starts, own_connection), [None, *starts]
+            )
+        except _MarkerUnknown as error:
+            return self._api.answer(path, microversion, filters, error.reply, None)
         reply = next((reply for _rows, reply in strands if reply.status not in (200, 400)), strands[0][1])
         rows = {row[identity]: row for some, _reply in strands for row in some}
         # Where no strand can start is no row of this listing, and then nobody stopped there.
         unknown = {start for start, (_rows, reply) in zip(starts, strands[1:], strict=True) if reply.status == 400}
-        if unknown & set(rows):
-            raise self._changed(path, len(rows))
+        if reply.status == 200 and unknown & set(rows):
+            refused = next(reply for _rows, reply in strands if reply.status == 400)
+            return self._api.answer(path, microversion, filters, refused, None)
         value = self._api.parse(lambda reply: tuple(map(read, rows.values())), reply, path) if reply.status == 200 else None
-        return self._readable(self._api.answer(path, microversion, filters, reply, value))
+        return self._api.answer(path, microversion, filters, reply, value)
 
     def _strand(
-        self, path: str, microversion: str, key: str, identity: str, query: Mapping[str, str], start: str | None, ends: Collection[str]
+        self,
+        path: str,
+        microversion: str,
+        key: str,
+        identity: str,
+        query: Mapping[str, str],
+        start: str | None,
+        ends: Collection[str],
+        own_connection: bool,
     ) -> tuple[list[t.Any], Reply]:
         """Read a listing from `start` (its beginning without one) until one of `ends` or nothing comes; return its rows and last reply.
 
@@ -223,22 +303,26 @@ class NovaReader:
         last, size = start, int(query["limit"])
         ended: Reply | None = None
         while True:
-            reply = self._api.get(path, microversion, **{**query, "limit": str(size)}, **({"marker": last} if last else {}))
+            reply, whole = self._api.read(
+                path,
+                microversion,
+                lambda reply: (reply.body[key], [row[identity] for row in reply.body[key]]),
+                own_connection,
+                **{**query, "limit": str(size)},
+                **({"marker": last} if last else {}),
+            )
             if reply.status == 400 and ended is not None:
                 return rows, ended
             if reply.status == 400 and last is not None and last != start:
-                raise self._changed(path, len(rows))
-            if reply.status != 200:
+                raise _MarkerUnknown(reply)
+            if whole is None:
                 return rows, reply
-            page, found = self._api.parse(lambda reply: (reply.body[key], [row[identity] for row in reply.body[key]]), reply, path)
+            page, found = whole
             rows += page
             ended = reply if key == "servers" and found and not reply.body.get("servers_links") else None
             if not set(ends).isdisjoint(found) or (found and found[-1] == last) or (not found and size == _PAGE):
                 return rows, reply
             last, size = (found[-1], int(query["limit"])) if found else (last, _PAGE)
-
-    def _changed(self, path: str, rows: int) -> CloudError:
-        return CloudError(f"Nova's listing {path} changed while being read, after {rows} rows of it: run again.")
 
     def _readable(self, answer: Answer[T]) -> Answer[T]:
         if answer.status in (401, 403):

@@ -62,6 +62,11 @@ class PlacementReader:
         # 1.38 adds the consumer's type.
         self._allocation = api.at_most(1, 38)
 
+    @property
+    def retried(self) -> int:
+        """How many broken answers were asked for again."""
+        return self._api.retried
+
     def providers(self) -> dict[str, Provider]:
         """Return every provider by uuid, those that share their inventory through an aggregate marked as `sharing`."""
         sharing = self._sharing()

@@ -13,6 +13,7 @@ Nothing here concludes anything: `_judge` does.
 from __future__ import annotations
 
 import dataclasses as d
+import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
@@ -32,6 +33,29 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _ACTIONS = 10
 
 
+# How often Nova is asked, each time over a connection of its own, what one API worker that lacks a cell would answer wrongly: at
+# detection, and right before a write. docs/safety.md says how likely it is that all of these answers are wrong.
+WORKERS_ASKED = 4
+WORKERS_ASKED_BEFORE_A_WRITE = 10
+
+
+class MigrationsAtHosts:
+    """The listings of migrations by host; each host's is asked for once for all who hold something there."""
+
+    def __init__(self, nova: NovaReader) -> None:
+        self._nova = nova
+        self._lock = threading.Lock()
+        self._answers: dict[str, list[Answer[tuple[Migration, ...]]]] = {}
+
+    def of(self, host: str, times: int) -> tuple[Answer[tuple[Migration, ...]], ...]:
+        """Return at least `times` answers."""
+        with self._lock:
+            answers = self._answers.setdefault(host, [])
+            while len(answers) < times:
+                answers.append(self._nova.migrations_at(host))
+            return tuple(answers)
+
+
 @d.dataclass(frozen=True)
 class Look:
     """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
@@ -40,6 +64,7 @@ class Look:
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
     fresh: bool
+    at_hosts: MigrationsAtHosts
 
 
 class Questions:
@@ -84,10 +109,30 @@ class Questions:
             return Dossier(uuid, allocation, migrations, server, deleted, actions)
         # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
         # no listing is therefore asked again with a filter that has an index.
-        hosts = look.land.hosts_of(allocation.value.resources if allocation.value else ())
-        at_hosts = tuple(map(self._nova.migrations_at, hosts))
         marker = self._nova.marker(uuid)
-        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, host_migrations=at_hosts)
+        markers, times = self._ask_more_workers(uuid, marker, look)
+        hosts = look.land.hosts_of(allocation.value.resources if allocation.value else ())
+        at_hosts = [answer for host in hosts for answer in look.at_hosts.of(host, times)]
+        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
+
+    def _ask_more_workers(self, uuid: str, marker: Answer[bool], look: Look) -> tuple[tuple[Answer[bool], ...], int]:
+        """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
+
+        One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
+        they look like a migration that is deleted.
+        """
+        if marker.status == 200:
+            times = WORKERS_ASKED_BEFORE_A_WRITE if look.fresh else WORKERS_ASKED
+            return self._repeat_marker(uuid, marker, times), times
+        if marker.status == 400 and look.fresh:
+            return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED
+        return (), 1
+
+    def _repeat_marker(self, uuid: str, marker: Answer[bool], times: int) -> tuple[Answer[bool], ...]:
+        answers: list[Answer[bool]] = []
+        while len(answers) < times - 1 and all(answer.status == marker.status for answer in answers):
+            answers.append(self._nova.marker(uuid))
+        return tuple(answers)
 
     def _asked_closer(self, dossier: Dossier, land: Landscape) -> Dossier:
         """Ask what a server was given besides its flavor, if its claim may have to be written anew."""

@@ -15,12 +15,15 @@ nominated consumer is read again, in that order. Nothing here concludes anything
 from __future__ import annotations
 
 import dataclasses as d
+import time
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils import _answering_cells
+from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root, names_to_look_up
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each, together
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, as_before
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, roots_of
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     Dossier,
@@ -31,19 +34,22 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
 from ansible_collections.osops.placement.plugins.module_utils._neutron import NeutronReader
 from ansible_collections.osops.placement.plugins.module_utils._nominate import (
     by_tree,
+    choose_samples,
     hosts_of_interest,
     nominate,
     odd_nodes,
+    roots_without_node,
     where_to_be_sighted,
     worth_a_glance,
+    worth_looking_at,
 )
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._questions import Look, Questions, both
+from ansible_collections.osops.placement.plugins.module_utils._questions import Look, MigrationsAtHosts, Questions, both
 from ansible_collections.osops.placement.plugins.module_utils._shards import owner, read_by, seen_by, trees_of
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import (
         Allocation,
@@ -52,11 +58,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Hypervisor,
         Provider,
         Resources,
+        Service,
     )
     from ansible_collections.osops.placement.plugins.module_utils._session import Session
 
+# How many servers are looked at to see what these credentials may, and of how many hosts they are taken.
 _SAMPLES = 3
+_SAMPLED_HOSTS = 3
 _SAMPLED_FROM = 20
+# The pause in seconds before a cell that did not answer is asked once more.
+_SECOND_LOOK = 1.0
 # With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough to show what it looks like.
 _LOOKED_AT_WHEN_CLOSED = 100
 # How many rows of the listing of all migrations cost Nova what one request for those of one server does (docs/benchmark.md).
@@ -90,11 +101,9 @@ class Reading:
         glances = {server.uuid: server for servers in each(self._nova.servers_at, worth_a_glance(listed)) for server in servers}
         living = self._nova.server_uuids() if listed.hypervisors.value is None else ()
         nominated = nominate(listed, glances, living)
-        if closed_gates(listed):
-            looked_at = nominated[:_LOOKED_AT_WHEN_CLOSED]
-            listed = d.replace(listed, left_out=len(nominated) - len(looked_at))
-            nominated = looked_at
-        return self._looked_at(self._with_details(d.replace(listed, nominated=tuple(nominated))), nominated, glances=glances)
+        looked_at = worth_looking_at(nominated, listed, _LOOKED_AT_WHEN_CLOSED)
+        listed = d.replace(listed, nominated=tuple(looked_at), left_out=len(nominated) - len(looked_at))
+        return self._looked_at(self._with_details(listed), looked_at, glances=glances)
 
     def listings(self, with_servers: bool) -> Snapshot:
         """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of every host."""
@@ -107,19 +116,18 @@ class Reading:
     def _listed(self, scope: Scope | None, with_servers: bool) -> Snapshot:
         """Read all listings, and of the claims those in `scope`; none of them without a scope."""
         started = now()
-        services = self._nova.services()
+        services = self._services()
         providers = self._placement.providers()
-        roots = [uuid for uuid, provider in providers.items() if provider.is_host]
-        hypervisors, claims = self._claims(scope, providers, lambda: self._nova.hypervisors(with_servers, roots))
+        hypervisors, claims = self._claims(scope, providers, lambda: self._compute_nodes(services, providers, with_servers))
         migrations = self._nova.migrations()
         # A dead cell is left out of that listing without a word.
-        services_after = self._nova.services()
-        samples = self._samples()
+        services_after = self._services()
+        samples, projects = self._samples(hypervisors)
         live = next((sample.value for sample in samples if sample.value), None)
         if live is None and hypervisors.value and not with_servers:
             # Whether there is no live server, or these credentials see none, the hosts must say.
-            hypervisors = self._nova.hypervisors(True, roots)
-        return Snapshot(
+            hypervisors = self._compute_nodes(services, providers, True)
+        snapshot = Snapshot(
             cloud=self._session.cloud,
             scope=scope or Scope(),
             started_at=started,
@@ -136,7 +144,33 @@ class Reading:
             nominated=(),
             dossiers={},
             services_after=services_after,
+            aggregates=self._nova.aggregates(),
+            sampled_projects=projects,
         )
+        return self._looked_up(snapshot, names_to_look_up(snapshot))
+
+    def _services(self) -> Answer[tuple[Service, ...]]:
+        """List the services; a cell that does not answer is asked once more before it counts as down."""
+        answer = self._nova.services()
+        if not all_answer(answer):
+            time.sleep(_SECOND_LOOK)
+            answer = self._nova.services()
+        self._nova.believe_errors(not all_answer(answer))
+        return answer
+
+    def _compute_nodes(
+        self, services: Answer[tuple[Service, ...]], providers: Mapping[str, Provider], with_servers: bool
+    ) -> Answer[tuple[Hypervisor, ...]]:
+        """List the compute nodes of all cells or, while one of them is down, of those that answer."""
+        roots = [uuid for uuid, provider in providers.items() if provider.is_host]
+        listing = self._nova.hypervisors(with_servers, roots)
+        if listing.value is not None or listing.status < 500:
+            return listing
+        # The cell may have gone down since the services were listed.
+        known = services if not all_answer(services) else self._services()
+        if known.value is None or all_answer(known):
+            return listing
+        return _answering_cells.list_compute_nodes(self._nova, known, providers, with_servers)
 
     def _claims(
         self, scope: Scope | None, providers: Mapping[str, Provider], list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]]
@@ -181,10 +215,17 @@ class Reading:
     def with_servers(self, snapshot: Snapshot, nodes: Collection[str]) -> Snapshot:
         """Ask for the servers of those compute nodes that were not yet asked for them."""
         listed = snapshot.hypervisors.value or ()
-        wanted = [node.uuid for node in listed if node.servers is None and node.uuid in nodes]
-        found = dict(zip(wanted, each(self._nova.servers_on, wanted), strict=True))
+        wanted = [node for node in listed if node.servers is None and node.uuid in nodes]
+        ask = self._servers_on if snapshot.every_cell_listed else self._servers_at
+        found = dict(zip((node.uuid for node in wanted), each(ask, wanted), strict=True))
         asked = tuple(d.replace(node, servers=found[node.uuid]) if node.uuid in found else node for node in listed)
         return d.replace(snapshot, hypervisors=d.replace(snapshot.hypervisors, value=asked)) if wanted else snapshot
+
+    def _servers_on(self, node: Hypervisor) -> tuple[str, ...] | None:
+        return self._nova.servers_on(node.uuid)
+
+    def _servers_at(self, node: Hypervisor) -> tuple[str, ...] | None:
+        return self._nova.server_uuids_at(node.host).value
 
     def _looked_at(
         self, snapshot: Snapshot, consumers: Sequence[str], fresh: bool = False, glances: Mapping[str, Server] | None = None
@@ -206,15 +247,33 @@ class Reading:
         migrations_of = self._nova.migrations_of
         if not fresh and len(land.migrations) <= _ROWS_A_REQUEST * len(everybody):
             migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
-        look = Look(land, allocations, migrations_of, fresh)
+        look = Look(land, allocations, migrations_of, fresh, MigrationsAtHosts(self._nova))
         asked = [some for some in each(lambda consumer: self._questions.about(consumer, look), consumers) if some]
         dossiers: dict[str, Dossier] = {}
         for dossier in (known for some in asked for known in some):
             dossiers[dossier.uuid] = both(dossiers.get(dossier.uuid), dossier)
         looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
         looked_at = self.with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
-        after = self._nova.services() if all_answer(snapshot.services_after) else snapshot.services_after
-        return d.replace(looked_at, services_after=after, finished_at=now())
+        looked_at = self._with_host_lookups(looked_at)
+        # An answer that differs from the first stays: nothing that follows makes it good.
+        unchanged = as_before(snapshot.services, snapshot.services_after)
+        after = self._services() if unchanged else snapshot.services_after
+        return d.replace(looked_at, services_after=after, retried=self._retried(), finished_at=now())
+
+    def _retried(self) -> int:
+        return self._placement.retried + self._nova.retried
+
+    def _with_host_lookups(self, snapshot: Snapshot) -> Snapshot:
+        """Look directly for each host that something names and that a listing of Nova lacks."""
+        snapshot = self._looked_up(snapshot, names_to_look_up(snapshot))
+        land = Landscape(snapshot)
+        names = {name for root in roots_without_node(land) for name in names_of_root(land.name(root))}
+        return self._looked_up(snapshot, names - land.hosts_listed)
+
+    def _looked_up(self, snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
+        wanted = sorted(set(names) - set(snapshot.host_lookups))
+        found = dict(zip(wanted, each(self._nova.host, wanted), strict=True))
+        return d.replace(snapshot, host_lookups={**snapshot.host_lookups, **found}) if wanted else snapshot
 
     def _with_details(self, snapshot: Snapshot) -> Snapshot:
         """Add what those providers have that are no compute node, whose capacity was asked for, or that a nominated consumer holds.
@@ -243,11 +302,18 @@ class Reading:
                 break
         return control
 
-    def _samples(self) -> tuple[Answer[Server], ...]:
-        """Look directly at some live servers, those of other projects first."""
-        placed = [server for server in self._nova.some_servers(_SAMPLED_FROM) if server.host]
-        placed.sort(key=lambda server: server.project == self._session.project)
-        return tuple(each(lambda server: self._nova.server(server.uuid), placed[:_SAMPLES]))
+    def _samples(self, hypervisors: Answer[tuple[Hypervisor, ...]]) -> tuple[tuple[Answer[Server], ...], tuple[str | None, ...]]:
+        """Look directly at some servers of hosts that have any, those of other projects first; return also their projects.
+
+        The newest servers of the cloud are taken only where no host shows one: they may be failed boots, which have no host.
+        """
+        hosts = sorted({node.host for node in hypervisors.value or () if node.servers or (node.servers is None and node.running_vms)})
+        apart = hosts[:: max(1, len(hosts) // _SAMPLED_HOSTS)][:_SAMPLED_HOSTS]
+        listed = [server for of_host in each(lambda host: self._nova.some_servers_at(host, _SAMPLED_FROM), apart) for server in of_host]
+        placed = [server for server in listed or self._nova.some_servers(_SAMPLED_FROM) if server.host]
+        chosen = choose_samples(placed, self._session.project, _SAMPLES)
+        looked_up = each(lambda server: self._nova.server(server.uuid), chosen)
+        return tuple(looked_up), tuple(server.project for server in chosen)
 
 
 def _is_ours(answer: Answer[Allocation], land: Landscape, glances: Mapping[str, Server]) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval, child_first
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
 from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
@@ -44,7 +45,7 @@ def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
     for root in _strangers(land):
         if root.uuid not in conflicting and _nova_shaped(land, root):
             reason = f"No compute node of this Nova stands behind provider {root.name}, which is made like one's."
-            yield _about_tree("ghost_provider", land, root, reason, policy)
+            yield _about_tree("ghost_provider", land, root, reason, policy, _lookup_that_leaves_doubt(land, root))
 
 
 def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
@@ -164,8 +165,11 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
 
 def _strangers(land: Landscape) -> list[Provider]:
-    """Return the roots in scope that are no compute node's; none when the reading is not sound, for then all of them may seem so."""
-    if land.closed_gates:
+    """Return the roots in scope that are no compute node's; none when the reading is not sound or not of all cells.
+
+    All of them may seem so then.
+    """
+    if land.closed_for_absence:
         return []
     return [root for root in land.roots if root.uuid not in land.nodes and land.covers(root.uuid)]
 
@@ -223,12 +227,22 @@ def _alive_without_node(service: Service, hosts: set[str]) -> bool:
     return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
-def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
+def _lookup_that_leaves_doubt(land: Landscape, root: Provider) -> str:
+    """Say which direct look-up of the host behind a provider did not answer that there is none; nothing if all did."""
+    for name in names_of_root(root.name):
+        lookup = land.snapshot.host_lookups.get(name)
+        if name not in land.hosts_listed and (lookup is None or lookup.status != 404):
+            answered = f"answered {lookup.status} when" if lookup else "was not"
+            return f"Nova {answered} asked for host {name} directly"
+    return ""
+
+
+def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy, doubt: str = "") -> Finding:
     tree = child_first(root.uuid, land.providers.values())
     if excluded := policy.excludes(name for provider in tree for name in (provider.uuid, provider.name)):
         return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
     holders = land.holders.get(root.uuid, frozenset())
-    doubt = _may_still_be_needed(land, root)
+    doubt = _may_still_be_needed(land, root) or doubt
     if doubt:
         reason += f" But {doubt}."
     if holders:

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._change import DONE, FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, GateClosed, InvalidInput, JournalError
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
@@ -100,7 +100,7 @@ class TreeRemoval:
             now = self._reading.of(Scope(hosts=(step.subject,), kinds=(step.kind,)))
         except InvalidInput:
             return "It is gone."
-        if closed := closed_gates(now):
+        if closed := closed_for_absence(now):
             raise GateClosed(f"Nothing may be deleted now. {' '.join(closed)}")
         finding = next((known for known in judge(now, self._policy) if step.subject == known.subject), None)
         if finding is None:

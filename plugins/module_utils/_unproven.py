@@ -27,6 +27,9 @@ def unproven(case: Case) -> tuple[str, Ruling]:
     if case.server is not None:
         return UNPROVEN, undecided(_of_a_server(case, case.server), *case.state_evidence)
     foreign = sorted(case.land.name(held) for root, providers in case.trees.items() if root not in case.land.nodes for held in providers)
+    if foreign and case.land.unjudged_hosts:
+        reason = f"A cell does not answer, and {', '.join(foreign)} may be of a host there."
+        return UNPROVEN, undecided(reason, *case.state_evidence)
     if foreign and case.subject.server.status == 404:
         reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
         return FOREIGN_PROVIDER, protected(reason, *case.state_evidence)

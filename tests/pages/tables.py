@@ -12,9 +12,10 @@ from __future__ import annotations
 import inspect
 import pathlib
 import re
+import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils import _gates
+from ansible_collections.osops.placement.plugins.module_utils import _agreement, _gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
 from ansible_collections.osops.placement.plugins.module_utils._offers import NEEDS, dotted
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
@@ -62,8 +63,15 @@ def _protections() -> str:
 
 def _closing() -> str:
     """The gates in the order in which they are written: the functions that look at a snapshot and may give a reason."""
-    gates = [known for known in vars(_gates).values() if inspect.isfunction(known) and inspect.get_annotations(known) == GATE]
-    return "".join(f"* {told(gate)['head']}\n" for gate in gates)
+    return "".join(f"* {told(gate)['head']}\n" for gate in _checks_of(_gates))
+
+
+def _agreement_checks() -> str:
+    return "".join(f"* {told(check)['head']}\n" for check in _checks_of(_agreement))
+
+
+def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
+    return [known for known in vars(module).values() if inspect.isfunction(known) and inspect.get_annotations(known) == GATE]
 
 
 def _offers() -> str:
@@ -80,5 +88,6 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "conditions": _kinds(CONDITIONS),
     "protections": _protections,
     "gates": _closing,
+    "agreement": _agreement_checks,
     "offers": _offers,
 }

@@ -97,9 +97,12 @@ def test_nothing_found_is_told_as_nothing() -> None:
 def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     assert cloud.report()["summary"]["coverage"] == {
         "complete": True,
+        "partial": False,
         "closed_gates": [],
         "not_provable": [],
         "silent_hosts": 0,
+        "unjudged_hosts": [],
+        "retried": 0,
         "providers": 3,
         "consumers": 5,
         "servers": 0,

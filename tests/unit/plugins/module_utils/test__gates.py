@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates, silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence, closed_gates, silent_hosts, unjudged_hosts
 from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Migration, Server, Service, Snapshot
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
 
@@ -23,8 +23,8 @@ def _silent(*hosts: str) -> Answer[tuple[Service, ...]]:
     return answer("GET /os-services", 200, (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)))
 
 
-def _nodes(*uuids: str) -> Answer[tuple[Hypervisor, ...]]:
-    return answer("GET /os-hypervisors/detail", 200, tuple(Hypervisor(uuid, uuid, uuid, "up", "enabled", ()) for uuid in uuids))
+def _nodes(*uuids: str, on: str = "") -> Answer[tuple[Hypervisor, ...]]:
+    return answer("GET /os-hypervisors/detail", 200, tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids))
 
 
 def _sample(project: str, host: str | None = "compute-1", status: int = 200) -> Answer[Server]:
@@ -55,12 +55,10 @@ def _hidden_ends() -> Answer[tuple[Migration, ...]]:
 CLOSED = {
     "services unreadable before": ({"services": answer("", 500)}, "answered 500 when asked for its services before the reading"),
     "services unreadable after": ({"services_after": answer("", 503)}, "answered 503 when asked for its services after the reading"),
-    "a cell silent before": ({"services": _silent("compute-7")}, "before the reading Nova could not say anything of compute-7."),
-    "a cell silent after": ({"services_after": _silent("compute-7")}, "after the reading Nova could not say anything of compute-7."),
     "hypervisors unreadable": ({"hypervisors": answer("", 500)}, "answered 500 when asked for its compute nodes"),
     "migrations unreadable": ({"migrations": answer("", 500)}, "answered 500 when asked for its migrations"),
     "hosts of migrations hidden": ({"migrations": _hidden_ends()}, "lists migrations without their hosts (GET /os-migrations)"),
-    "none of Nova's hosts is here": ({"hypervisors": _nodes("elsewhere")}, "0 of 1 hypervisors are providers here"),
+    "none of Nova's hosts is here": ({"hypervisors": _nodes("elsewhere", on="compute-1")}, "0 of 1 hypervisors are providers here"),
     "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors are providers here"),
     "may not look": ({"samples": (_sample(PROJECT, status=404),)}, "list servers that they may not look at"),
     "may look but is not shown the host": ({"samples": (_sample(PROJECT, host=None),)}, "list servers that they may not look at"),
@@ -102,7 +100,7 @@ def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
 def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewhere: int, closed: bool) -> None:
     world = World()
     roots = [world.host(f"compute-{number}") for number in range(here)]
-    snapshot = world.snapshot(hypervisors=_nodes(*roots, *(f"other-{number}" for number in range(elsewhere))))
+    snapshot = world.snapshot(hypervisors=_nodes(*roots, *(f"other-{number}" for number in range(elsewhere)), on="compute-0"))
 
     assert bool(closed_gates(snapshot)) is closed
 
@@ -119,6 +117,20 @@ def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewher
 )
 def test_credentials_that_see_a_server_on_its_host_will_do(samples: tuple[Answer[Server], ...]) -> None:
     assert closed_gates(d.replace(_sound(), samples=samples)) == ()
+
+
+def test_one_server_of_our_own_that_lost_its_mapping_says_nothing_of_the_credentials() -> None:
+    """Its neighbours answer, and the listing says that it is ours."""
+    samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
+
+    assert closed_gates(d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))) == ()
+
+
+def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> None:
+    samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
+    (sentence,) = closed_gates(d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT)))
+
+    assert "list servers that they may not look at" in sentence
 
 
 def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
@@ -154,17 +166,28 @@ def test_silent_hosts_are_named_once_and_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "told"),
+    ("count", "named"),
     [
         (1, "of compute-1."),
         (3, "of compute-1, compute-2, compute-3."),
         (4, "of compute-1, compute-2, compute-3 and 1 more."),
     ],
 )
-def test_of_many_silent_hosts_three_are_named_and_the_others_counted(count: int, told: str) -> None:
-    (sentence,) = closed_gates(d.replace(_sound(), services=_silent(*(f"compute-{number}" for number in range(1, count + 1)))))
+def test_of_many_silent_hosts_three_are_named_and_the_others_counted(count: int, named: str) -> None:
+    silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
+    (sentence,) = closed_for_absence(d.replace(_sound(), services=silent, services_after=silent))
 
-    assert sentence.endswith(told)
+    assert sentence.endswith(named)
+
+
+@pytest.mark.parametrize("when", ["services", "services_after", "both"])
+def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str) -> None:
+    both = {"services": _silent("compute-1"), "services_after": _silent("compute-1")}
+    snapshot = d.replace(_sound(), **(both if when == "both" else {when: both[when]}))
+
+    assert closed_gates(snapshot) == ()
+    assert unjudged_hosts(snapshot) == ["compute-1"]
+    assert closed_for_absence(snapshot) == ("A cell is not answering: Nova could not say anything of compute-1.",)
 
 
 def test_an_unreadable_answer_names_no_silent_host() -> None:

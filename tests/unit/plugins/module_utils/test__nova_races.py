@@ -234,6 +234,28 @@ class Cloud:
         self.happens()
         return tuple(self.world.servers.values())[:count]
 
+    def some_servers_at(self, host: str, count: int) -> t.Any:
+        return self.servers_at(host)[:count]
+
+    def server_uuids_at(self, host: str) -> t.Any:
+        return answer("GET /servers?host", 200, tuple(server.uuid for server in self.servers_at(host)))
+
+    def aggregates(self) -> t.Any:
+        self.happens()
+        return ()
+
+    def host(self, name: str) -> t.Any:
+        self.happens()
+        found = any(node.host == name for node in self.world.nodes.values())
+        return answer("GET /os-hosts", 200 if found else 404, found or None)
+
+    def believe_errors(self, believe: bool) -> None:
+        """Nothing is asked again here."""
+
+    @property
+    def retried(self) -> int:
+        return 0
+
 
 def _one_after_another(function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any]) -> list[t.Any]:
     return list(map(function, items))

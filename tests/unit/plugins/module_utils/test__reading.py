@@ -36,6 +36,7 @@ class Site(World):
     def reading(self) -> Reading:
         known = self.snapshot().dossiers
         placement = types.SimpleNamespace(
+            retried=0,
             allocation=lambda uuid: known[uuid].allocation,
             stock=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
         )
@@ -49,6 +50,9 @@ class Site(World):
             deleted_listing=lambda uuid, brief=False: known[uuid].deleted_listing,
             actions=lambda uuid: known[uuid].actions,
             marker=lambda uuid: known[uuid].marker,
+            host=lambda name: answer(f"GET /os-hosts/{name}", 404),
+            believe_errors=lambda believe: None,
+            retried=0,
             shape=lambda uuid: known[uuid].shape,
             interfaces=lambda uuid: known[uuid].interfaces,
         )

@@ -57,7 +57,7 @@ def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
     summary = summed([Ran("north", findings=_findings(1, services=answer("GET /os-services", 500)))])
 
     assert not summary["complete"] and failures(summary) == []
-    assert "a cell is not answering" in "\n".join(table(summary))
+    assert "when asked for its services" in "\n".join(table(summary))
 
 
 def test_sound_runs_are_complete_and_no_runs_are_not() -> None:

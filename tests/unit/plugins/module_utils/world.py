@@ -10,6 +10,7 @@ import dataclasses as d
 import types
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     PLACING_ACTIONS,
@@ -63,6 +64,8 @@ class World:
         self.ports: dict[str, tuple[Port, ...]] = {}
         self.stock: dict[str, dict[str, Inventory]] = {}
         self.statuses: dict[tuple[str, str], int] = {}
+        # Hosts of a cell that the listings leave out.
+        self.unlisted_hosts: set[str] = set()
         self._count = 0
 
     def uuid(self) -> str:
@@ -186,8 +189,17 @@ class World:
             nominated=(*self.holdings, *(uuid for uuid, server in self.servers.items() if server.host and uuid not in self.holdings)),
             dossiers={uuid: self._dossier(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
+            host_lookups={name: self._lookup(name) for name in self._names_without_node()},
         )
         return d.replace(snapshot, **changes)
+
+    def _names_without_node(self) -> list[str]:
+        """The names that the hosts behind root providers without a compute node may have."""
+        roots = [provider for uuid, provider in self.providers.items() if provider.is_host and uuid not in self.nodes]
+        return [name for root in roots for name in names_of_root(root.name)]
+
+    def _lookup(self, name: str) -> Answer[bool]:
+        return answer(f"GET /os-hosts/{name}", *((200, True) if name in self.unlisted_hosts else (404, None)))
 
     def _listed_migrations(self) -> tuple[Migration, ...]:
         """The whole listing; Nova leaves out what is in a cell that is too slow for it (`left_out_migrations`)."""
