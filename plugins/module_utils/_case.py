@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
     DELETING_ACTIONS,
     FAILED_MIGRATION,
     MAY_LEAVE_GUEST,
+    MOVING_ACTIONS,
     SETTLED_STATUS,
 )
 
@@ -95,7 +96,21 @@ class Case:
             and bool(server.node)
             and self.subject.migrations.value is not None
             and self.moving is None
+            and self.unlisted_move is None
         )
+
+    @property
+    def unlisted_move(self) -> str | None:
+        """Why the server may have moved though Nova lists no migration of it; None where it lists one or no move was ever asked for.
+
+        An API worker that does not know the server's cell lists none. A worker that lists one knows the cell and so lists all.
+        """
+        if self.subject.migrations.value or self.server is None or not self.server.host:
+            return None
+        if self.subject.actions.value is None:
+            return "whether a move of it was ever asked for could not be read"
+        move = next((action for action in self.subject.actions.value if action.action in MOVING_ACTIONS), None)
+        return f"the action {move.action} of {move.start_time} was recorded and no migration is listed" if move else None
 
     @functools.cached_property
     def arrived(self) -> bool:

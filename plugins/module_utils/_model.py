@@ -52,6 +52,9 @@ PLACING_ACTIONS = {
     "evacuate": "compute_rebuild_instance",
 }
 
+# Instance actions for which Nova makes a migration, which stays for as long as its server does.
+MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
+
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
 

@@ -102,6 +102,9 @@ class Questions:
         server = self._nova.server(uuid)
         if server.status != 404:
             actions, last_actions = self._last_actions(server.value)
+            if server.value is not None and server.value.host and not migrations.value:
+                # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
+                actions = self._nova.actions(uuid)
             return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
         actions = self._nova.actions(uuid)
         deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)

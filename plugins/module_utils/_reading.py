@@ -168,8 +168,10 @@ class Reading:
             return listing
         # The cell may have gone down since the services were listed.
         known = services if not all_answer(services) else self._services()
-        if known.value is None or all_answer(known):
+        if known.value is None:
             return listing
+        if all_answer(known):
+            return self._nova.hypervisors(with_servers, roots)
         return _answering_cells.list_compute_nodes(self._nova, known, providers, with_servers)
 
     def _claims(

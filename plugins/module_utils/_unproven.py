@@ -37,6 +37,8 @@ def unproven(case: Case) -> tuple[str, Ruling]:
 
 
 def _of_a_server(case: Case, server: Server) -> str:
+    if case.unlisted_move:
+        return f"Server {server.uuid} is on {server.host}, but {case.unlisted_move}."
     if not case.settled:
         where = f"on {server.host}" if server.host else "on no host"
         return f"Server {server.uuid} is {server.status} {where}, which is no state of rest on a host."

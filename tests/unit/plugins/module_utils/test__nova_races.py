@@ -234,6 +234,10 @@ class Cloud:
         self.happens()
         return tuple(self.world.servers.values())[:count]
 
+    def server_uuids(self) -> t.Any:
+        self.happens()
+        return frozenset(self.world.servers)
+
     def some_servers_at(self, host: str, count: int) -> t.Any:
         return self.servers_at(host)[:count]
 
@@ -261,8 +265,8 @@ def _one_after_another(function: t.Callable[[t.Any], t.Any], items: t.Iterable[t
     return list(map(function, items))
 
 
-def run(cloud: Cloud) -> list[Change]:
-    """Detect and remediate everything; returns what was written."""
+def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
+    """Detect and remediate everything but some kinds; returns what was written."""
     newest = types.SimpleNamespace(max_microversion=(1, 37))
     adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=cloud.request)
     journal = types.SimpleNamespace(before=lambda steps: None, after=lambda outcomes: None)
@@ -280,7 +284,7 @@ def run(cloud: Cloud) -> list[Change]:
         steps = [
             Step(finding.id, finding.kind, finding.change)
             for finding in found
-            if finding.verdict == ORPHANED and isinstance(finding.change, Change)
+            if finding.verdict == ORPHANED and isinstance(finding.change, Change) and finding.kind not in but
         ]
         writer = _writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
         outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).of(steps, str)
