@@ -64,10 +64,12 @@ def must_be_nobodys(
     nodes: Answer[tuple[Hypervisor, ...]],
     services: Answer[tuple[Service, ...]],
     other_novas: Collection[str],
+    lookups: Mapping[str, Answer[bool]],
 ) -> None:
     """Raise GateClosed unless it is sure that no compute node stands behind `root`.
 
     providers: the uuids of all providers; other_novas: regions with a Nova of their own on the same Placement, whose nodes nobody asked for.
+    lookups: by name, the direct look-ups of the host that may stand behind `root`.
     """
     known = compute_nodes(nodes)
     for node in known:
@@ -87,6 +89,14 @@ def must_be_nobodys(
                 f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute node of it (nova-manage cell_v2 "
                 f"discover_hosts), and {root.name} may be its provider. If the host is gone, delete its service first."
             )
+    in_both = hosts & {service.host for service in listed(services)}
+    for name, lookup in sorted(lookups.items()):
+        if lookup.status == 404 or (lookup.status == 200 and name in in_both):
+            continue
+        raise GateClosed(
+            f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} may be its provider. If its API workers do not "
+            "all know the same cells, restart every nova-api; if the host is gone for good, nova-manage cell_v2 delete_host."
+        )
     if other_novas:
         raise GateClosed(
             f"Region {some(other_novas)} has a Nova of its own on this same Placement, and {root.name} may be one of its hosts: "

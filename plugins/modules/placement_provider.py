@@ -112,6 +112,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
@@ -140,7 +141,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     found = placement.holdings(provider.uuid for provider in tree)
     holdings = {consumer: held for consumer, held in found.items() if consumer not in assumed}
     others = () if module.params["ignore_other_regions"] else session.other_novas
-    must_be_nobodys(root, providers, nova.hypervisors(with_servers=False), nova.services(), others)
+    lookups = {name: nova.host(name) for name in names_of_root(root.name)}
+    must_be_nobodys(root, providers, nova.hypervisors(with_servers=False), nova.services(), others, lookups)
     if held := holds_back(holdings, f"the tree of {root.name}"):
         return {"failed": True, "msg": f"{held} Remove what they hold first.", "consumers": sorted(holdings)}
     if not module.check_mode:

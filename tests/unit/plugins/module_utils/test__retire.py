@@ -85,6 +85,7 @@ def _judge(root: str = GHOST, **other: t.Any) -> None:
         "nodes": answer("GET /os-hypervisors/detail", 200, NODES),
         "services": answer("GET /os-services", 200, (SERVICE,)),
         "other_novas": (),
+        "lookups": {"ghost": answer("GET /os-hosts/ghost", 404)},
         **other,
     }
     must_be_nobodys(PROVIDERS[root], **given)
@@ -115,11 +116,18 @@ def test_a_tree_without_a_compute_node_is_nobodys() -> None:
             "nova-compute of ghost is up and Nova lists no compute node of it",
         ),
         ({"other_novas": ("north",)}, "Region north has a Nova of its own"),
+        ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}}, "answered 200 when asked for host ghost directly"),
+        ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}}, "answered 403 when asked for host ghost directly"),
     ],
 )
 def test_a_tree_that_may_be_somebodys_is_kept(other: dict[str, t.Any], said: str) -> None:
     with pytest.raises(GateClosed, match=f"(?i){said}"):
         _judge(**other)
+
+
+def test_a_host_that_is_listed_and_found_keeps_no_other_tree() -> None:
+    """Its compute node has another provider: this one holds its name."""
+    _judge(lookups={"compute-1": answer("GET /os-hosts/compute-1", 200, True)})
 
 
 def test_without_a_listing_of_services_nothing_is_sure() -> None:
