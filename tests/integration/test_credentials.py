@@ -31,6 +31,8 @@ LISTS = MIGRATIONS | {
     "os_compute_api:servers:allow_all_filters",
     "os_compute_api:os-hypervisors:list-detail",
     "os_compute_api:os-services:list",
+    "os_compute_api:os-aggregates:index",
+    "os_compute_api:os-hosts:show",
     "os_compute_api:os-instance-actions:list",
     "os_compute_api:os-instance-actions:show",
     "os_compute_api:os-instance-actions:events",
