@@ -151,7 +151,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, diff_of
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, RESTORED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
@@ -159,8 +159,9 @@ from ansible_collections.osops.placement.plugins.module_utils._journal import Jo
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import OUTCOMES, RESTORED, changes_in, deletions_in, restore
+from ansible_collections.osops.placement.plugins.module_utils._restore import OUTCOMES, deleted_in, restore, steps_in
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._tree_restore import TreeRestorer
 from ansible_collections.osops.placement.plugins.module_utils._uuid import required
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
@@ -172,24 +173,22 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     consumers = [required(text, "consumers:") for text in options["consumers"]]
     records, torn = read(options["journal"])
-    placement = connect().placement
-    steps = changes_in(records, placement.endpoint, consumers)
+    session = connect()
+    placement = session.placement
+    steps = steps_in(records, placement.endpoint, consumers, options["providers"])
+    deleted = deleted_in(records, placement.endpoint)
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
     with stopping() as stopped, alone(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
-        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), journal, stopped)
+        trees = TreeRestorer(placement, session.compute, journal)
+        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), trees, deleted, journal, stopped)
         why_stopped = stopped()
     if torn:
         module.warn("The last line of the journal is torn. What it was to record was not written to Placement, and it is left out.")
-    if trees := deletions_in(records):
-        module.warn(
-            f"{trees} of what the journal tells of are trees of providers. They are not made anew: nova-compute makes its own. "
-            "Their inventories, traits and aggregates are in the journal."
-        )
 
     kept = os.path.join(options["output_dir"], "restoration.json")
     tally = {name: sum(known.outcome == name for known in done) for name in OUTCOMES}
     result = {
-        "changed": bool(tally[RESTORED]),
+        "changed": any(known.outcome == RESTORED or known.partly for known in done),
         "tally": tally,
         "outcomes": [known.as_dict() for known in done[:RETURNED]],
         "torn": torn,
@@ -222,6 +221,7 @@ def main() -> None:
         **connection_options(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},
+        "providers": {"type": "list", "elements": "str", "default": []},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
     }
