@@ -7,15 +7,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_restore
-short_description: Put back allocations that were removed from the Placement service
+short_description: Put back what was removed from the Placement service
 version_added: 1.0.0
 description:
   - Takes the journal of M(osops.placement.orphan_remediate) and puts back what that run took, as it was, with project, user and type.
   - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
     and so is one that still has everything.
   - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
-  - A tree of providers that was deleted is not made anew, which a warning says. A C(nova-compute) makes its own provider.
-  - The newest change is taken back first. What is put back is journalled as well, before it is written, and read back.
+  - A tree of providers that was deleted is not created. When C(nova-compute) has made it again, with the same UUID or with the same name,
+    the aggregates that it was in and the traits that operators set are added again. C(nova-compute) does not do that.
+  - These traits are those that no driver of Nova reports, C(CUSTOM_*), C(HW_GPU_*), C(HW_NIC_*) and C(STORAGE_DISK_*). All others are left
+    to C(nova-compute), such as those that say what a host can do and C(COMPUTE_STATUS_DISABLED). Providers of PCI devices, of Cyborg and of
+    Neutron, and bare metal nodes, get no traits, because their services replace all of them.
+  - A host aggregate of Nova is added only while Nova has the host in it. No inventory is written, nothing is taken from a provider, and
+    whatever is different or left out is in RV(outcomes[].reason).
+  - Trees come first, then allocations, each the newest first. What is put back is journalled as well, before it is written, and read back.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -38,7 +44,13 @@ options:
     required: true
   consumers:
     description:
-      - Put back only what these consumers had, by UUID. Empty for all.
+      - Put back only what these consumers had, by UUID. Empty for all, or for none when O(providers) names any.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Restore only these deleted trees, by name or UUID of their root. Empty for all, or for none when O(consumers) names any.
     type: list
     elements: str
     default: []
@@ -73,6 +85,14 @@ EXAMPLES = r"""
     consumers:
       - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     output_dir: /var/lib/placement
+
+- name: Add a host to the aggregates that it was in before its provider was deleted
+  osops.placement.orphan_restore:
+    cloud: admin
+    journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
+    providers:
+      - compute-17
+    output_dir: /var/lib/placement
 """
 
 RETURN = r"""
@@ -88,7 +108,8 @@ tally:
     failed: 0
 outcomes:
   description:
-    - What became of each change in the journal, the newest first. At most 200 are returned here; C(restoration.json) has all.
+    - What became of each change in the journal, deleted trees first, the newest first. At most 200 are returned here;
+      C(restoration.json) has all.
   returned: success or when one failed
   type: list
   elements: dict
@@ -104,23 +125,33 @@ outcomes:
       type: str
       sample: deleted_server
     consumer:
-      description: UUID of the consumer.
+      description: UUID of the consumer; V(null) for a tree of providers.
       returned: success
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    provider:
+      description: UUID and name that the root of a deleted tree had; V(null) for a consumer.
+      returned: success
+      type: dict
+      sample: null
     outcome:
-      description: V(restored), V(skipped) or V(failed).
+      description:
+        - V(restored), V(skipped) or V(failed).
+        - A tree is V(restored) when at least one of its providers was given something and none failed. It is V(skipped) while
+          C(nova-compute) has not made it again, and when it lacks nothing.
       returned: success
       type: str
       sample: restored
     reason:
-      description: Why it was skipped or failed, else empty.
+      description: Why it was skipped or failed; for a tree also what of it is different now or was left out. Else empty.
       returned: success
       type: str
       sample: ""
     write:
       description:
         - The change that puts it back, in the shape of a change of M(osops.placement.orphan_plan); V(null) when there is none.
+        - That of a tree has C(action=restore_providers) and C(providers), each with C(uuid), C(name), C(generation), and the traits and
+          aggregates C(before) and C(after).
       returned: success
       type: dict
       sample: null
