@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, FAILED, RESTORED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, DONE, FAILED, RESTORED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, GateClosed, InvalidInput, ProviderConflict
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
@@ -60,6 +60,8 @@ class TreeRecord:
 
     step: TreeStep
     states: t.Mapping[str, ProviderState]
+    # The run has seen that all of it was gone. Of a run that failed, or was killed, the journal does not say what it deleted.
+    deleted: bool = False
 
     @property
     def finding(self) -> str:
@@ -141,7 +143,9 @@ def trees_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) ->
     """
     trees: dict[str, TreeRecord] = {}
     for entry in records:
-        if entry.get("action") != DELETE_PROVIDERS or entry["event"] == AFTER:
+        if entry["event"] == AFTER and entry.get("outcome") == DONE[DELETE_PROVIDERS]:
+            trees |= {root: d.replace(tree, deleted=True) for root, tree in trees.items() if tree.finding == entry.get("finding")}
+        if entry["event"] == AFTER or entry.get("action") != DELETE_PROVIDERS:
             continue
         try:
             tree, there = _tree_from(entry), entry["placement_endpoint"]
@@ -238,9 +242,12 @@ class TreeRestorer:
         root, reason = self._root(tree, providers)
         if root is None:
             return TreeOutcome(SKIPPED, reason)
+        state = self._states.read(root.uuid)
+        if state is None or not state.inventories:
+            return TreeOutcome(SKIPPED, f"{root.name} has no inventory yet: nova-compute is about to report it; run this again then.")
         additions, notes = self._additions(tree, root, providers)
         if not additions:
-            return TreeOutcome(SKIPPED, " ".join([f"{root.name} lacks nothing that can be added.", *notes]))
+            return TreeOutcome(SKIPPED, " ".join([f"There is nothing to add to {root.name}.", *notes]))
         write = TreeAddition(tree.finding, tree.kind, tuple(additions))
         if self._journal is None:
             return TreeOutcome(RESTORED, " ".join(notes), write)
@@ -281,11 +288,15 @@ class TreeRestorer:
             if then is None:
                 notes.append(f"The journal does not tell what {old.name} had.")
                 continue
-            if now is root and not state.inventories:
-                return [], [f"{now.name} has no inventory yet: nova-compute is still about to report it; run this again then."]
             addition, said = self._addition(now, then, state, root)
             notes += said
-            if addition.traits or addition.aggregates:
+            names = [*addition.traits, *addition.aggregates]
+            if names and not tree.deleted and not _made_again(old, now, state):
+                notes.append(
+                    f"{now.name} lacks {', '.join(names)}, but the journal does not say that it was deleted, and somebody may have taken "
+                    "these from it on purpose: add them with the OpenStack client if it needs them."
+                )
+            elif names:
                 additions.append(addition)
         return additions, notes
 
@@ -342,6 +353,11 @@ class TreeRestorer:
         if self._aggregates is None:
             self._aggregates = {known.uuid: known for known in self._nova.aggregates()}
         return self._aggregates
+
+
+def _made_again(old: Provider, now: Provider, state: ProviderState) -> bool:
+    """Tell whether a provider is surely not the one that the journal tells of: its generation only ever grows."""
+    return now.uuid != old.uuid or (state.generation is not None and state.generation < old.generation)
 
 
 def _same(old: Provider, providers: Mapping[str, Provider]) -> Provider | None:

@@ -322,7 +322,8 @@ def test_who_retires_hosts_may_restore_what_a_deleted_provider_had(
         "providers": [{"uuid": root, "name": host, "generation": 1, "parent": None}],
         "details": {root: {"generation": 1, "inventories": inventories, "traits": [trait], "aggregates": [aggregate]}},
     }
-    arguments = {"cloud": office.log_in("placement_remediator"), "journal": [record], "output_dir": str(tmp_path)}
+    gone = {"format": 1, "event": "after", "finding": record["finding"], "outcome": "removed"}
+    arguments = {"cloud": office.log_in("placement_remediator"), "journal": [record, gone], "output_dir": str(tmp_path)}
 
     refused = ansible.direct("orphan_restore", **arguments)
     assert refused["failed"] and "placement:traits:update" in refused["msg"], refused

@@ -168,7 +168,7 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
     again = ansible.direct("orphan_restore", **given)
 
     assert (again["changed"], again["failed"], again["journal"]) == (False, False, None)
-    assert again["outcomes"][0]["reason"].startswith(f"{host} lacks nothing that can be added.")
+    assert again["outcomes"][0]["reason"].startswith(f"There is nothing to add to {host}.")
     # Nor does nova-compute undo it.
     world.restart(host)
     assert _has(placement, root, "traits") == {*reported, LICENSED, DISK}

@@ -81,7 +81,7 @@ def test_a_journal_of_version_1_0_is_read() -> None:
     (tree,) = trees_in(records, "http://127.0.0.1:29106/")
     (change,) = changes_in(records, "http://127.0.0.1:29106/", [])
 
-    assert not torn and change.kind == "forgotten_consumer"
+    assert not torn and change.kind == "forgotten_consumer" and tree.deleted
     assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
     root, child = (tree.states[provider.uuid] for provider in tree.providers)
     assert {"CUSTOM_LICENSED", "STORAGE_DISK_SSD", "COMPUTE_NODE"} <= root.traits and child.traits == {"CUSTOM_VGPU_A"}
@@ -342,8 +342,12 @@ def test_a_refusal_is_passed_on(trees: Trees) -> None:
 # A whole tree
 
 
-def _restored(trees: Trees, journal: Journal | None = None, states: t.Mapping[str, ProviderState] | None = None) -> TreeOutcome:
-    (tree,) = trees_in(_records(states=states), ENDPOINT)
+def _restored(
+    trees: Trees, journal: Journal | None = None, states: t.Mapping[str, ProviderState] | None = None, outcome: str = "removed"
+) -> TreeOutcome:
+    """Restore a tree of which the journal tells this outcome; none when the run was killed."""
+    after = [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}] if outcome else []
+    (tree,) = trees_in([*_records(states=states), *after], ENDPOINT)
     placement = trees.placement()
     return TreeRestorer(placement, trees.nova(), journal).restored(tree, PlacementReader(placement).providers())
 
@@ -375,7 +379,7 @@ def test_a_tree_is_journalled_and_restored_once(trees: Trees, journal: Journal) 
 
     puts = len(trees.puts)
     again = _restored(trees, journal)
-    assert (again.outcome, again.reason, len(trees.puts)) == ("skipped", "compute-9 lacks nothing that can be added.", puts)
+    assert (again.outcome, again.reason, len(trees.puts)) == ("skipped", "There is nothing to add to compute-9.", puts)
 
 
 def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Trees) -> None:
@@ -479,6 +483,29 @@ def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(trees:
 
     assert (done.outcome, done.partly) == ("failed", True) and "answered 403" in done.reason
     assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
+
+
+@pytest.mark.parametrize("outcome", ["failed", ""])
+def test_a_provider_that_may_never_have_been_deleted_is_left_alone(trees: Trees, journal: Journal, outcome: str) -> None:
+    """The run failed or was killed there. Somebody may have taken from it meanwhile what it lacks."""
+    trees.providers[ROOT]["generation"] = 7
+    done = _restored(trees, journal, outcome=outcome)
+
+    assert done.outcome == "skipped" and trees.puts == [] and not journal.written
+    assert f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was deleted" in done.reason
+
+
+@pytest.mark.parametrize("outcome", ["failed", ""])
+def test_a_provider_whose_generation_begins_again_was_deleted(trees: Trees, journal: Journal, outcome: str) -> None:
+    trees.providers[ROOT]["generation"] = 6
+
+    assert _restored(trees, journal, outcome=outcome).outcome == "restored"
+
+
+def test_a_provider_that_was_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:
+    trees.providers[ROOT]["generation"] = 99
+
+    assert _restored(trees, journal).outcome == "restored"
 
 
 def test_a_conflict_that_lasts_is_skipped(trees: Trees, journal: Journal) -> None:
