@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
@@ -233,3 +234,33 @@ def test_a_provider_that_nova_does_not_list_is_left_alone(
     placement.change("DELETE", f"/resource_providers/{made}")
     wrong = ansible.direct("orphan_restore", journal=deletion, providers=["compute-1"], output_dir=str(tmp_path))
     assert wrong["failed"] and "does not tell of the deletion of provider compute-1" in wrong["msg"]
+
+
+def test_what_somebody_adds_in_the_last_moment_stays(
+    ansible: Ansible, placement: Placement, world: World, wires: Wires, tmp_path: Path
+) -> None:
+    """Placement refuses each list that was read before, and the provider is read again."""
+    root, operators, others = world.provider("compute-4"), str(uuid.uuid4()), str(uuid.uuid4())
+    reported = _has(placement, root, "traits")
+    inventories = placement.get(f"/resource_providers/{root}/inventories")["inventories"]
+    about = {"format": 1, "finding": f"ghost_provider/{root}", "kind": "ghost_provider"}
+    before = {
+        **about,
+        "event": "before",
+        "action": "delete_providers",
+        "placement_endpoint": f"{wires.placement.url}/",
+        "providers": [{"uuid": root, "name": "compute-4", "generation": 1, "parent": None}],
+        "details": {root: {"inventories": inventories, "traits": [*reported, LICENSED], "aggregates": [operators]}},
+    }
+    journal = [before, {**about, "event": "after", "outcome": "removed"}]
+    hooks = [
+        wires.placement.on("PUT", f"{root}/traits", before=lambda: _add(placement, root, "traits", {CARD})),
+        wires.placement.on("PUT", f"{root}/aggregates", before=lambda: _add(placement, root, "aggregates", {others})),
+    ]
+
+    (outcome,) = ansible.direct("orphan_restore", journal=journal, output_dir=str(tmp_path))["outcomes"]
+
+    assert outcome["outcome"] == "restored" and all(hook.ran for hook in hooks)
+    assert _has(placement, root, "traits") == {*reported, LICENSED, CARD}
+    assert _has(placement, root, "aggregates") == {operators, others}
+    assert sum(request.startswith("PUT") and root in request for request in wires.placement.requests) == 4
