@@ -27,6 +27,8 @@ DELETE_PROVIDERS = "delete_providers"
 # What is told of a change that was made, by its action, and of one that was not.
 DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
 SKIPPED, FAILED = "skipped", "failed"
+# What a journal tells of was given back.
+RESTORED = "restored"
 
 
 @d.dataclass(frozen=True)
@@ -118,7 +120,13 @@ def document(allocation: Allocation) -> dict[str, t.Any]:
     return body if allocation.type is None else {**body, "consumer_type": allocation.type}
 
 
-def diff_of(changes: Iterable[Change | ProviderRemoval]) -> dict[str, dict[str, t.Any]]:
+class Shown(t.Protocol):
+    """A change that `--diff` can show."""
+
+    def side(self, side: str) -> dict[str, t.Any]: ...
+
+
+def diff_of(changes: Iterable[Shown]) -> dict[str, dict[str, t.Any]]:
     """Return what Ansible shows with `--diff`."""
     sides: dict[str, dict[str, t.Any]] = {"before": {}, "after": {}}
     for change in changes:

@@ -30,6 +30,10 @@ class AllocationConflict(WriteRefused):
     """A write was refused because a consumer is not, or no longer, what the writer takes it for."""
 
 
+class ProviderConflict(WriteRefused):
+    """A write was refused because a provider changed since it was read."""
+
+
 class HostError(PlacementToolsError):
     """Something on a hypervisor could not be read or done, or is not as it must be for it to be done."""
 

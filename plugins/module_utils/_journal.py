@@ -21,12 +21,17 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
     from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration
-    from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
 
 FORMAT = 1
 
 # What is told of a change before it is made: enough to take it back. `planned` stands in a task's result, `before` in a journal.
 PLANNED, BEFORE, AFTER = "planned", "before", "after"
+
+
+class Recorded(t.Protocol):
+    """A write that the journal can record."""
+
+    def as_dict(self) -> dict[str, t.Any]: ...
 
 
 class Journal:
@@ -42,7 +47,7 @@ class Journal:
     def written(self) -> bool:
         return self._file is not None
 
-    def before(self, steps: Iterable[Step | TreeStep], **facts: t.Any) -> None:
+    def before(self, steps: Iterable[Recorded], **facts: t.Any) -> None:
         """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
         self._append({**record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
@@ -82,7 +87,7 @@ class Journal:
         return created
 
 
-def record(event: str, step: Step | TreeStep, placement_endpoint: str) -> dict[str, t.Any]:
+def record(event: str, step: Recorded, placement_endpoint: str) -> dict[str, t.Any]:
     """Return what is told of `step` before it is made."""
     return _told(event, placement_endpoint=placement_endpoint, **step.as_dict())
 

@@ -10,32 +10,41 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
-from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, ProviderConflict
 from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._printable import some
+from ansible_collections.osops.placement.plugins.module_utils._provider_state import StateReader
 from ansible_collections.osops.placement.plugins.module_utils._services import listed
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Provider, Service
+    from ansible_collections.osops.placement.plugins.module_utils._provider_state import ProviderState
 
 _PROVIDERS = "1.20"
+_GENERATION = "resource_provider_generation"
 # From 2.53 on a service is known by a uuid.
 _SERVICES = "2.53"
 
+# A nova-compute that has just started changes its providers several times; in seconds, the pause between two attempts.
+_ATTEMPTS = 4
+_PAUSE = 0.5
+
 
 class ProviderWriter:
-    """Deletes trees of resource providers."""
+    """Deletes trees of resource providers, and adds traits and aggregates to providers."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._reader = PlacementReader(api)
+        self._states = StateReader(api)
 
     def remove(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
         """Delete the providers of a whole tree in their order, the root last; return those that are gone, and why the others are not.
@@ -56,6 +65,59 @@ class ProviderWriter:
         if left and not refusal:
             refusal = f"Placement accepted the deletion of {tree[-1].name}, but lists it still."
         return [provider for provider in tree if provider.uuid not in left], refusal if left else ""
+
+    def add(self, provider: Provider, traits: Collection[str], aggregates: Collection[str]) -> tuple[set[str], CloudError | None]:
+        """Add `traits` and `aggregates` to those that `provider` has, and read it back; return what it still lacks, and why.
+
+        Placement takes only whole lists. Each is sent with the generation under which it was read, so that nothing is lost which
+        somebody else adds meanwhile: Placement then answers 409, and the provider is read again. Raises CloudError when it cannot be read.
+        """
+        refusal: CloudError | None = None
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE)
+            state = self._state(provider)
+            if not _lacking(state, traits, aggregates):
+                break
+            try:
+                self._put(provider, state, traits, aggregates)
+            except ProviderConflict as error:
+                refusal = error
+                continue
+            except CloudError as error:
+                refusal = error
+            break
+        return _lacking(self._state(provider), traits, aggregates), refusal
+
+    def _state(self, provider: Provider) -> ProviderState:
+        state = self._states.read(provider.uuid)
+        if state is None:
+            raise CloudError(f"Provider {provider.name} ({provider.uuid}) does not exist any more.")
+        return state
+
+    def _put(self, provider: Provider, state: ProviderState, traits: Collection[str], aggregates: Collection[str]) -> None:
+        generation = state.generation
+        if missing := set(traits) - state.traits:
+            for trait in sorted(missing):
+                self._ensure_trait(trait)
+            generation = self._put_part(provider, generation, "traits", state.traits | missing)
+        if missing := set(aggregates) - state.aggregates:
+            self._put_part(provider, generation, "aggregates", state.aggregates | missing)
+
+    def _ensure_trait(self, trait: str) -> None:
+        """Create a custom trait that Placement does not have any more: one that no provider has can be deleted."""
+        if trait.startswith("CUSTOM_"):
+            self._api.expect(self._api.write("PUT", f"/traits/{trait}", _PROVIDERS), f"to create trait {trait}", 201, 204)
+
+    def _put_part(self, provider: Provider, generation: int | None, part: str, names: Iterable[str]) -> int:
+        body = {_GENERATION: generation, part: sorted(names)}
+        path = f"/resource_providers/{provider.uuid}/{part}"
+        reply = self._api.write("PUT", path, _PROVIDERS, body)
+        what = f"to change the {part} of provider {provider.name}"
+        if reply.status == 409:
+            raise ProviderConflict(f"Placement refused {what}: {reply.detail}")
+        self._api.expect(reply, what)
+        return self._api.parse(lambda reply: int(reply.body[_GENERATION]), reply, path)
 
     @contextlib.contextmanager
     def standing_in(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
@@ -83,6 +145,10 @@ class ProviderWriter:
         except CloudError as error:
             return str(error)
         return ""
+
+
+def _lacking(state: ProviderState, traits: Iterable[str], aggregates: Iterable[str]) -> set[str]:
+    return (set(traits) - state.traits) | (set(aggregates) - state.aggregates)
 
 
 class ServiceWriter:

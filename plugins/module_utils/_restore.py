@@ -4,7 +4,10 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Changes taken back: what a journal says was taken from a consumer is given to it again, and nothing is taken from anybody."""
+"""Changes taken back: what a journal says was taken from a consumer is given to it again, and nothing is taken from anybody.
+
+What the providers of deleted trees had is given to them first (`_tree_restore`), then the allocations.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,35 @@ import contextlib
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, FAILED, SKIPPED, Change, document, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._change import (
+    DELETE_PROVIDERS,
+    FAILED,
+    RESTORED,
+    SKIPPED,
+    Change,
+    document,
+    same_claim,
+)
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
 from ansible_collections.osops.placement.plugins.module_utils._steps import Step, step_told
+from ansible_collections.osops.placement.plugins.module_utils._tree_restore import (
+    RESTORE_PROVIDERS,
+    TreeAddition,
+    TreeRecord,
+    selected_trees,
+    trees_in,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
+    from ansible_collections.osops.placement.plugins.module_utils._model import Provider
     from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+    from ansible_collections.osops.placement.plugins.module_utils._tree_restore import TreeRestorer
     from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
-RESTORED = "restored"
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
 
 
@@ -32,20 +51,42 @@ OUTCOMES = (RESTORED, SKIPPED, FAILED)
 class Restoration:
     """What became of one change that was to be taken back, the write if there was one, and why not if there was none."""
 
-    step: Step
+    step: Step | TreeRecord
     outcome: str
     reason: str = ""
-    write: Change | None = None
+    write: Change | TreeAddition | None = None
+    # A part of a tree was written, or may have been, before the rest failed.
+    partly: bool = False
 
     def as_dict(self) -> dict[str, t.Any]:
+        tree = self.step if isinstance(self.step, TreeRecord) else None
         return {
             "finding": self.step.finding,
             "kind": self.step.kind,
-            "consumer": self.step.change.consumer,
+            "consumer": None if tree else self.step.subject,
+            "provider": {"uuid": tree.root.uuid, "name": tree.root.name} if tree else None,
             "outcome": self.outcome,
             "reason": self.reason,
             "write": self.write.as_dict() if self.write else None,
         }
+
+
+def steps_in(
+    records: Sequence[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str], providers: Collection[str]
+) -> list[Step | TreeRecord]:
+    """Return what is to be taken back of what a journal tells of: deleted trees first, then changes of allocations, both the newest first.
+
+    Whoever names only consumers wants no trees, and whoever names only `providers` (roots, by name or uuid) no consumers. Raises
+    InvalidInput for a journal of another cloud, and for what it does not tell of.
+    """
+    trees = selected_trees(trees_in(records, placement_endpoint), providers)
+    changes = changes_in(records, placement_endpoint, consumers)
+    return [*(trees if providers or not consumers else ()), *(changes if consumers or not providers else ())]
+
+
+def deleted_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> dict[str, str]:
+    """Return the names of the providers that a journal says were deleted, by uuid."""
+    return {provider.uuid: provider.name for tree in trees_in(records, placement_endpoint) for provider in tree.providers}
 
 
 def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]) -> list[Step]:
@@ -56,8 +97,7 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
     """
     steps: list[Step] = []
     for entry in records:
-        if entry.get("action") == DELETE_PROVIDERS:
-            # A provider is made by its nova-compute, and nobody holds any of what is deleted.
+        if entry.get("action") in (DELETE_PROVIDERS, RESTORE_PROVIDERS):
             continue
         if entry["event"] == AFTER:
             if entry.get("outcome") == SKIPPED:
@@ -84,17 +124,20 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
     return [step for step in reversed(steps) if wanted & {part.consumer for part in step.change.parts}]
 
 
-def deletions_in(records: Iterable[Mapping[str, t.Any]]) -> int:
-    """Return how many provider trees a journal tells of: they were deleted, and are not made anew."""
-    return len({entry.get("finding") for entry in records if entry.get("action") == DELETE_PROVIDERS})
-
-
 def restore(
-    steps: Sequence[Step], reader: PlacementReader, writer: AllocationWriter, journal: Journal | None, stopped: Callable[[], str]
+    steps: Sequence[Step | TreeRecord],
+    reader: PlacementReader,
+    writer: AllocationWriter,
+    trees: TreeRestorer,
+    deleted: Mapping[str, str],
+    journal: Journal | None,
+    stopped: Callable[[], str],
 ) -> list[Restoration]:
     """Take back each of `steps` whose consumers hold just what it left them; without a journal (check mode) only say so.
 
     One that cannot be taken back does not keep the others from it; a journal that cannot be written does.
+
+    deleted: the names of the providers that the journal says were deleted, by uuid.
     """
     done: list[Restoration] = []
     providers = reader.providers() if steps else {}
@@ -102,7 +145,10 @@ def restore(
         if why := stopped():
             return done + [Restoration(left, SKIPPED, why) for left in steps[position:]]
         try:
-            done.append(_restored(step, providers, reader, writer, journal))
+            if isinstance(step, TreeRecord):
+                done.append(_restored_tree(step, providers, trees, journal))
+            else:
+                done.append(_restored(step, providers, deleted, reader, writer, journal))
         except JournalError as error:
             return done + [Restoration(left, FAILED, str(error)) for left in steps[position:]]
         except CloudError as error:
@@ -113,8 +159,23 @@ def restore(
     return done
 
 
+def _restored_tree(tree: TreeRecord, providers: Mapping[str, Provider], trees: TreeRestorer, journal: Journal | None) -> Restoration:
+    became = trees.restored(tree, providers)
+    restoration = Restoration(tree, became.outcome, became.reason, became.write, became.partly)
+    if journal is not None and became.write:
+        with contextlib.suppress(JournalError):
+            # As below: what was restored is reported as restored.
+            journal.after([restoration])
+    return restoration
+
+
 def _restored(
-    step: Step, providers: Collection[str], reader: PlacementReader, writer: AllocationWriter, journal: Journal | None
+    step: Step,
+    providers: Mapping[str, Provider],
+    deleted: Mapping[str, str],
+    reader: PlacementReader,
+    writer: AllocationWriter,
+    journal: Journal | None,
 ) -> Restoration:
     held = {part.consumer: document(allocation) for part in step.change.parts if (allocation := reader.allocation(part.consumer).value)}
     inverse, why = undone(step.change, held)
@@ -122,6 +183,8 @@ def _restored(
         return Restoration(step, SKIPPED, why)
     if gone := sorted(set(inverse.claims) - set(providers)):
         # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
+        if set(gone) <= set(deleted):
+            return Restoration(step, SKIPPED, _not_made_again(gone, providers, deleted))
         return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.")
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
@@ -133,6 +196,25 @@ def _restored(
         # The journal knows that it is broken, and says so at the end; what was restored must be told as restored.
         journal.after([restoration])
     return restoration
+
+
+def _not_made_again(gone: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]) -> str:
+    """Say why there is no room for an allocation of providers that the journal itself says were deleted."""
+    names = {known.name: known.uuid for known in providers.values()}
+    reasons = []
+    for uuid in gone:
+        name = deleted[uuid]
+        if name in names:
+            reasons.append(
+                f"Provider {name} ({uuid}), of which it held a part, was deleted; the one of that name is {names[name]} now, "
+                "and an allocation of the old one is not moved to it."
+            )
+        else:
+            reasons.append(
+                f"Provider {name} ({uuid}), of which it held a part, was deleted and does not exist: nova-compute makes it again when it "
+                "starts; run this again then."
+            )
+    return " ".join(reasons)
 
 
 def undone(change: Change, held: Mapping[str, Mapping[str, t.Any]]) -> tuple[Change | None, str]:

@@ -67,11 +67,7 @@ def sorted_steps(changes: Iterable[tuple[str, str, Mapping[str, t.Any]]]) -> tup
     """Return the steps for changes of allocations and those for deletions of trees, from the ids and kinds of findings with their changes."""
     known = list(changes)
     steps = [step_told(finding, kind, told) for finding, kind, told in known if told["action"] != DELETE_PROVIDERS]
-    removals = [
-        _settling(TreeStep(finding, kind, _removal_told(told)), of_consumers=False)
-        for finding, kind, told in known
-        if told["action"] == DELETE_PROVIDERS
-    ]
+    removals = [tree_step_told(finding, kind, told) for finding, kind, told in known if told["action"] == DELETE_PROVIDERS]
     if len({step.subject for step in removals}) < len(removals):
         raise InvalidInput("A provider is deleted twice in one plan.")
     return steps, tuple(sorted(removals, key=lambda step: step.subject))
@@ -80,6 +76,11 @@ def sorted_steps(changes: Iterable[tuple[str, str, Mapping[str, t.Any]]]) -> tup
 def step_told(finding: str, kind: str, told: Mapping[str, t.Any]) -> Step:
     """Return the step whose change `Change.as_dict` told. Raises InvalidInput also when it cannot settle the finding."""
     return _settling(Step(finding, kind, change_told(told)), of_consumers=True)
+
+
+def tree_step_told(finding: str, kind: str, told: Mapping[str, t.Any]) -> TreeStep:
+    """Return the step whose deletion `ProviderRemoval.as_dict` told. Raises InvalidInput also when it cannot settle the finding."""
+    return _settling(TreeStep(finding, kind, _removal_told(told)), of_consumers=False)
 
 
 def _settling(step: AnyStep, of_consumers: bool) -> AnyStep:

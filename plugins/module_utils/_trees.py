@@ -18,7 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Clo
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._provider_state import StateReader
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._removal import ProviderWriter
 
@@ -36,7 +36,7 @@ class TreeRemoval:
 
     def __init__(self, session: Session, policy: Policy, journal: Journal | None) -> None:
         self._reading = Reading(session)
-        self._reader = PlacementReader(session.placement)
+        self._states = StateReader(session.placement)
         self._writer = ProviderWriter(session.placement)
         self._policy = policy
         self._journal = journal
@@ -67,22 +67,29 @@ class TreeRemoval:
             return Outcome(step, SKIPPED, reason)
         if self._journal is None:
             return Outcome(step, DONE[step.change.action])
-        details = self._reader.details([provider.uuid for provider in step.change.providers], ("inventories", "traits", "aggregates"))
-        told = {
-            uuid: {
-                "inventories": {cls: d.asdict(stock) for cls, stock in known.inventories.items()},
-                "traits": sorted(known.traits),
-                "aggregates": sorted(known.aggregates),
-            }
-            for uuid, known in details.items()
-        }
-        self._journal.before([step], details=told)
+        details, reason = self._details(step)
+        if reason:
+            return Outcome(step, SKIPPED, reason)
+        self._journal.before([step], details=details)
         outcome = self._removed(step)
         try:
             self._journal.after([outcome])
         except JournalError as error:
             return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
         return outcome
+
+    def _details(self, step: TreeStep) -> tuple[dict[str, t.Any], str]:
+        """Return what each provider of the tree has, for the journal: all that is needed to give it back. Or why it is not deleted.
+
+        It must be what the proof saw. Placement does not guard a deletion by the generation, so this is the last look at it.
+        """
+        details = {}
+        for provider in step.change.providers:
+            state = self._states.read(provider.uuid)
+            if state is None or state.generation != provider.generation:
+                return {}, f"Provider {provider.name} changed just now: run again."
+            details[provider.uuid] = state.as_dict()
+        return details, ""
 
     def _removed(self, step: TreeStep) -> Outcome:
         try:

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: orphan_restore
-short_description: Put back allocations that were removed from the Placement service
+short_description: Put back what was removed from the Placement service
 version_added: 1.0.0
 description:
   - Takes the journal of M(osops.placement.orphan_remediate) and puts back what that run took, as it was, with project, user and type.
   - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
     and so is one that still has everything.
   - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
-  - A tree of providers that was deleted is not made anew, which a warning says. A C(nova-compute) makes its own provider.
-  - The newest change is taken back first. What is put back is journalled as well, before it is written, and read back.
+  - A tree of providers that was deleted is not created. When C(nova-compute) has made it again, with the same UUID or with the same name,
+    the aggregates that it was in and the traits that operators set are added again. C(nova-compute) does not do that.
+  - These traits are those that no driver of Nova reports, C(CUSTOM_*), C(HW_GPU_*), C(HW_NIC_*) and C(STORAGE_DISK_*). All others are left
+    to C(nova-compute), such as those that say what a host can do and C(COMPUTE_STATUS_DISABLED). Providers of PCI devices, of Cyborg and of
+    Neutron, and bare metal nodes, get no traits, because their services replace all of them.
+  - A host aggregate of Nova is added only while Nova has the host in it. No inventory is written, nothing is taken from a provider, and
+    whatever is different or left out is in RV(outcomes[].reason).
+  - Trees come first, then allocations, each the newest first. What is put back is journalled as well, before it is written, and read back.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -38,7 +44,13 @@ options:
     required: true
   consumers:
     description:
-      - Put back only what these consumers had, by UUID. Empty for all.
+      - Put back only what these consumers had, by UUID. Empty for all, or for none when O(providers) names any.
+    type: list
+    elements: str
+    default: []
+  providers:
+    description:
+      - Restore only these deleted trees, by name or UUID of their root. Empty for all, or for none when O(consumers) names any.
     type: list
     elements: str
     default: []
@@ -73,6 +85,14 @@ EXAMPLES = r"""
     consumers:
       - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     output_dir: /var/lib/placement
+
+- name: Add a host to the aggregates that it was in before its provider was deleted
+  osops.placement.orphan_restore:
+    cloud: admin
+    journal: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
+    providers:
+      - compute-17
+    output_dir: /var/lib/placement
 """
 
 RETURN = r"""
@@ -88,7 +108,8 @@ tally:
     failed: 0
 outcomes:
   description:
-    - What became of each change in the journal, the newest first. At most 200 are returned here; C(restoration.json) has all.
+    - What became of each change in the journal, deleted trees first, the newest first. At most 200 are returned here;
+      C(restoration.json) has all.
   returned: success or when one failed
   type: list
   elements: dict
@@ -104,23 +125,33 @@ outcomes:
       type: str
       sample: deleted_server
     consumer:
-      description: UUID of the consumer.
+      description: UUID of the consumer; V(null) for a tree of providers.
       returned: success
       type: str
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
+    provider:
+      description: UUID and name that the root of a deleted tree had; V(null) for a consumer.
+      returned: success
+      type: dict
+      sample: null
     outcome:
-      description: V(restored), V(skipped) or V(failed).
+      description:
+        - V(restored), V(skipped) or V(failed).
+        - A tree is V(restored) when at least one of its providers was given something and none failed. It is V(skipped) while
+          C(nova-compute) has not made it again, and when it lacks nothing.
       returned: success
       type: str
       sample: restored
     reason:
-      description: Why it was skipped or failed, else empty.
+      description: Why it was skipped or failed; for a tree also what of it is different now or was left out. Else empty.
       returned: success
       type: str
       sample: ""
     write:
       description:
         - The change that puts it back, in the shape of a change of M(osops.placement.orphan_plan); V(null) when there is none.
+        - That of a tree has C(action=restore_providers) and C(providers), each with C(uuid), C(name), C(generation), and the traits and
+          aggregates C(before) and C(after).
       returned: success
       type: dict
       sample: null
@@ -151,7 +182,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, diff_of
+from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, RESTORED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
@@ -159,8 +190,9 @@ from ansible_collections.osops.placement.plugins.module_utils._journal import Jo
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import OUTCOMES, RESTORED, changes_in, deletions_in, restore
+from ansible_collections.osops.placement.plugins.module_utils._restore import OUTCOMES, deleted_in, restore, steps_in
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._tree_restore import TreeRestorer
 from ansible_collections.osops.placement.plugins.module_utils._uuid import required
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
 
@@ -172,24 +204,22 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     consumers = [required(text, "consumers:") for text in options["consumers"]]
     records, torn = read(options["journal"])
-    placement = connect().placement
-    steps = changes_in(records, placement.endpoint, consumers)
+    session = connect()
+    placement = session.placement
+    steps = steps_in(records, placement.endpoint, consumers, options["providers"])
+    deleted = deleted_in(records, placement.endpoint)
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
     with stopping() as stopped, alone(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
-        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), journal, stopped)
+        trees = TreeRestorer(placement, session.compute, journal)
+        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), trees, deleted, journal, stopped)
         why_stopped = stopped()
     if torn:
         module.warn("The last line of the journal is torn. What it was to record was not written to Placement, and it is left out.")
-    if trees := deletions_in(records):
-        module.warn(
-            f"{trees} of what the journal tells of are trees of providers. They are not made anew: nova-compute makes its own. "
-            "Their inventories, traits and aggregates are in the journal."
-        )
 
     kept = os.path.join(options["output_dir"], "restoration.json")
     tally = {name: sum(known.outcome == name for known in done) for name in OUTCOMES}
     result = {
-        "changed": bool(tally[RESTORED]),
+        "changed": any(known.outcome == RESTORED or known.partly for known in done),
         "tally": tally,
         "outcomes": [known.as_dict() for known in done[:RETURNED]],
         "torn": torn,
@@ -222,6 +252,7 @@ def main() -> None:
         **connection_options(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},
+        "providers": {"type": "list", "elements": "str", "default": []},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
     }

@@ -99,7 +99,8 @@ def remediation_lines(remediation: Mapping[str, t.Any], journal: str | None, wid
     told_of = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     for outcome in told_of[:ROWS]:
         # What is deleted is no consumer's: its finding names the root of the tree.
-        about = outcome.get("consumer") or printable(outcome["finding"].partition("/")[2])
+        provider = outcome.get("provider") or {}
+        about = outcome.get("consumer") or printable(provider.get("name") or outcome["finding"].partition("/")[2], NAME)
         tone = WRONG if outcome["outcome"] == "failed" else SPARED
         lines += [Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone), *field("why", outcome["reason"], width)]
     lines += more(told_of, ROWS, "remediation.json", width)

@@ -304,3 +304,33 @@ def test_who_retires_hosts_may_delete_a_provider_that_is_left(ansible: Ansible, 
     office.enforce(READING, RETIRING)
     assert ansible.module("placement_provider", name=name, **arguments)["changed"]
     assert provider not in placement.providers().values()
+
+
+def test_who_retires_hosts_may_restore_what_a_deleted_provider_had(
+    ansible: Ansible, office: Office, minicloud: Minicloud, placement: Placement, tmp_path: Path
+) -> None:
+    """The journal of a run that deleted the tree of a host which is there again."""
+    host, trait, aggregate = "compute-2", f"CUSTOM_{uuid.uuid4().hex.upper()}", str(uuid.uuid4())
+    root = placement.providers()[host]
+    inventories = placement.get(f"/resource_providers/{root}/inventories")["inventories"]
+    record = {
+        "format": 1,
+        "event": "before",
+        "placement_endpoint": f"http://127.0.0.1:{minicloud.ports['placement']}/",
+        "finding": f"ghost_provider/{root}",
+        "kind": "ghost_provider",
+        "action": "delete_providers",
+        "providers": [{"uuid": root, "name": host, "generation": 1, "parent": None}],
+        "details": {root: {"generation": 1, "inventories": inventories, "traits": [trait], "aggregates": [aggregate]}},
+    }
+    gone = {"format": 1, "event": "after", "finding": record["finding"], "outcome": "removed"}
+    arguments = {"cloud": office.log_in("placement_remediator"), "journal": [record, gone], "output_dir": str(tmp_path)}
+
+    refused = ansible.direct("orphan_restore", **arguments)
+    assert refused["failed"] and "placement:traits:update" in refused["msg"], refused
+    assert not refused["changed"] and aggregate not in placement.get(f"/resource_providers/{root}/aggregates")["aggregates"]
+
+    office.enforce(READING, RETIRING)
+    assert ansible.direct("orphan_restore", **arguments)["tally"]["restored"] == 1
+    assert trait in placement.get(f"/resource_providers/{root}/traits")["traits"]
+    assert aggregate in placement.get(f"/resource_providers/{root}/aggregates")["aggregates"]

@@ -20,10 +20,11 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._journal import BEFORE, PLANNED, Journal, read, record
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Provider
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, deletions_in, restore, undone
+from ansible_collections.osops.placement.plugins.module_utils._restore import Restoration, changes_in, deleted_in, restore, steps_in, undone
 from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._tree_restore import TreeRestorer
 from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import THERE, Placement, uuid
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Placement, uuid
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -236,12 +237,36 @@ def test_the_newest_change_is_taken_back_first(event: str) -> None:
     assert changes_in(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
 
 
-def test_a_deleted_tree_is_not_made_anew_and_is_counted_once() -> None:
-    tree = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
-    told = [*_records(REMOVAL, tree, event=PLANNED), *_records(tree)]
-    assert changes_in(told, ENDPOINT, []) == [REMOVAL]
-    assert deletions_in(told) == 1
-    assert deletions_in(_records(REMOVAL)) == 0
+TREE = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
+
+
+def test_deleted_trees_come_before_allocations() -> None:
+    records = [*_records(REMOVAL, TREE, event=PLANNED), *_records(TREE)]
+
+    tree, change = steps_in(records, ENDPOINT, [], [])
+
+    assert (tree.finding, change) == (TREE.finding, REMOVAL)
+    assert changes_in(records, ENDPOINT, []) == [REMOVAL]
+    assert deleted_in(records, ENDPOINT) == {A: "compute-9"}
+
+
+@pytest.mark.parametrize(
+    ("consumers", "providers", "chosen"),
+    [
+        ([], [], [TREE.finding, REMOVAL.finding]),
+        ([SERVER], [], [REMOVAL.finding]),
+        ([], ["compute-9"], [TREE.finding]),
+        ([], [A.upper()], [TREE.finding]),
+        ([SERVER], [A], [TREE.finding, REMOVAL.finding]),
+    ],
+)
+def test_what_is_not_named_is_left_alone(consumers: list[str], providers: list[str], chosen: list[str]) -> None:
+    assert [step.finding for step in steps_in(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)] == chosen
+
+
+def test_trees_that_the_journal_does_not_name_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="does not tell of the deletion of provider compute-1"):
+        steps_in(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
 
 
 def test_only_what_was_chosen_is_taken_back() -> None:
@@ -338,9 +363,12 @@ class Site:
             self.steps.append(_step(rewritten(held, resources={})))
             self.placement.give(number)
 
-    def restored(self, check_mode: bool = False, stopped: t.Callable[[], str] = str) -> list[Restoration]:
-        api = self.placement.api()
-        return restore(self.steps, PlacementReader(api), AllocationWriter(api), None if check_mode else self.journal, stopped)
+    def restored(
+        self, check_mode: bool = False, stopped: t.Callable[[], str] = str, deleted: t.Mapping[str, str] | None = None
+    ) -> list[Restoration]:
+        api, journal = self.placement.api(), None if check_mode else self.journal
+        trees = TreeRestorer(api, api, journal)
+        return restore(self.steps, PlacementReader(api), AllocationWriter(api), trees, deleted or {}, journal, stopped)
 
 
 @pytest.fixture(name="site")
@@ -412,4 +440,25 @@ def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) ->
     site.placement.providers = [THERE]
 
     assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_compute(site: Site) -> None:
+    site.placement.providers = [THERE]
+    done = site.restored(deleted={HERE: "compute-9"})
+
+    assert _outcomes(done) == ["skipped"] * 3
+    assert {known.reason for known in done} == {
+        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: nova-compute makes it again when it "
+        "starts; run this again then."
+    }
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: Site) -> None:
+    site.placement.providers = [THERE]
+    done = site.restored(deleted={HERE: THERE})
+
+    assert _outcomes(done) == ["skipped"] * 3
+    assert f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it." in done[0].reason
     assert site.placement.posts == [] and site.placement.held == {}

@@ -118,6 +118,15 @@ def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
     assert [line.tone for line in lines if isinstance(line, Line)] == tones
 
 
+def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
+    told = _remediation(("skipped", "It does not exist."))
+    told["outcomes"][0] |= {"consumer": None, "kind": "ghost_provider", "provider": {"uuid": CONSUMER, "name": "compute-9"}}
+
+    assert "skipped   compute-9  ghost_provider" in remediation_lines(told, None, 80)
+    told["outcomes"][0]["provider"]["name"] = HOSTILE
+    assert all(line.isprintable() for line in map(str, remediation_lines(told, None, 80)))
+
+
 def test_lines_of_one_tone_are_printed_together() -> None:
     lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
 
