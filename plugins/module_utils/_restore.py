@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._change import DELETE_PROVIDERS, FAILED, SKIPPED, Change, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
+from ansible_collections.osops.placement.plugins.module_utils._limits import MAX_FAILURES, gave_up
 from ansible_collections.osops.placement.plugins.module_utils._steps import Step, step_told
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -36,6 +37,8 @@ class Restoration:
     outcome: str
     reason: str = ""
     write: Change | None = None
+    # Nothing was asked of Placement, for it cannot be taken back.
+    hopeless: bool = False
 
     def as_dict(self) -> dict[str, t.Any]:
         return {
@@ -90,16 +93,21 @@ def deletions_in(records: Iterable[Mapping[str, t.Any]]) -> int:
 
 
 def restore(
-    steps: Sequence[Step], reader: PlacementReader, writer: AllocationWriter, journal: Journal | None, stopped: Callable[[], str]
+    steps: Sequence[Step],
+    reader: PlacementReader,
+    writer: AllocationWriter,
+    journal: Journal | None,
+    stopped: Callable[[], str],
+    max_failures: int = MAX_FAILURES,
 ) -> list[Restoration]:
     """Take back each of `steps` whose consumers hold just what it left them; without a journal (check mode) only say so.
 
-    One that cannot be taken back does not keep the others from it; a journal that cannot be written does.
+    One that cannot be taken back does not keep the others from it; a journal that cannot be written does, and too many requests that fail.
     """
     done: list[Restoration] = []
     providers = reader.providers() if steps else {}
     for position, step in enumerate(steps):
-        if why := stopped():
+        if why := stopped() or gave_up(sum(map(_failed, done)), max_failures):
             return done + [Restoration(left, SKIPPED, why) for left in steps[position:]]
         try:
             done.append(_restored(step, providers, reader, writer, journal))
@@ -113,6 +121,11 @@ def restore(
     return done
 
 
+def _failed(known: Restoration) -> bool:
+    """Tell whether a request failed: that a provider is gone says nothing of the other changes."""
+    return known.outcome == FAILED and not known.hopeless
+
+
 def _restored(
     step: Step, providers: Collection[str], reader: PlacementReader, writer: AllocationWriter, journal: Journal | None
 ) -> Restoration:
@@ -122,7 +135,7 @@ def _restored(
         return Restoration(step, SKIPPED, why)
     if gone := sorted(set(inverse.claims) - set(providers)):
         # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
-        return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.")
+        return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.", hopeless=True)
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.before([Step(step.finding, step.kind, inverse)])

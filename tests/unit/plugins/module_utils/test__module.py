@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._limits import limits_options
+from ansible_collections.osops.placement.plugins.module_utils._limits import failures_option, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
@@ -116,7 +116,13 @@ def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
 
 @pytest.mark.parametrize(
     ("fragment", "options"),
-    [("_connection", connection_options), ("_limits", limits_options), ("_policy", policy_options), ("_scope", scope_options)],
+    [
+        ("_connection", connection_options),
+        ("_limits", limits_options),
+        ("_failures", failures_option),
+        ("_policy", policy_options),
+        ("_scope", scope_options),
+    ],
 )
 def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
     documented = _documented("doc_fragments", fragment)
@@ -170,9 +176,9 @@ def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
 
 
-@pytest.mark.parametrize("option", limits_options())
+@pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
 def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(limits_options()[option])
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts({**limits_options(), **failures_option()}[option])
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])

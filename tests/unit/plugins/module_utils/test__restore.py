@@ -338,9 +338,10 @@ class Site:
             self.steps.append(_step(rewritten(held, resources={})))
             self.placement.give(number)
 
-    def restored(self, check_mode: bool = False, stopped: t.Callable[[], str] = str) -> list[Restoration]:
+    def restored(self, check_mode: bool = False, stopped: t.Callable[[], str] = str, max_failures: int = 5) -> list[Restoration]:
         api = self.placement.api()
-        return restore(self.steps, PlacementReader(api), AllocationWriter(api), None if check_mode else self.journal, stopped)
+        journal = None if check_mode else self.journal
+        return restore(self.steps, PlacementReader(api), AllocationWriter(api), journal, stopped, max_failures)
 
 
 @pytest.fixture(name="site")
@@ -413,3 +414,20 @@ def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) ->
 
     assert _outcomes(site.restored()) == ["failed"] * 3
     assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [breaks] * 3
+    done = site.restored(max_failures=2)
+
+    assert _outcomes(done) == ["failed", "failed", "skipped"]
+    assert done[-1].reason == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+
+
+def test_a_provider_that_is_gone_is_no_reason_to_leave_the_rest(site: Site) -> None:
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3
