@@ -201,6 +201,22 @@ summary:
           returned: success
           type: int
           sample: 0
+        partial:
+          description: Whether hosts were not judged because their cell does not answer, while the others were.
+          returned: success
+          type: bool
+          sample: false
+        unjudged_hosts:
+          description: Names of the hosts that were not judged because their cell does not answer.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        retried:
+          description: Number of requests that were sent again because their answer was broken or did not come.
+          returned: success
+          type: int
+          sample: 0
         providers:
           description: Number of resource providers; of a O(shard), those in it.
           returned: success
