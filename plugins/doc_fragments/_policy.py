@@ -43,13 +43,17 @@ options:
   exclude_consumers:
     description:
       - UUIDs of consumers that are never touched. They are reported as protected.
+      - An entry is a UUID, or has it in C(name) and besides, as one likes, C(until) and C(reason). C(until) is a date, whose end in UTC it
+        is, or a time such as V(2026-12-31T18:00:00Z). After that it is excluded no longer, and a warning says so.
     type: list
-    elements: str
+    elements: raw
     default: []
   exclude_providers:
     description:
       - Names or UUIDs of resource providers that are never touched, with everything that holds a share of them or of their tree.
+      - An entry is a name or UUID, or has it in C(name) and besides, as one likes, C(until) and C(reason). C(until) is a date, whose end in UTC it
+        is, or a time such as V(2026-12-31T18:00:00Z). After that it is excluded no longer, and a warning says so.
     type: list
-    elements: str
+    elements: raw
     default: []
 """

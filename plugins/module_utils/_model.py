@@ -18,7 +18,7 @@ import hashlib
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 Resources = t.Mapping[str, int]
 """Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
@@ -486,6 +486,9 @@ class Policy:
     """What the user asks of the judge; ages in seconds.
 
     The three for parked resizes, stuck migrations and stale services say from when on they are reported.
+
+    exclusion_notes: of what is excluded with an end or a reason, what is to be said of it.
+    ended_exclusions: what is excluded no longer, as sentences.
     """
 
     min_age: int = 3600
@@ -495,8 +498,14 @@ class Policy:
     stale_min_age: int = 7 * 86400
     exclude_consumers: frozenset[str] = frozenset()
     exclude_providers: frozenset[str] = frozenset()
+    exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
+    ended_exclusions: tuple[str, ...] = ()
 
     def excludes(self, names: Iterable[str]) -> str | None:
         """Name one of these providers, or of their hosts, that is excluded."""
         named = self.exclude_providers.intersection(names)
-        return f"Provider {min(named)} is excluded by name." if named else None
+        return f"Provider {min(named)} is excluded by name{self.exclusion_note(named)}." if named else None
+
+    def exclusion_note(self, names: Collection[str]) -> str:
+        """Return until when the first of the names that are excluded is, and why, if the user said so."""
+        return self.exclusion_notes.get(min(names), "") if names else ""

@@ -422,7 +422,7 @@ from ansible_collections.osops.placement.plugins.module_utils._known import earl
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._select import Selection
@@ -441,6 +441,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
                 "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and shard cannot be given beside it."
             )
         snapshot = decode(read_json(options["snapshot_src"]))
+        # Judged again it is as it was: what has ended since was excluded then.
+        spare = policy(options, snapshot.finished_at)
     else:
         session = connect()
         for sentence in lacking(session.cloud):
@@ -454,6 +456,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         write_json(dest, found)
     if state:
         write_json(state, memory(found))
+    warn_of_ended(module, spare)
     for name in unknown_exclusions(spare, snapshot.providers.values()):
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     if selection and not any(entry["selected"] for entry in found["findings"]):

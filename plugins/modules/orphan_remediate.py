@@ -207,7 +207,7 @@ from ansible_collections.osops.placement.plugins.module_utils._limits import (
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, check_cloud
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
 from ansible_collections.osops.placement.plugins.module_utils._trees import TreeRemoval
@@ -224,6 +224,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     with contextlib.suppress(OSError):
         os.unlink(kept)
     max_failures = failures_allowed(options)
+    warn_of_ended(module, spare)
     plan = Plan.read(given("plan", options["plan"]))
     session = connect()
     check_cloud(plan, session.cloud)

@@ -397,6 +397,33 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     assert {entry["consumer"] for entry in by_provider["protected"] if entry["kind"] == "excluded"} >= set(orphans)
 
 
+def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+    """As YAML, in which a date without quotes is an object of its own, and as the JSON of the command line."""
+    variables = tmp_path / "variables.yml"
+    variables.write_text(f"""
+orphan_cleanup_exclude_consumers:
+  - {{name: {orphans[0]}, until: 2999-12-31, reason: under repair}}
+  - {{name: {orphans[1]}, until: 2020-01-01}}
+""")
+    told = json.dumps([{"name": orphans[2], "until": "2999-12-31T18:00:00Z"}])
+    run = ansible.playbook("cleanup_orphans", "--check", "-e", f"@{variables}")
+    as_text = ansible.playbook("detect_orphans", "-e", f"orphan_cleanup_exclude_consumers='{told}'")
+
+    assert run.status == 0, run.output
+    assert (run.entry(orphans[1])["verdict"], run.told.count("is excluded no longer")) == ("orphaned", 1)
+    assert as_text.entry(orphans[2])["reason"].endswith("is excluded by name until 2999-12-31T18:00:00Z.")
+
+
+def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+    entry = {"name": orphans[0], "until": "2999-12-31", "reason": "under repair"}
+    spared = ansible.direct("orphan_detect", exclude_consumers=[entry], **NO_AGE)
+    refused = ansible.direct("orphan_detect", exclude_consumers=[{**entry, "until": "tomorrow"}], **NO_AGE)
+
+    (reason,) = (entry["reason"] for entry in spared["protected"] if entry["kind"] == "excluded")
+    assert reason.endswith("is excluded by name until 2999-12-31: under repair.")
+    assert refused["failed"] and "is 'tomorrow', which is neither a date nor a time" in refused["msg"]
+
+
 def _claim(placement: Placement, consumer: str, resources: dict[str, int] | None, generation: int | None) -> None:
     claims = {placement.providers()["compute-1"]: {"resources": resources}} if resources else {}
     placement.put(consumer, {"allocations": claims, "consumer_generation": generation, "project_id": "p", "user_id": "u"})
