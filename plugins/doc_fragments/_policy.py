@@ -56,4 +56,15 @@ options:
     type: list
     elements: raw
     default: []
+  ignore_allocators:
+    description:
+      - Types of services that hold nothing on Nova's hosts, such as V(container) (Zun), V(reservation) (Blazar) or V(accelerator) (Cyborg).
+        Somebody must have looked.
+      - Such a service allocates for itself, and Zun does so on Nova's own hosts and without a consumer type. While the service catalogue has
+        one that is not named here, a V(forgotten_consumer) without a type is undecided.
+      - A type that is not known to allocate is an error, and one that the catalogue does not have is reported as a warning.
+    type: list
+    elements: str
+    default: []
+    version_added: 2.0.0
 """

@@ -481,12 +481,23 @@ class Snapshot:
     left_out: int = 0
 
 
+# The types of services that allocate from Placement themselves, and what each is called here: Zun (also on Nova's own providers, without a
+# consumer type, and by either name), Cyborg and Blazar.
+ALLOCATORS: Mapping[str, str] = {
+    "container": "container",
+    "application-container": "container",
+    "accelerator": "accelerator",
+    "reservation": "reservation",
+}
+
+
 @d.dataclass(frozen=True)
 class Policy:
     """What the user asks of the judge; ages in seconds.
 
     The three for parked resizes, stuck migrations and stale services say from when on they are reported.
 
+    ignore_allocators: the services that hold nothing on Nova's hosts, as somebody found out.
     exclusion_notes: of what is excluded with an end or a reason, what is to be said of it.
     ended_exclusions: what is excluded no longer, as sentences.
     """
@@ -498,6 +509,7 @@ class Policy:
     stale_min_age: int = 7 * 86400
     exclude_consumers: frozenset[str] = frozenset()
     exclude_providers: frozenset[str] = frozenset()
+    ignore_allocators: frozenset[str] = frozenset()
     exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
     ended_exclusions: tuple[str, ...] = ()
 

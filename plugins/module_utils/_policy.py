@@ -13,8 +13,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import now, seconds
+from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._exclusions import exclusions
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy
+from ansible_collections.osops.placement.plugins.module_utils._model import ALLOCATORS, Policy
 from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical, required
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -23,7 +24,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
     from ansible_collections.osops.placement.plugins.module_utils._exclusions import Exclusion
-    from ansible_collections.osops.placement.plugins.module_utils._model import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._model import Cloud, Provider
 
 
 def policy_options() -> dict[str, dict[str, t.Any]]:
@@ -35,6 +36,7 @@ def policy_options() -> dict[str, dict[str, t.Any]]:
         "stale_min_age": {"type": "str", "default": "7d"},
         "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
         "exclude_providers": {"type": "list", "elements": "raw", "default": []},
+        "ignore_allocators": {"type": "list", "elements": "str", "default": []},
     }
 
 
@@ -62,9 +64,20 @@ def policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
         stale_min_age=seconds(options["stale_min_age"]),
         exclude_consumers=_names(consumers, at),
         exclude_providers=_names(providers, at),
+        ignore_allocators=_allocators(options["ignore_allocators"]),
         exclusion_notes={known.name: known.note for known in valid if known.note},
         ended_exclusions=(*_ended("exclude_consumers", consumers, at), *_ended("exclude_providers", providers, at)),
     )
+
+
+def _allocators(told: Iterable[str]) -> frozenset[str]:
+    listed = list(told)
+    if unknown := sorted(set(listed) - set(ALLOCATORS)):
+        raise InvalidInput(
+            f"ignore_allocators: {unknown[0]!r} is not the type of a service that is known to allocate from Placement. "
+            f"Known are {', '.join(sorted(ALLOCATORS))}."
+        )
+    return frozenset(ALLOCATORS[name] for name in listed)
 
 
 def _names(told: Iterable[Exclusion], at: str) -> frozenset[str]:
@@ -80,6 +93,11 @@ def _ended(option: str, told: Iterable[Exclusion], at: str) -> list[str]:
         for known in listed
         if known.ended(at) and known.name not in names
     ]
+
+
+def idle_allocators(spare: Policy, cloud: Cloud) -> list[str]:
+    """Return the services that are to be ignored and that the catalogue does not have."""
+    return sorted(spare.ignore_allocators - set(cloud.allocators))
 
 
 def unknown_exclusions(spare: Policy, providers: Iterable[Provider]) -> list[str]:

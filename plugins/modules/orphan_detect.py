@@ -422,7 +422,13 @@ from ansible_collections.osops.placement.plugins.module_utils._known import earl
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions, warn_of_ended
+from ansible_collections.osops.placement.plugins.module_utils._policy import (
+    idle_allocators,
+    policy,
+    policy_options,
+    unknown_exclusions,
+    warn_of_ended,
+)
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._select import Selection
@@ -457,6 +463,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if state:
         write_json(state, memory(found))
     warn_of_ended(module, spare)
+    for name in idle_allocators(spare, snapshot.cloud):
+        module.warn(f"ignore_allocators names {name}, which the service catalogue of this cloud does not have.")
     for name in unknown_exclusions(spare, snapshot.providers.values()):
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     if selection and not any(entry["selected"] for entry in found["findings"]):
