@@ -86,6 +86,7 @@ def _details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
         ("first seen", f"{entry['first_seen']}{', new' if entry['new'] else ''}"),
         ("hosts", ", ".join(hosts(entry))),
         ("frees", amounts(freed(entry))),
+        ("waiting", entry.get("waiting", "")),
         ("outcome", outcome),
     ]
 

@@ -136,7 +136,8 @@ def _lists(report: Report) -> list[str]:
 def _row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
     about = [code(text) for text in (subject(entry), server_name(entry), ", ".join(hosts(entry)))]
-    return [entry["kind"], since, *about, prose(amounts(freed(entry))), prose(entry["reason"])]
+    waiting = f" Not now, for {prose(entry['waiting'])}." if entry.get("waiting") else ""
+    return [entry["kind"], since, *about, prose(amounts(freed(entry))), f"{prose(entry['reason'])}{waiting}"]
 
 
 def _plan(report: Report) -> list[str]:

@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._limits import fai
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
+from ansible_collections.osops.placement.plugins.module_utils._sightings import patience_options
 from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE, OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES
 from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES
@@ -179,6 +180,13 @@ def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
 @pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
 def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts({**limits_options(), **failures_option()}[option])
+
+
+@pytest.mark.parametrize("option", patience_options())
+def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
+    facts = _facts(patience_options()[option])
+
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_detect")[option]) == facts
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
