@@ -44,16 +44,18 @@ options:
   exclude_consumers:
     description:
       - UUIDs of servers of which nothing is ever touched. It is reported as protected.
-      - An entry is a UUID, or has it in C(name) and besides, as one likes, C(until) and C(reason). C(until) is a date, whose end in UTC it
-        is, or a time such as V(2026-12-31T18:00:00Z). After that it is excluded no longer, and a warning says so.
+      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and C(reason). C(until) is the last day
+        on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
+        warning says so.
     type: list
     elements: raw
     default: []
   exclude_providers:
     description:
       - Names of hosts on which nothing is ever touched, or the names or UUIDs of their resource providers.
-      - An entry is a name or UUID, or has it in C(name) and besides, as one likes, C(until) and C(reason). C(until) is a date, whose end in UTC it
-        is, or a time such as V(2026-12-31T18:00:00Z). After that it is excluded no longer, and a warning says so.
+      - An entry is a name or a UUID, or a dictionary with it as C(name) and, optionally, C(until) and C(reason). C(until) is the last
+        day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
+        warning says so.
     type: list
     elements: raw
     default: []
