@@ -43,13 +43,30 @@ options:
   exclude_consumers:
     description:
       - UUIDs of consumers that are never touched. They are reported as protected.
+      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and C(reason). C(until) is the last day
+        on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
+        warning says so.
     type: list
-    elements: str
+    elements: raw
     default: []
   exclude_providers:
     description:
       - Names or UUIDs of resource providers that are never touched, with everything that holds a share of them or of their tree.
+      - An entry is a name or a UUID, or a dictionary with it as C(name) and, optionally, C(until) and C(reason). C(until) is the last
+        day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
+        warning says so.
+    type: list
+    elements: raw
+    default: []
+  ignore_allocators:
+    description:
+      - Types of services that hold nothing on Nova's hosts, such as V(container) (Zun), V(reservation) (Blazar) or V(accelerator) (Cyborg).
+        Somebody must have looked.
+      - Such a service allocates for itself, and Zun does so on Nova's own hosts and without a consumer type. While the service catalogue
+        has one that is not named here, a V(forgotten_consumer) without a type is undecided.
+      - A type that is not known to allocate is an error, and one that the catalogue does not have is reported as a warning.
     type: list
     elements: str
     default: []
+    version_added: 2.0.0
 """

@@ -20,9 +20,10 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import All
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._limits import MAX_FAILURES, gave_up
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
     from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Snapshot
@@ -62,6 +63,10 @@ class Outcome:
         return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
 
 
+def count_failed(outcomes: Iterable[Outcome]) -> int:
+    return sum(known.outcome == FAILED for known in outcomes)
+
+
 class _Unproven(Exception):
     """Some of a batch could not be asked about, and nothing of it was written."""
 
@@ -69,17 +74,25 @@ class _Unproven(Exception):
 class Remediation:
     """One run over a plan; without a journal (check mode) everything is proven and nothing written."""
 
-    def __init__(self, reading: Reading, policy: Policy, writer: AllocationWriter, journal: Journal | None) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        policy: Policy,
+        writer: AllocationWriter,
+        journal: Journal | None,
+        max_failures: int = MAX_FAILURES,
+    ) -> None:
         self._reading = reading
         self._policy = policy
         self._writer = writer
         self._journal = journal
+        self._max_failures = max_failures
 
     def of(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
         """Prove each of `steps` anew and make it, in their order, a few at once.
 
         One that cannot be made does not keep the others from being made; a cell that stops answering does, a journal that cannot
-        be written, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
+        be written, too many failures, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
         """
         listings = self._reading.listings(with_servers=any(step.kind == _BY_ABSENCE for step in steps))
         if closed := closed_gates(listings):
@@ -87,7 +100,7 @@ class Remediation:
         outcomes: list[Outcome] = []
         batches = collections.deque(steps[start : start + _AT_ONCE] for start in range(0, len(steps), _AT_ONCE))
         while batches:
-            if why := stopped():
+            if why := stopped() or gave_up(count_failed(outcomes), self._max_failures):
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[len(outcomes) :]]
             batch = batches.popleft()
             try:

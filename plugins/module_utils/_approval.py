@@ -134,7 +134,7 @@ class Approval:
         Raises NotApproved when any other is not found just as it was approved, GateClosed and InvalidInput as `Plan.of` does.
         """
         approved = {change.finding: change for change in self.changes or ()}
-        plan = Plan.of(findings, {change.kind for change in approved.values()})
+        plan = Plan.of(findings, {change.kind for change in approved.values()}, approved=True)
         check_cloud(self, plan)
         steps = tuple(step for step in plan.steps if step.finding in approved)
         removals = tuple(step for step in plan.removals if step.finding in approved)

@@ -152,7 +152,12 @@ def _excluded(host: Host, land: Landscape, policy: Policy) -> Iterator[Blocker]:
     names = {host.name: host.name, **{name: node.name for node in host.nodes for name in (node.uuid, node.name)}}
     names |= {name: provider.name for provider in trees(host, land.providers) for name in (provider.uuid, provider.name)}
     for excluded in sorted(names.keys() & policy.exclude_providers):
-        yield Blocker("excluded", excluded, names[excluded], f"{names[excluded]} is excluded by name ({excluded}), and never touched.")
+        yield Blocker(
+            "excluded",
+            excluded,
+            names[excluded],
+            f"{names[excluded]} is excluded by name ({excluded}), and never touched{policy.exclusion_note([excluded])}.",
+        )
 
 
 def _servers(host: Host, seen: Seen) -> Iterator[Blocker]:

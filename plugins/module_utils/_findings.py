@@ -16,11 +16,12 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._capacity import capacity, providers_told_of, stranded
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._known import remembered
+from ansible_collections.osops.placement.plugins.module_utils._known import Memory, remembered
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
+from ansible_collections.osops.placement.plugins.module_utils._sightings import Patience, counted, kept
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -40,13 +41,18 @@ _ROWS_SHOWN = 10
 
 
 def report(
-    snapshot: Snapshot, policy: Policy, selection: Selection | None = None, known: Mapping[str, str] | None = None
+    snapshot: Snapshot,
+    policy: Policy,
+    selection: Selection | None = None,
+    memory: Memory | None = None,
+    patience: Patience | None = None,
 ) -> dict[str, t.Any]:
     """Judge `snapshot` and return the contents of `findings.json`, in which the user's `selection` is marked (all without one).
 
-    known: when each id was first seen, as `_known` has it of the run before.
+    memory: what the runs before knew. patience: how often a finding must have been seen before it may be changed.
     """
-    land, known = Landscape(snapshot), known or {}
+    land, memory, patience = Landscape(snapshot), memory or Memory(), patience or Patience()
+    known = memory.known
     by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)}
     for finding in judge(snapshot, policy):
         if finding.verdict in (PROTECTED, UNDECIDED) or snapshot.scope.wants(finding.kind):
@@ -58,7 +64,14 @@ def report(
         seen = {"first_seen": known.get(finding.id, snapshot.finished_at), "new": finding.id not in known}
         return {**_entry(finding, land), **seen}
 
-    entries = [entry(finding) for finding in found]
+    sound, whole = not land.closed_gates, not land.closed_for_absence
+    sightings = counted(found, memory.sightings, snapshot, sound)
+
+    def with_sightings(finding: Finding) -> dict[str, t.Any]:
+        seen = sightings[finding.id]
+        return {**entry(finding), "sightings": seen.count, "waiting": patience.why_waiting(seen, snapshot.finished_at)}
+
+    entries = [with_sightings(finding) for finding in found]
     selected = selection.ids(entries) if selection else {told_of["id"] for told_of in entries}
     return {
         "format": FORMAT,
@@ -73,7 +86,10 @@ def report(
         "findings": [{**told_of, "selected": told_of["id"] in selected} for told_of in entries],
         "protected": [entry(finding) for finding in by_verdict[PROTECTED]],
         "undecided": [entry(finding) for finding in by_verdict[UNDECIDED]],
-        "known": remembered(known, set(told), whole=snapshot.scope == Scope() and not land.closed_for_absence),
+        "known": remembered(known, set(told), whole=snapshot.scope == Scope() and whole),
+        "sightings": {
+            identity: seen.as_dict() for identity, seen in {**kept(memory.sightings, set(told), snapshot, whole), **sightings}.items()
+        },
         "capacity": providers_told_of(found, land),
         "held": _held(snapshot),
     }

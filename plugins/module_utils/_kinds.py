@@ -26,6 +26,8 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
 from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection
+
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Dossier, Holding, Migration, Policy, Server
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Ruling
@@ -187,7 +189,8 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: It is no server, no deleted server and no migration, has no actions, is named by no migration, every host was asked and
     does not have it, and it holds nothing but hosts of this Nova. A conclusion from absence: another service that shares Nova's hosts
-    looks the same. It must be older than `orphan_cleanup_forgotten_min_age`.
+    looks the same. It must be older than `orphan_cleanup_forgotten_min_age`. Without a consumer type it is undecided while the service
+    catalogue has a service that allocates for itself, unless `orphan_cleanup_ignore_allocators` names that.
 
     Change: all that it holds is removed, if this kind was chosen.
     """
@@ -208,12 +211,25 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     if not any(sample.status == 200 for sample in land.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.", *evidence)
     others = land.snapshot.cloud.allocators
-    known = f"this cloud has {', '.join(others)} in its catalogue" if others else "this cloud has no container service in its catalogue"
+    if not case.allocation.type and (suspects := [name for name in others if name not in policy.ignore_allocators]):
+        return undecided(
+            f"Nova has no memory of it, but it has no consumer type and this cloud has {', '.join(suspects)} in its catalogue: it may hold "
+            "this. Look there, and name in ignore_allocators (orphan_cleanup_ignore_allocators) what holds nothing on Nova's hosts.",
+            *evidence,
+        )
     return orphaned(
         "Nova has no memory of it, neither as a server nor as a migration. This is a conclusion from absence: "
-        f"a container service that shares Nova's hosts ({known}), or an operator who blocks capacity by hand, looks the same.",
+        f"a container service that shares Nova's hosts ({_allocators_told(others, policy)}), or an operator who blocks capacity by hand, looks the same.",
         *evidence,
     )
+
+
+def _allocators_told(others: Collection[str], policy: Policy) -> str:
+    if not others:
+        return "this cloud has no container service in its catalogue"
+    ignored = ", ".join(name for name in others if name in policy.ignore_allocators)
+    by_whom = f"; ignore_allocators says that {ignored} holds nothing on Nova's hosts" if ignored else ""
+    return f"this cloud has {', '.join(others)} in its catalogue{by_whom}"
 
 
 def forgotten(case: Case) -> bool:

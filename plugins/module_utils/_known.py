@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import os
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._entries import LISTS, entries
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import read_json
+from ansible_collections.osops.placement.plugins.module_utils._sightings import Sighting
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Mapping
@@ -23,15 +25,24 @@ if t.TYPE_CHECKING:  # pragma: no cover
 MOST = 100_000
 
 
-def earlier(path: str | None, warn: Callable[[str], None]) -> dict[str, str]:
-    """Return when each id was first seen, as the run before has left it in `path`; nothing without such a file.
+@d.dataclass(frozen=True)
+class Memory:
+    """What the runs before knew: when each id was first seen, and how often each finding was seen as it is."""
+
+    known: Mapping[str, str] = d.field(default_factory=dict)
+    sightings: Mapping[str, Sighting] = d.field(default_factory=dict)
+
+
+def earlier(path: str | None, warn: Callable[[str], None]) -> Memory:
+    """Return what the run before has left in `path`; nothing without such a file.
 
     A file that is none is put aside, with a warning: the next one is written in its place.
     """
     if not path or not os.path.isfile(path):
-        return {}
+        return Memory()
     try:
-        return known_in(read_json(path), path)
+        contents = read_json(path)
+        return Memory(known_in(contents, path), sightings_in(contents, path))
     except InvalidInput as error:
         aside = f"{path}.broken"
         try:
@@ -40,7 +51,7 @@ def earlier(path: str | None, warn: Callable[[str], None]) -> dict[str, str]:
         except OSError as reason:
             kept = f"It cannot be put aside: {reason.strerror}."
         warn(f"{error} Since when findings are known is lost, and all of them count as new. {kept}")
-        return {}
+        return Memory()
 
 
 def known_in(contents: t.Any, path: str) -> dict[str, str]:
@@ -59,6 +70,17 @@ def known_in(contents: t.Any, path: str) -> dict[str, str]:
     return known
 
 
+def sightings_in(contents: t.Any, path: str) -> dict[str, Sighting]:
+    """Return how often each finding was seen, by the contents of such a file; nothing by those of version 1.0.
+
+    Raises InvalidInput when they are something else.
+    """
+    try:
+        return {identity: Sighting.read(told) for identity, told in contents.get("sightings", {}).items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} does not tell how often findings were seen: it was edited, or is another file.") from error
+
+
 def remembered(known: Mapping[str, str], told: Collection[str], whole: bool) -> dict[str, str]:
     """Return what is to be remembered of ids that a reading does not tell of, those seen last if there are too many.
 
@@ -73,7 +95,7 @@ def remembered(known: Mapping[str, str], told: Collection[str], whole: bool) -> 
 def memory(found: Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return what is kept in a file of its own of the contents of `findings.json`."""
     seen = {entry["id"]: entry["first_seen"] for entry in entries(found)}
-    return {"format": found["format"], "known": {**found["known"], **seen}}
+    return {"format": found["format"], "known": {**found["known"], **seen}, "sightings": found["sightings"]}
 
 
 def _subject(identity: str) -> str:

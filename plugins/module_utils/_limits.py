@@ -13,12 +13,18 @@ import dataclasses as d
 import math
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped
+from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, InvalidInput
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._model import Shard
+
+# So many changes may fail, if nobody says otherwise, before a run gives up.
+MAX_FAILURES = 5
+
+# How the reason of what was not tried begins.
+NOT_TRIED = "It was not tried"
 
 # A share of few is no sign of anything: below this many changes only max_changes counts.
 _SHARE_COUNTS_ABOVE = 20
@@ -63,3 +69,24 @@ def limits_options() -> dict[str, dict[str, t.Any]]:
 
 def limits(options: Mapping[str, t.Any]) -> Limits:
     return Limits(options["max_changes"], options["max_share"])
+
+
+def failures_option() -> dict[str, dict[str, t.Any]]:
+    """Return the option that `doc_fragments/_failures.py` documents."""
+    return {"max_failures": {"type": "int", "default": MAX_FAILURES}}
+
+
+def failures_allowed(options: Mapping[str, t.Any]) -> int:
+    """Return after how many failed changes a run gives up. Raises InvalidInput for less than one."""
+    allowed = int(options["max_failures"])
+    if allowed < 1:
+        raise InvalidInput(f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. Nothing was changed.")
+    return allowed
+
+
+def gave_up(failed: int, max_failures: int) -> str:
+    """Say why nothing more is tried after so many failed changes; nothing while there may be more of them."""
+    if failed < max_failures:
+        return ""
+    changes = "1 change" if failed == 1 else f"{failed} changes"
+    return f"{NOT_TRIED}: {changes} failed before it, and max_failures (orphan_cleanup_max_failures) is {max_failures}."

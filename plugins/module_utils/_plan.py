@@ -59,13 +59,15 @@ class Plan:
     shard: Shard | None = None
 
     @classmethod
-    def of(cls, findings: t.Any, kinds: Collection[str]) -> Plan:
-        """Plan the selected findings of the chosen `kinds`.
+    def of(cls, findings: t.Any, kinds: Collection[str], approved: bool = False) -> Plan:
+        """Plan the selected findings of the chosen `kinds`, but for those that have not been seen often enough.
+
+        approved: whether a plan of them was reviewed; they had been seen often enough when it was made.
 
         Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
         """
         with _detected(findings):
-            chosen = [entry for entry in _selected(findings, kinds) if entry["change"]]
+            chosen = [entry for entry in _selected(findings, kinds, approved) if entry["change"]]
             steps, removals = sorted_steps((entry["id"], entry["kind"], entry["change"]) for entry in chosen)
             return cls(
                 placement_endpoint=findings["cloud"]["placement_endpoint"],
@@ -129,7 +131,7 @@ def check_cloud(planned: OfCloud, here: OfCloud) -> None:
 
 
 def to_heal(findings: t.Any, limits: Limits) -> list[str]:
-    """Return the servers that Nova is to give their claim: the selected ones that miss it, whether or not it can be told from here.
+    """Return the servers that Nova is to give their claim: the selected ones that miss it and do not wait, whether or not it can be told from here.
 
     Raises GateClosed and InvalidInput as `Plan.of` does, and BreakerTripped as `Plan.check` does.
     """
@@ -163,8 +165,10 @@ def _detected(findings: t.Any) -> Iterator[None]:
         raise InvalidInput(f"The findings are not as orphan_detect writes them ({_spelled(error)}): detect again.") from error
 
 
-def _selected(findings: t.Any, kinds: Collection[str]) -> list[t.Any]:
-    return [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["selected"]]
+def _selected(findings: t.Any, kinds: Collection[str], approved: bool = False) -> list[t.Any]:
+    chosen = [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["selected"]]
+    # Those that version 1.0 wrote do not wait.
+    return [entry for entry in chosen if approved or not entry.get("waiting")]
 
 
 def _consumers(findings: t.Any) -> int | None:

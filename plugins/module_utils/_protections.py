@@ -27,8 +27,8 @@ _OURS = frozenset({None, "INSTANCE", "MIGRATION"})
 
 def excluded(case: Case, policy: Policy) -> str | None:
     """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by name."""
-    if {case.consumer, case.subject.uuid} & policy.exclude_consumers:
-        return "This consumer, or the server whose migration it is, is excluded by name."
+    if named := {case.consumer, case.subject.uuid} & policy.exclude_consumers:
+        return f"This consumer, or the server whose migration it is, is excluded by name{policy.exclusion_note(named)}."
     held = {*case.allocation.resources, *filter(None, [case.own_tree])}
     trees = {case.land.root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.

@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._change import (
 )
 from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._journal import AFTER
+from ansible_collections.osops.placement.plugins.module_utils._limits import MAX_FAILURES, gave_up
 from ansible_collections.osops.placement.plugins.module_utils._steps import Step, step_told
 from ansible_collections.osops.placement.plugins.module_utils._tree_restore import (
     RESTORE_PROVIDERS,
@@ -57,6 +58,8 @@ class Restoration:
     write: Change | TreeAddition | None = None
     # A part of a tree was written, or may have been, before the rest failed.
     partly: bool = False
+    # Nothing was asked of Placement, for it cannot be taken back.
+    hopeless: bool = False
 
     def as_dict(self) -> dict[str, t.Any]:
         tree = self.step if isinstance(self.step, TreeRecord) else None
@@ -132,17 +135,18 @@ def restore(
     deleted: Mapping[str, str],
     journal: Journal | None,
     stopped: Callable[[], str],
+    max_failures: int = MAX_FAILURES,
 ) -> list[Restoration]:
     """Take back each of `steps` whose consumers hold just what it left them; without a journal (check mode) only say so.
 
-    One that cannot be taken back does not keep the others from it; a journal that cannot be written does.
+    One that cannot be taken back does not keep the others from it; a journal that cannot be written does, and too many requests that fail.
 
     deleted: the names of the providers that the journal says were deleted, by uuid.
     """
     done: list[Restoration] = []
     providers = reader.providers() if steps else {}
     for position, step in enumerate(steps):
-        if why := stopped():
+        if why := stopped() or gave_up(sum(map(_failed, done)), max_failures):
             return done + [Restoration(left, SKIPPED, why) for left in steps[position:]]
         try:
             if isinstance(step, TreeRecord):
@@ -169,6 +173,11 @@ def _restored_tree(tree: TreeRecord, providers: Mapping[str, Provider], trees: T
     return restoration
 
 
+def _failed(known: Restoration) -> bool:
+    """Tell whether a request failed: that a provider is gone says nothing of the other changes."""
+    return known.outcome == FAILED and not known.hopeless
+
+
 def _restored(
     step: Step,
     providers: Mapping[str, Provider],
@@ -185,7 +194,7 @@ def _restored(
         # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
         if set(gone) <= set(deleted):
             return Restoration(step, SKIPPED, _not_made_again(gone, providers, deleted))
-        return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.")
+        return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.", hopeless=True)
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.before([Step(step.finding, step.kind, inverse)])

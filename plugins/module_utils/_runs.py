@@ -14,6 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged, unjudged_hosts
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 
@@ -40,7 +41,10 @@ def summed(runs: Sequence[Ran]) -> dict[str, t.Any]:
     return {
         "format": FORMAT,
         "complete": bool(rows) and all(row["complete"] and not row["error"] for row in rows),
-        "totals": {part: _sum(row[part] for row in rows) for part in ("verdicts", "kinds", "stranded", "tally", "coverage")},
+        "totals": {
+            **{part: _sum(row[part] for row in rows) for part in ("verdicts", "kinds", "stranded", "tally", "coverage")},
+            "unjudged_hosts": _count_unjudged(rows),
+        },
         "runs": rows,
         "missing_shards": _missing(rows),
     }
@@ -81,6 +85,8 @@ def _row(run: Ran) -> dict[str, t.Any]:
         "error": run.error,
         "complete": bool(coverage.get("complete")),
         "closed_gates": coverage.get("closed_gates", []),
+        "partial": bool(coverage.get("partial")),
+        "unjudged_hosts": unjudged_hosts(coverage),
         "finished_at": found["finished_at"] if found else None,
         "verdicts": summary.get("verdicts", {}),
         "kinds": summary.get("kinds", {}),
@@ -98,6 +104,11 @@ def _sum(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     for part in parts:
         sums.update(part)
     return dict(sorted(sums.items()))
+
+
+def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:
+    """Return how many hosts were not judged; one that several shards of a cloud name counts once."""
+    return len({(row["placement_endpoint"], row["region"], host) for row in rows for host in row["unjudged_hosts"]})
 
 
 def _missing(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
@@ -123,4 +134,5 @@ def _cells(name: str, sums: Mapping[str, t.Any], told: str) -> tuple[str, ...]:
 
 def _told(row: Mapping[str, t.Any]) -> str:
     told = row["error"] or " ".join(row["closed_gates"]) or ("check mode: nothing was changed" if row["check_mode"] else "")
-    return printable(" ".join(told.split()))
+    unjudged = "" if row["error"] else tell_unjudged(row)
+    return printable(" ".join(f"{told} {unjudged}".split()))

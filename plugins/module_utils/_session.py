@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._api import Api, speaking_clearly
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._model import Cloud
+from ansible_collections.osops.placement.plugins.module_utils._model import ALLOCATORS, Cloud
 
 # Whether it is there, `_api` has found out; without it nothing here is called.
 with contextlib.suppress(ImportError):
@@ -26,9 +26,6 @@ with contextlib.suppress(ImportError):
 # the proofs need is in `_offers`.
 PLACEMENT_NEEDED = (1, 20)
 COMPUTE_NEEDED = (2, 53)
-
-# Services that claim from Placement themselves: Zun (also on Nova's own providers, untyped), Cyborg and Blazar.
-_OTHER_ALLOCATORS = frozenset({"container", "accelerator", "reservation"})
 
 
 @d.dataclass(frozen=True)
@@ -80,7 +77,7 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         network=_network(connection),
         region=connection.config.get_region_name(),
         project=project,
-        allocators=tuple(sorted({entry["type"] for entry in catalogue} & _OTHER_ALLOCATORS)),
+        allocators=tuple(sorted({ALLOCATORS[entry["type"]] for entry in catalogue if entry["type"] in ALLOCATORS})),
         other_novas=other_novas(catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()),
     )
 

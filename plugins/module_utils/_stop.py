@@ -21,6 +21,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
+# The commands that fork workers.
+_COMMANDS = (b"ansible", b"ansible-playbook", b"ansible-console")
+
+# The number of no process.
+_GONE = -1
+
 
 @contextlib.contextmanager
 def stopping() -> t.Iterator[Callable[[], str]]:
@@ -55,14 +61,40 @@ def _workers() -> dict[int, int]:
     """Return those processes above this one with which Ansible runs its tasks, each with the one that it was forked from.
 
     A worker outlives the `ansible-playbook` that was killed or whose terminal was closed, and waits for us as if nothing had happened.
+    One that had lost its `ansible-playbook` before we looked has `_GONE` instead: the process of Ansible that is nearest to a module is
+    always a worker, never `ansible-playbook` itself.
     """
-    found, number = {}, os.getppid()
+    if not _sees_itself():
+        return {}
+    found, number, nearest = {}, os.getppid(), True
     while number > 1:
         parent, arguments = _parent(number), _arguments(number)
-        if arguments == _arguments(parent) and any(os.path.basename(text).startswith(b"ansible") for text in arguments[:3]):
-            found[number] = parent
+        commanded = _runs_tasks(arguments)
+        if (commanded or _names_ansible(arguments)) and arguments == _arguments(parent):
+            found[number], nearest = parent, False
+        elif commanded and nearest:
+            found[number], nearest = _GONE, False
         number = parent
     return found
+
+
+def _names_ansible(arguments: list[bytes]) -> bool:
+    return any(os.path.basename(text).startswith(b"ansible") for text in arguments[:3])
+
+
+def _runs_tasks(arguments: list[bytes]) -> bool:
+    """Tell whether these are the arguments of a Python that runs one of Ansible's commands which run modules."""
+    if not os.path.basename(arguments[0] if arguments else b"").startswith(b"python"):
+        return False
+    script = next((text for text in arguments[1:] if not text.startswith(b"-")), b"")
+    return os.path.basename(script) in _COMMANDS
+
+
+def _sees_itself() -> bool:
+    """Tell whether the numbers in /proc are those that this process knows: in a namespace of its own they may be others."""
+    with contextlib.suppress(OSError):
+        return os.readlink("/proc/self") == str(os.getpid())
+    return False
 
 
 def _parent(number: int) -> int:

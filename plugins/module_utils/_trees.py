@@ -12,11 +12,12 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome, count_failed
 from ansible_collections.osops.placement.plugins.module_utils._change import DONE, FAILED, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, GateClosed, InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._limits import MAX_FAILURES, gave_up
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._provider_state import StateReader
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
@@ -34,22 +35,25 @@ if t.TYPE_CHECKING:  # pragma: no cover
 class TreeRemoval:
     """The last part of a run over a plan; without a journal (check mode) everything is proven and nothing deleted."""
 
-    def __init__(self, session: Session, policy: Policy, journal: Journal | None) -> None:
+    def __init__(self, session: Session, policy: Policy, journal: Journal | None, max_failures: int = MAX_FAILURES) -> None:
         self._reading = Reading(session)
         self._states = StateReader(session.placement)
         self._writer = ProviderWriter(session.placement)
         self._policy = policy
         self._journal = journal
+        self._max_failures = max_failures
 
-    def of(self, steps: Sequence[TreeStep], stopped: Callable[[], str]) -> list[Outcome]:
+    def of(self, steps: Sequence[TreeStep], stopped: Callable[[], str], failed_before: int = 0) -> list[Outcome]:
         """Prove each of `steps` anew and make it, in their order.
 
         One that cannot be made does not keep the others from being made; a reading that is not sound does, a journal that cannot be
-        written, and whatever `stopped` says.
+        written, too many failures, and whatever `stopped` says.
+
+        failed_before: how many changes of the run have failed already.
         """
         outcomes: list[Outcome] = []
         for position, step in enumerate(steps):
-            if why := stopped():
+            if why := stopped() or gave_up(failed_before + count_failed(outcomes), self._max_failures):
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[position:]]
             try:
                 outcomes.append(self._settled(step))

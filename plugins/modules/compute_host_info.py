@@ -219,7 +219,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings import F
 from ansible_collections.osops.placement.plugins.module_utils._hosts import HostReader
 from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._steps import OF_CONSUMERS
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -233,6 +233,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if options["providers"] and len(options["hosts"]) > 1:
         raise InvalidInput("providers are those of one host: name only that in hosts.")
     spare = policy(options)
+    warn_of_ended(module, spare)
     hosts = HostReader(connect(), spare, options["kinds"]).look(options["hosts"], options["providers"])
     if options["dest"]:
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})

@@ -42,14 +42,22 @@ options:
     type: str
     default: 24h
   exclude_consumers:
-    description: UUIDs of servers of which nothing is ever touched. It is reported as protected.
+    description:
+      - UUIDs of servers of which nothing is ever touched. It is reported as protected.
+      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and C(reason). C(until) is the last day
+        on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
+        warning says so.
     type: list
-    elements: str
+    elements: raw
     default: []
   exclude_providers:
-    description: Names of hosts on which nothing is ever touched, or the names or UUIDs of their resource providers.
+    description:
+      - Names of hosts on which nothing is ever touched, or the names or UUIDs of their resource providers.
+      - An entry is a name or a UUID, or a dictionary with it as C(name) and, optionally, C(until) and C(reason). C(until) is the last
+        day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
+        warning says so.
     type: list
-    elements: str
+    elements: raw
     default: []
   findings:
     description:
@@ -206,7 +214,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings import R
 from ansible_collections.osops.placement.plugins.module_utils._leftover_detection import GuestDetection, left_over_in
 from ansible_collections.osops.placement.plugins.module_utils._leftovers import guests_in
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._written import written
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -226,7 +234,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput("guests has two answers of one host: each needs the name of its own compute service.")
     path = options["findings"]
     among = None if path is None else left_over_in(written("guests", read_json(path), path))
-    found = GuestDetection(connect(), policy(options)).of(guests, hosts, among)
+    spare = policy(options)
+    warn_of_ended(module, spare)
+    found = GuestDetection(connect(), spare).of(guests, hosts, among)
     if options["dest"]:
         write_json(options["dest"], found)
     return {"changed": False, "summary": found["summary"], "findings": found["findings"][:RETURNED], "dest": options["dest"]}

@@ -30,13 +30,31 @@ options:
         M(osops.placement.orphan_remediate); the others are reported all the same.
       - An expression that gives nothing selects nothing, with a warning.
     type: str
+  min_sightings:
+    description:
+      - How many runs must have seen a finding before it may be changed, this one included. Until then it waits, and RV(findings[].waiting)
+        says so.
+      - A run counts when its reading is sound, when it finds the same kind at the same generations, and when it writes what O(state), or
+        without it O(dest), remembers; in check mode it does. Whatever was looked at and not found in the same way begins anew; what a
+        reading of single hosts, consumers, projects or kinds did not look at stays as it was.
+      - It needs O(state) or O(dest), at a path that lasts from run to run.
+    type: int
+    default: 1
+    version_added: 2.0.0
+  known_for:
+    description:
+      - For how long a finding must be known, in the same way, before it may be changed. With O(min_sightings) both must be so.
+      - Seconds, or a number with C(s), C(m), C(h) or C(d).
+    type: str
+    default: '0'
+    version_added: 2.0.0
   dest:
     description:
       - Path of the file to write everything to that was found, as JSON of mode 0600. It is written in check mode too.
     type: path
   state:
     description:
-      - Path of a small file that remembers from run to run when each finding was first seen. It is read first and written anew in the end,
+      - Path of a small file that remembers from run to run when each finding was first seen, and how often. It is read first and written anew in the end,
         with mode 0600 and in check mode too.
       - Without it the file that O(dest) had before is read.
       - A file that is not there makes all findings new. One that cannot be understood does so as well, with a warning, and is kept beside
@@ -201,6 +219,22 @@ summary:
           returned: success
           type: int
           sample: 0
+        partial:
+          description: Whether hosts were not judged because their cell does not answer, while the others were.
+          returned: success
+          type: bool
+          sample: false
+        unjudged_hosts:
+          description: Names of the hosts that were not judged because their cell does not answer.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+        retried:
+          description: Number of requests that were sent again because their answer was broken or did not come.
+          returned: success
+          type: int
+          sample: 0
         providers:
           description: Number of resource providers; of a O(shard), those in it.
           returned: success
@@ -268,6 +302,16 @@ findings:
       returned: success
       type: bool
       sample: true
+    sightings:
+      description: How many runs have seen it as it is, this one included. Only what is in C(findings) has it.
+      returned: success
+      type: int
+      sample: 1
+    waiting:
+      description: Why it may not be changed yet, see O(min_sightings) and O(known_for); else empty. Only what is in C(findings) has it.
+      returned: success
+      type: str
+      sample: it was seen 1 of 2 times
     consumer:
       description: UUID of the consumer; V(null) for what is not about one.
       returned: success
@@ -406,10 +450,17 @@ from ansible_collections.osops.placement.plugins.module_utils._known import earl
 from ansible_collections.osops.placement.plugins.module_utils._model import Scope
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._policy import (
+    idle_allocators,
+    policy,
+    policy_options,
+    unknown_exclusions,
+    warn_of_ended,
+)
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._select import Selection
+from ansible_collections.osops.placement.plugins.module_utils._sightings import patience, patience_options
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._module import Connect
@@ -418,6 +469,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     spare, chosen = policy(options), scope(options)
+    # A memory that is missing must be known before the cloud is read.
+    patient = patience(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
     if options["snapshot_src"]:
         if chosen != Scope():
@@ -425,6 +478,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
                 "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and shard cannot be given beside it."
             )
         snapshot = decode(read_json(options["snapshot_src"]))
+        # Judged again it is as it was: what has ended since was excluded then.
+        spare = policy(options, snapshot.finished_at)
     else:
         session = connect()
         for sentence in lacking(session.cloud):
@@ -433,11 +488,14 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
-    found = report(snapshot, spare, selection, earlier(state or dest, module.warn))
+    found = report(snapshot, spare, selection, earlier(state or dest, module.warn), patient)
     if dest:
         write_json(dest, found)
     if state:
         write_json(state, memory(found))
+    warn_of_ended(module, spare)
+    for name in idle_allocators(spare, snapshot.cloud):
+        module.warn(f"ignore_allocators names {name}, which the service catalogue of this cloud does not have.")
     for name in unknown_exclusions(spare, snapshot.providers.values()):
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     if selection and not any(entry["selected"] for entry in found["findings"]):
@@ -451,6 +509,7 @@ def main() -> None:
         **connection_options(),
         **policy_options(),
         **scope_options(),
+        **patience_options(),
         "select": {"type": "str"},
         "dest": {"type": "path"},
         "state": {"type": "path"},

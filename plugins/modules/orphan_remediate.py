@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._policy
   - osops.placement._limits
+  - osops.placement._failures
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -190,17 +191,23 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import OUTCOMES, Remediation
+from ansible_collections.osops.placement.plugins.module_utils._apply import OUTCOMES, Remediation, count_failed
 from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._limits import limits, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._limits import (
+    NOT_TRIED,
+    failures_allowed,
+    failures_option,
+    limits,
+    limits_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, check_cloud
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options
+from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
 from ansible_collections.osops.placement.plugins.module_utils._trees import TreeRemoval
@@ -216,15 +223,17 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # What an earlier run left there must not be taken for the outcome of this one, should this one not get to its end.
     with contextlib.suppress(OSError):
         os.unlink(kept)
+    max_failures = failures_allowed(options)
+    warn_of_ended(module, spare)
     plan = Plan.read(given("plan", options["plan"]))
     session = connect()
     check_cloud(plan, session.cloud)
     plan.check(limits(options))
     journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
     with stopping() as stopped, alone(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
-        run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal)
+        run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal, max_failures)
         outcomes = run_of.of(plan.steps, stopped) if plan.steps else []
-        outcomes += TreeRemoval(session, spare, journal).of(plan.removals, stopped)
+        outcomes += TreeRemoval(session, spare, journal, max_failures).of(plan.removals, stopped, count_failed(outcomes))
         why_stopped = stopped()
 
     tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
@@ -247,7 +256,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         )
     if tally[FAILED]:
         first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)
-        wrong.append(f"{tally[FAILED]} of {len(outcomes)} changes failed. The first: {first}")
+        untried = sum(outcome.reason.startswith(NOT_TRIED) for outcome in outcomes)
+        left = f", and {untried} were not tried" if untried else ""
+        wrong.append(f"{tally[FAILED]} of {len(outcomes)} changes failed{left}. The first: {first}")
     if journal and journal.broken:
         wrong.append(f"The journal {journal.path} is not complete.")
     try:
@@ -262,6 +273,7 @@ def main() -> None:
         **connection_options(),
         **policy_options(),
         **limits_options(),
+        **failures_option(),
         "plan": {"type": "raw", "required": True},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},

@@ -26,6 +26,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._failures
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -187,6 +188,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Inv
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._journal import Journal, read
+from ansible_collections.osops.placement.plugins.module_utils._limits import NOT_TRIED, failures_allowed, failures_option
 from ansible_collections.osops.placement.plugins.module_utils._lock import alone
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
@@ -201,7 +203,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    options = module.params
+    options, max_failures = module.params, failures_allowed(module.params)
     consumers = [required(text, "consumers:") for text in options["consumers"]]
     records, torn = read(options["journal"])
     session = connect()
@@ -211,7 +213,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
     with stopping() as stopped, alone(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         trees = TreeRestorer(placement, session.compute, journal)
-        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), trees, deleted, journal, stopped)
+        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), trees, deleted, journal, stopped, max_failures)
         why_stopped = stopped()
     if torn:
         module.warn("The last line of the journal is torn. What it was to record was not written to Placement, and it is left out.")
@@ -234,7 +236,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         wrong.append(f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest.")
     if tally[FAILED]:
         first = next(known.reason for known in done if known.outcome == FAILED)
-        wrong.append(f"{tally[FAILED]} of {len(done)} changes could not be taken back. The first: {first}")
+        untried = sum(known.reason.startswith(NOT_TRIED) for known in done)
+        left = f", and {untried} were not tried" if untried else ""
+        wrong.append(f"{tally[FAILED]} of {len(done)} changes could not be taken back{left}. The first: {first}")
     if journal and journal.broken:
         wrong.append(f"The journal {journal.path} is not complete.")
     try:
@@ -250,6 +254,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 def main() -> None:
     argument_spec = {
         **connection_options(),
+        **failures_option(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},
         "providers": {"type": "list", "elements": "str", "default": []},

@@ -61,6 +61,7 @@ def _row(entry: Entry, outcome: str) -> dict[str, t.Any]:
         "frees_others": amounts(others),
         "change": change.get("action"),
         "selected": _YES.get(entry.get("selected", ""), ""),
+        "waiting": entry.get("waiting"),
         "outcome": outcome,
         "reason": entry["reason"],
     }
@@ -82,7 +83,7 @@ COLUMNS = (
         "age_seconds",
     ),
     *(f"frees_{cls.lower()}" for cls in USUAL),
-    *("frees_others", "change", "selected", "outcome", "reason"),
+    *("frees_others", "change", "selected", "waiting", "outcome", "reason"),
 )
 
 

@@ -17,6 +17,7 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
 from ansible_collections.osops.placement.plugins.module_utils._entries import entries, subject
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import (
@@ -48,6 +49,10 @@ def render(report: Report) -> str:
         kinds[_RUN].append(case)
     if not kinds[_RUN]:
         kinds[_RUN].append(_case(_RUN, "sound reading"))
+    if unjudged := tell_unjudged(report.findings["summary"]["coverage"]):
+        case = _case(_RUN, "whole cloud judged")
+        ET.SubElement(case, "skipped", {"message": printable(unjudged)})
+        kinds[_RUN].append(case)
     for entry in entries(report.findings):
         kinds[entry["kind"]].append(_told(entry, made.get(entry["id"], ""), entry["id"] in settled))
     root = ET.Element("testsuites")
@@ -81,6 +86,7 @@ def _details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
         ("first seen", f"{entry['first_seen']}{', new' if entry['new'] else ''}"),
         ("hosts", ", ".join(hosts(entry))),
         ("frees", amounts(freed(entry))),
+        ("waiting", entry.get("waiting", "")),
         ("outcome", outcome),
     ]
 

@@ -13,6 +13,7 @@ import itertools
 import textwrap
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import NAME
 
@@ -62,8 +63,10 @@ def third_column(name: t.Any, width: int) -> str:
 
 
 def gates(coverage: Mapping[str, t.Any], width: int) -> list[str]:
+    """Return why nothing may be changed, and what was not judged."""
     told = [wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width) for gate in coverage["closed_gates"]]
-    return [Line(line, WRONG) for line in itertools.chain.from_iterable(told)]
+    unjudged = wrapped(printable(tell_unjudged(coverage)), width)
+    return [*(Line(line, WRONG) for line in itertools.chain.from_iterable(told)), *(Line(line, DOUBTFUL) for line in unjudged)]
 
 
 def field(label: str, text: str, width: int) -> list[str]:

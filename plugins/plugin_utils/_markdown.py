@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
 from ansible_collections.osops.placement.plugins.module_utils._entries import subject
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import (
@@ -57,6 +58,7 @@ def render(report: Report) -> str:
         + (f", region {code(findings['cloud']['region'])}" if findings["cloud"]["region"] else "")
         + f", {findings['finished_at']}",
         *(f"> **Failed:** {prose(trouble, 2000)}" for trouble in troubles(report)),
+        *(f"> **Not judged:** {prose(unjudged, 2000)}" for unjudged in filter(None, [tell_unjudged(findings["summary"]["coverage"])])),
         _summary(findings["summary"]),
         *_stranded(findings["summary"]["stranded"]),
         *_lists(report),
@@ -134,7 +136,8 @@ def _lists(report: Report) -> list[str]:
 def _row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
     about = [code(text) for text in (subject(entry), server_name(entry), ", ".join(hosts(entry)))]
-    return [entry["kind"], since, *about, prose(amounts(freed(entry))), prose(entry["reason"])]
+    waiting = f" Not now, for {prose(entry['waiting'])}." if entry.get("waiting") else ""
+    return [entry["kind"], since, *about, prose(amounts(freed(entry))), f"{prose(entry['reason'])}{waiting}"]
 
 
 def _plan(report: Report) -> list[str]:

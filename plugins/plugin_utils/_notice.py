@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
 from ansible_collections.osops.placement.plugins.module_utils._entries import subject
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.plugin_utils._markdown import code, prose
@@ -93,6 +94,8 @@ class Notice:
         if self.tally:
             outcome = ", ".join(f"{count} {name}" for name, count in self.tally.items())
             told.append(("would be" if self.check_mode else "outcome", outcome))
+        if self.summary:
+            told.append(("not judged", tell_unjudged(self.summary["coverage"])))
         told += [("report", path) for path in list(self.reports.values())[:1]]
         return [(name, text) for name, text in told if text]
 

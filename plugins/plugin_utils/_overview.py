@@ -13,6 +13,7 @@ import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._complaints import complained_of, joined
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
 from ansible_collections.osops.placement.plugins.module_utils._entries import entries
 from ansible_collections.osops.placement.plugins.plugin_utils._rows import COLUMNS, VERDICTS
 from ansible_collections.osops.placement.plugins.plugin_utils._telling import complaint
@@ -45,6 +46,7 @@ def overview(report: Report) -> dict[str, t.Any]:
         "scope": _scope(findings["scope"]),
         "complete": coverage["complete"],
         "gates": coverage["closed_gates"],
+        "unjudged": tell_unjudged(coverage),
         "left_out": grouped(coverage["left_out"]) if coverage["left_out"] else "",
         "verdicts": [
             {"name": verdict, "count": grouped(summary["verdicts"][verdict]), "meaning": _MEANING[verdict]} for verdict in VERDICTS

@@ -15,6 +15,7 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import between
+from ansible_collections.osops.placement.plugins.module_utils._coverage import unjudged_hosts
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, ORPHANS
 from ansible_collections.osops.placement.plugins.module_utils._printable import printable
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, ORPHANED
@@ -73,6 +74,7 @@ def _metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterable[Sample
         "complete": ("Whether the reading was sound (1), or nothing could be changed for it was not (0).", _one(coverage["complete"])),
         "closed_gates": ("For how many reasons the reading was not sound.", _one(len(coverage["closed_gates"]))),
         "silent_hosts": ("Hosts in cells that did not answer.", _one(coverage["silent_hosts"])),
+        "unjudged_hosts": ("Hosts that were not judged, because their cell did not answer.", _one(len(unjudged_hosts(coverage)))),
         "consumers": ("Consumers that were read.", _one(coverage["consumers"])),
         "hypervisors": ("Compute nodes that Nova lists.", _one(coverage["hypervisors"])),
         "failed": ("Whether anything went wrong in the last run.", _one(bool(troubles(report)))),

@@ -58,7 +58,8 @@ def why_not(entry: Entry, kinds: Collection[str] | None) -> str:
     """Return why the change of a finding is not made, empty when it is; `kinds` are those that may be changed, None for any."""
     if kinds is not None and entry["kind"] not in kinds:
         return f"{entry['kind']} is not among the kinds to remediate"
-    return "" if entry["selected"] else "it is not selected"
+    # What version 1.0 wrote does not wait.
+    return str(entry.get("waiting") or "") if entry["selected"] else "it is not selected"
 
 
 def complaint(record: Mapping[str, t.Any]) -> str:

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import typing as t
 from pathlib import Path
 
@@ -197,6 +198,88 @@ def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world:
     assert all(outcome["reason"].startswith("The run was stopped") for outcome in kept["outcomes"][16:])
     journal = records(ansible.folder / "orphan-cleanup")
     assert [record["event"] for record in journal] == (["before"] * 8 + ["after"] * 8) * 2
+
+
+@pytest.mark.parametrize("part", [b"AnsiballZ_orphan_remediate", b"-c"])
+def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
+    ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, part: bytes
+) -> None:
+    """The worker that waits for the module outlives `ansible-playbook`, so that its pipe tells nothing."""
+    many.claim()
+    plan = tmp_path / "reviewed.json"
+    plan.write_text(json.dumps(many.arguments(wires)["plan"]))
+    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0}
+    playbook = subprocess.Popen(
+        [ansible.program("ansible-playbook"), "osops.placement.cleanup_orphans", "-e", json.dumps(variables)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ansible.folder,
+        env=ansible.environment,
+        start_new_session=True,
+    )
+    modules: list[int] = []
+
+    def begun() -> bool:
+        modules[:] = [known for known in descendants(playbook.pid) if b"AnsiballZ_orphan_remediate" in command(known)]
+        return any(part in command(known).split(b"\0")[:2][-1] for known in modules)
+
+    world.wait("the writing module to be there", begun)
+    playbook.kill()
+    playbook.wait(timeout=60)
+    world.wait("the module to end", lambda: not any(b"AnsiballZ_orphan_remediate" in command(known) for known in modules))
+
+    assert "POST /allocations" not in wires.placement.requests
+    kept = json.loads((ansible.folder / "orphan-cleanup" / "remediation.json").read_text())
+    assert {outcome["outcome"] for outcome in kept["outcomes"]} == {"skipped"}
+    assert {outcome["reason"] for outcome in kept["outcomes"]} == {"The run was stopped: Ansible, which started it, is gone."}
+    assert records(ansible.folder / "orphan-cleanup") == [] and many.held == many.consumers
+    with alone(f"{wires.placement.url}/", 0, str):
+        pass
+
+
+def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path) -> None:
+    """A task in the background outlives its `ansible-playbook`, and that under nohup the shell that started it."""
+    few.claim()
+    options = {**few.arguments(wires), "output_dir": str(tmp_path), "cloud": "minicloud"}
+    detached: list[int] = []
+
+    def outlived() -> None:
+        world.wait("ansible-playbook to end", lambda: not any(map(command, detached)))
+
+    ended = wires.placement.on(*WRITE, before=outlived)
+    task = {"osops.placement.orphan_remediate": options, "async": 120, "poll": 0}
+    play = tmp_path / "play.json"
+    here = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars": {"ansible_python_interpreter": sys.executable}}
+    play.write_text(json.dumps([{**here, "tasks": [task]}]))
+
+    def started(script: str, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["sh", "-c", script, "sh", ansible.program("ansible-playbook"), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ansible.folder,
+            env=ansible.environment,
+        )
+
+    with started('exec "$@"', str(play)) as playbook:
+        detached.append(playbook.pid)
+    world.wait("the task in the background to have written", lambda: (tmp_path / "remediation.json").exists())
+    assert ended.ran and set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {"removed"}
+
+    few.claim()
+    wires.placement.clear()
+    (tmp_path / "remediation.json").unlink()
+    del task["async"], task["poll"]
+    play.write_text(json.dumps([{**here, "tasks": [task]}]))
+    with started('nohup "$@" >/dev/null & echo', str(play)) as shell:
+        shell.communicate(timeout=60)
+    world.wait("the run to have written", lambda: (tmp_path / "remediation.json").exists())
+    assert set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {"removed"}
+
+
+def _kept(folder: Path) -> dict[str, t.Any]:
+    return t.cast("dict[str, t.Any]", json.loads((folder / "remediation.json").read_text()))
 
 
 def test_a_module_that_is_told_to_stop_tells_what_it_did(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:

@@ -182,3 +182,30 @@ def test_a_token_expires_in_the_middle_of_the_run(ansible: Ansible, wires: Wires
 
     assert expired.ran == also.ran == 1
     assert set(many.truth(told).values()) == {"removed"}
+
+
+@pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), (8, 8), (9, 16)])
+def test_a_run_gives_up_when_write_after_write_fails(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path, max_failures: int, tried: int
+) -> None:
+    many.claim()
+    wires.placement.on("POST", "^/allocations$", nth=0, before=lambda: Fault.BROKEN)
+    result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), max_failures=max_failures, **many.arguments(wires))
+
+    assert list(many.truth(result).values()) == ["failed"] * tried + ["skipped"] * (20 - tried)
+    assert (
+        f"{tried} changes failed before it, and max_failures (orphan_cleanup_max_failures) is {max_failures}"
+        in (result["outcomes"][-1]["reason"])
+    )
+    assert f"{tried} of 20 changes failed, and {20 - tried} were not tried" in result["msg"]
+    many.others_are_spared()
+
+
+def test_a_run_that_may_not_fail_once_is_refused_before_it_asks_for_anything(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
+    few.claim()
+    result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), max_failures=0, **few.arguments(wires))
+
+    assert result["failed"] and "max_failures (orphan_cleanup_max_failures) is 0: it must be 1 or more." in result["msg"]
+    assert wires.placement.requests == []

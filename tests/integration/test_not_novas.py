@@ -19,6 +19,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "compute-4"
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,13 +39,32 @@ def test_a_container(ansible: Ansible, placement: Placement, world: World) -> No
     container = world.claim(HOST)
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", "--check")
+    run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
 
     assert run.status == 0
-    assert run.entry(container)["kind"] == "forgotten_consumer"
-    assert "this cloud has container in its catalogue" in run.entry(container)["reason"]
+    found = run.entry(container)
+    assert (found["kind"], found["verdict"], found["change"]) == ("forgotten_consumer", "undecided", None)
+    assert "this cloud has container in its catalogue" in found["reason"]
     assert container not in {outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]}
     spared(run, before, placement)
+
+
+@pytest.mark.usefixtures("zun")
+def test_a_stray_when_somebody_looked_that_it_is_no_container(ansible: Ansible, placement: Placement, world: World) -> None:
+    stray = world.claim(HOST)
+
+    ignored = {"orphan_cleanup_ignore_allocators": ["container", "reservation"], "orphan_cleanup_consumers": [stray]}
+    run = ansible.playbook("cleanup_orphans", variables={**CHOSEN, **ignored})
+
+    assert run.status == 0 and run.outcome(stray)["outcome"] == "removed" and placement.held(stray) == {}
+    assert "ignore_allocators says that container holds nothing on Nova's hosts" in run.entry(stray)["reason"]
+    assert "ignore_allocators names reservation, which the service catalogue of this cloud does not have" in run.told
+
+
+def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
+    run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]})
+
+    assert run.status != 0 and "'containers' is not the type of a service that is known to allocate from Placement" in run.told
 
 
 @pytest.fixture

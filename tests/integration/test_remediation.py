@@ -397,6 +397,73 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     assert {entry["consumer"] for entry in by_provider["protected"] if entry["kind"] == "excluded"} >= set(orphans)
 
 
+def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+    """As YAML, in which a date without quotes is an object of its own, and as the JSON of the command line."""
+    variables = tmp_path / "variables.yml"
+    variables.write_text(f"""
+orphan_cleanup_exclude_consumers:
+  - {{name: {orphans[0]}, until: 2999-12-31, reason: under repair}}
+  - {{name: {orphans[1]}, until: 2020-01-01}}
+""")
+    told = json.dumps([{"name": orphans[2], "until": "2999-12-31T18:00:00Z"}])
+    run = ansible.playbook("cleanup_orphans", "--check", "-e", f"@{variables}")
+    as_text = ansible.playbook("detect_orphans", "-e", f"orphan_cleanup_exclude_consumers='{told}'")
+
+    assert run.status == 0, run.output
+    assert (run.entry(orphans[1])["verdict"], run.told.count("is excluded no longer")) == ("orphaned", 1)
+    assert as_text.entry(orphans[2])["reason"].endswith("is excluded by name until 2999-12-31T18:00:00Z.")
+
+
+def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+    entry = {"name": orphans[0], "until": "2999-12-31", "reason": "under repair"}
+    spared = ansible.direct("orphan_detect", exclude_consumers=[entry], **NO_AGE)
+    refused = ansible.direct("orphan_detect", exclude_consumers=[{**entry, "until": "tomorrow"}], **NO_AGE)
+
+    (reason,) = (entry["reason"] for entry in spared["protected"] if entry["kind"] == "excluded")
+    assert reason.endswith("is excluded by name until 2999-12-31: under repair.")
+    assert refused["failed"] and "is 'tomorrow', which is neither a date nor a time" in refused["msg"]
+
+
+def test_an_orphan_is_removed_at_the_second_look(ansible: Ansible, placement: Placement, orphans: list[str]) -> None:
+    """A look in check mode counts; a look elsewhere neither counts nor takes back; a claim that was written anew begins anew."""
+    chosen = {
+        "orphan_cleanup_remediate_kinds": KINDS,
+        "orphan_cleanup_min_sightings": 2,
+        "orphan_cleanup_state": "kept/state.json",
+        "orphan_cleanup_select": f"[?contains(`{json.dumps(orphans)}`, consumer)]",
+    }
+    before = placement.everything()
+    first = ansible.playbook("cleanup_orphans", "--check", variables=chosen)
+    elsewhere = ansible.playbook("cleanup_orphans", variables={**chosen, "orphan_cleanup_hosts": ["compute-2"]})
+
+    assert first.status == elsewhere.status == 0, first.output + elsewhere.output
+    assert "it was seen 1 of 2 times" in first.told and "it is not in the plan" not in first.told
+    assert placement.everything() == before
+
+    held = placement.allocation(orphans[0])
+    owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
+    shares = {provider: {"resources": share["resources"]} for provider, share in held["allocations"].items()}
+    placement.put(orphans[0], {**owner, "allocations": shares})
+    second = ansible.playbook("cleanup_orphans", variables=chosen)
+
+    assert second.entry(orphans[0])["waiting"] == "it was seen 1 of 2 times"
+    assert {outcome["consumer"]: outcome["outcome"] for outcome in second.read("remediation.json")["outcomes"]} == dict.fromkeys(
+        orphans[1:], "removed"
+    )
+
+    third = ansible.playbook("cleanup_orphans", variables=chosen)
+    assert third.outcome(orphans[0])["outcome"] == "removed"
+
+
+def test_a_second_look_needs_a_memory(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+    without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
+    (tmp_path / "occupied").write_text("")
+    unkept = ansible.direct("orphan_detect", known_for="1d", state=str(tmp_path / "occupied" / "state.json"), **NO_AGE)
+
+    assert without["failed"] and "need a file that remembers findings from run to run, and none is given" in without["msg"]
+    assert unkept["failed"] and "state.json cannot be written" in unkept["msg"]
+
+
 def _claim(placement: Placement, consumer: str, resources: dict[str, int] | None, generation: int | None) -> None:
     claims = {placement.providers()["compute-1"]: {"resources": resources}} if resources else {}
     placement.put(consumer, {"allocations": claims, "consumer_generation": generation, "project_id": "p", "user_id": "u"})

@@ -28,6 +28,7 @@ METRICS = {
     "placement_orphan_stranded": {"provider", "resource_class"},
     "placement_orphan_complete": set(),
     "placement_orphan_undecided": set(),
+    "placement_orphan_unjudged_hosts": set(),
     "placement_orphan_changes": {"outcome"},
     "placement_orphan_last_success_timestamp_seconds": set(),
     "placement_orphan_last_run_timestamp_seconds": set(),

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    HARSH,
     Cloud,
     deleted_server,
     ended_migration,
@@ -27,6 +28,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
 
 RESTS_ON = {
@@ -248,9 +250,54 @@ def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdic
     assert (finding.consumer, finding.verdict) == (server, verdict)
 
 
-@pytest.mark.parametrize(("allocators", "told"), [((), "no container service in"), (("container",), "has container in its catalogue")])
-def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], told: str) -> None:
+def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None) -> Finding:
+    """Judge a forgotten consumer in a cloud with these services in its catalogue, of which somebody says that they hold nothing."""
     cloud = Cloud()
     consumer = forgotten_consumer(cloud)
+    there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
+    dossier = there.dossiers[consumer]
+    assert dossier.allocation.value
+    typed = d.replace(dossier.allocation, value=d.replace(dossier.allocation.value, type=consumer_type))
+    there = d.replace(there, dossiers={**there.dossiers, consumer: d.replace(dossier, allocation=typed)})
+    return next(finding for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored))) if finding.consumer == consumer)
 
-    assert told in cloud.found(consumer, cloud=d.replace(cloud.snapshot().cloud, allocators=allocators)).reason
+
+@pytest.mark.parametrize(
+    ("allocators", "ignored", "told"),
+    [
+        ((), (), "no container service in its catalogue"),
+        (
+            ("container",),
+            ("container",),
+            "has container in its catalogue; ignore_allocators says that container holds nothing on Nova's hosts",
+        ),
+        (("container",), ("container", "reservation"), "ignore_allocators says that container holds nothing"),
+    ],
+)
+def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], ignored: tuple[str, ...], told: str) -> None:
+    finding = _beside(allocators, ignored)
+
+    assert (finding.kind, finding.verdict) == ("forgotten_consumer", "orphaned") and told in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("allocators", "ignored", "suspect"),
+    [
+        (("container",), (), "container"),
+        (("reservation",), ("container",), "reservation"),
+        (("accelerator",), (), "accelerator"),
+        (("container", "reservation"), ("container",), "reservation"),
+    ],
+)
+def test_a_forgotten_consumer_without_a_type_may_be_that_of_another_service(
+    allocators: tuple[str, ...], ignored: tuple[str, ...], suspect: str
+) -> None:
+    finding = _beside(allocators, ignored)
+
+    assert (finding.kind, finding.verdict, finding.change) == ("forgotten_consumer", "undecided", None)
+    assert f"this cloud has {suspect} in its catalogue" in finding.reason and "orphan_cleanup_ignore_allocators" in finding.reason
+
+
+@pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
+def test_a_forgotten_consumer_that_says_what_it_is_belongs_to_no_other_service(consumer_type: str) -> None:
+    assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"

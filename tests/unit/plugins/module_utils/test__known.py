@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils import _known
 from ansible_collections.osops.placement.plugins.module_utils._files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._known import earlier, known_in, memory, remembered
+from ansible_collections.osops.placement.plugins.module_utils._known import Memory, earlier, known_in, memory, remembered
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Scope
 from ansible_collections.osops.placement.plugins.module_utils._select import Selection
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
@@ -43,7 +43,7 @@ def _entries(found: t.Any) -> list[t.Any]:
 
 
 def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
-    return json.loads(json.dumps(report(_world().snapshot(**changes), Policy(), known=known)))
+    return json.loads(json.dumps(report(_world().snapshot(**changes), Policy(), memory=Memory(known or {}))))
 
 
 def test_without_a_run_before_everything_is_new() -> None:
@@ -67,7 +67,7 @@ def test_the_selection_can_ask_since_when_a_finding_is_known() -> None:
     known = {orphan["id"]: THEN}
 
     chosen = [
-        report(_world().snapshot(), Policy(), Selection(expression), known)["findings"][0]["selected"]
+        report(_world().snapshot(), Policy(), Selection(expression), Memory(known))["findings"][0]["selected"]
         for expression in (f"[?first_seen <= '{THEN}']", "[?!new]", "[?new]")
     ]
 
@@ -111,7 +111,7 @@ def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> 
         write_json(str(tmp_path / name), contents)
     warnings: list[str] = []
 
-    both = [earlier(str(tmp_path / name), warnings.append) for name in ("findings.json", "state.json")]
+    both = [earlier(str(tmp_path / name), warnings.append).known for name in ("findings.json", "state.json")]
 
     assert both[0] == both[1] == {"kind/gone": THEN, **{entry["id"]: NOW for entry in _entries(found)}}
     assert not warnings
@@ -122,7 +122,7 @@ def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> 
 def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) -> None:
     warnings: list[str] = []
 
-    assert earlier(path, warnings.append) == {}
+    assert earlier(path, warnings.append) == Memory()
     assert not warnings
 
 
@@ -138,6 +138,13 @@ def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) 
         "{}",
         '{"known": []}',
         '{"known": {"a/b": 1}}',
+        '{"known": {}, "sightings": []}',
+        '{"known": {}, "sightings": {"a/b": 1}}',
+        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": ""}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": "9", "since": "", "last": "", "generations": [1]}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": true, "since": "", "last": "", "generations": [1]}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": null, "last": "", "generations": [1]}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": "", "generations": ["1"]}}}',
         '{"known": {}, "findings": [{}]}',
         '{"known": {}, "findings": 7}',
         '{"known": {}, "findings": [{"id": ["a"], "first_seen": "b"}]}',
@@ -149,7 +156,7 @@ def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: s
     path.write_text(contents)
     warnings: list[str] = []
 
-    assert earlier(str(path), warnings.append) == {}
+    assert earlier(str(path), warnings.append) == Memory()
 
     (warning,) = warnings
     assert "all of them count as new" in warning and f"It is kept as {path}.broken." in warning

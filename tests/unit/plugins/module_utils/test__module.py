@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import KINDS, REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._limits import limits_options
+from ansible_collections.osops.placement.plugins.module_utils._limits import failures_option, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._scope import scope_options
+from ansible_collections.osops.placement.plugins.module_utils._sightings import patience_options
 from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE, OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES
 from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES
@@ -116,7 +117,13 @@ def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
 
 @pytest.mark.parametrize(
     ("fragment", "options"),
-    [("_connection", connection_options), ("_limits", limits_options), ("_policy", policy_options), ("_scope", scope_options)],
+    [
+        ("_connection", connection_options),
+        ("_limits", limits_options),
+        ("_failures", failures_option),
+        ("_policy", policy_options),
+        ("_scope", scope_options),
+    ],
 )
 def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
     documented = _documented("doc_fragments", fragment)
@@ -170,9 +177,16 @@ def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
 
 
-@pytest.mark.parametrize("option", limits_options())
+@pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
 def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(limits_options()[option])
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts({**limits_options(), **failures_option()}[option])
+
+
+@pytest.mark.parametrize("option", patience_options())
+def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
+    facts = _facts(patience_options()[option])
+
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_detect")[option]) == facts
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
@@ -207,7 +221,11 @@ def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str)
 def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
     taken = policy_options().keys() & {name.removeprefix(f"{role}_") for name in _role_options(role)}
 
-    assert _role("vars/main.yml", role)[f"_{role}_policy"] == {option: f"{{{{ {role}_{option} }}}}" for option in taken}
+    handed_on = _role("vars/main.yml", role)[f"_{role}_policy"]
+
+    assert {option: set(re.findall(rf"\b{role}_\w+", value)) for option, value in handed_on.items()} == {
+        option: {f"{role}_{option}"} for option in taken
+    }
 
 
 def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, unknown_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._policy import idle_allocators, policy, policy_options, unknown_exclusions
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -61,6 +62,22 @@ def test_excluded_providers_that_do_not_exist_are_named() -> None:
     spared = policy(_options(exclude_providers=["compute-3", here, "compute-2", "Compute-1"]))
 
     assert unknown_exclusions(spared, world.providers.values()) == ["Compute-1", "compute-3"]
+
+
+@pytest.mark.parametrize("name", ["container", "application-container"])
+def test_a_service_is_ignored_by_either_of_its_names(name: str) -> None:
+    assert policy(_options(ignore_allocators=[name])).ignore_allocators == {"container"}
+
+
+def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"'containers' is not the type .* Known are accelerator, application-container, container"):
+        policy(_options(ignore_allocators=["container", "containers"]))
+
+
+def test_a_service_that_the_catalogue_does_not_have_is_named() -> None:
+    cloud = d.replace(World().snapshot().cloud, allocators=("container",))
+
+    assert idle_allocators(policy(_options(ignore_allocators=["container", "reservation"])), cloud) == ["reservation"]
 
 
 def test_each_call_gives_options_of_its_own() -> None:

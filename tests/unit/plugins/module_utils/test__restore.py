@@ -364,11 +364,15 @@ class Site:
             self.placement.give(number)
 
     def restored(
-        self, check_mode: bool = False, stopped: t.Callable[[], str] = str, deleted: t.Mapping[str, str] | None = None
+        self,
+        check_mode: bool = False,
+        stopped: t.Callable[[], str] = str,
+        deleted: t.Mapping[str, str] | None = None,
+        max_failures: int = 5,
     ) -> list[Restoration]:
         api, journal = self.placement.api(), None if check_mode else self.journal
         trees = TreeRestorer(api, api, journal)
-        return restore(self.steps, PlacementReader(api), AllocationWriter(api), trees, deleted or {}, journal, stopped)
+        return restore(self.steps, PlacementReader(api), AllocationWriter(api), trees, deleted or {}, journal, stopped, max_failures)
 
 
 @pytest.fixture(name="site")
@@ -462,3 +466,20 @@ def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: 
     assert _outcomes(done) == ["skipped"] * 3
     assert f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it." in done[0].reason
     assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [breaks] * 3
+    done = site.restored(max_failures=2)
+
+    assert _outcomes(done) == ["failed", "failed", "skipped"]
+    assert done[-1].reason == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+
+
+def test_a_provider_that_is_gone_is_no_reason_to_leave_the_rest(site: Site) -> None:
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3

@@ -6,16 +6,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._stop import _runs_tasks, stopping
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child
 
 GONE = "The run was stopped: Ansible, which started it, is gone."
@@ -23,7 +25,7 @@ GONE = "The run was stopped: Ansible, which started it, is gone."
 # What it would do between two changes, without end.
 RUNNING = """
 import sys, time
-from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._stop import _runs_tasks, stopping
 with stopping() as stopped:
     print(f"runs{stopped()}", file=sys.stderr, flush=True)
     while not (why := stopped()):
@@ -34,10 +36,22 @@ with stopping() as stopped:
 # Twice between two changes, and to its end.
 ENDING = """
 import sys
-from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
+from ansible_collections.osops.placement.plugins.module_utils._stop import _runs_tasks, stopping
 with stopping() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """
+
+# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and waits for it.
+PLAYBOOK = """
+import os, subprocess, sys
+if not os.fork():
+    subprocess.run(["sh", "-c", '"$0" -c "$1" && sleep 0', sys.executable, os.environ["MODULE"]])
+    os._exit(0)
+os.wait()
+"""
+
+# The same between two changes, once it has been told to look who started it.
+WAITING = "import os, sys\nprint(os.getppid(), file=sys.stderr, flush=True)\nsys.stdin.readline()" + RUNNING
 
 
 def _said(process: subprocess.Popen[str]) -> str:
@@ -143,3 +157,85 @@ def test_afterwards_signals_mean_what_they_meant_before() -> None:
         raise KeyError
 
     assert [signal.getsignal(number) for number in numbers] == before
+
+
+def _playbook(folder: pathlib.Path, *before: str) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+    """Start a stand-in for ansible-playbook by a process that starts it and does `before` it waits for it."""
+    script = folder / "ansible-playbook"
+    script.write_text(PLAYBOOK)
+    starter = f"""
+import os, subprocess, sys
+playbook = subprocess.Popen([sys.executable, {str(script)!r}])
+print(playbook.pid, file=sys.stderr, flush=True)
+{chr(10).join(before) or "playbook.wait()"}
+"""
+    return child(starter, env={"MODULE": WAITING})
+
+
+def _two_numbers(run: subprocess.Popen[str]) -> None:
+    """Wait until both ansible-playbook and its module have said that they run."""
+    assert all(_said(run).isdigit() for _process in range(2))
+
+
+def test_it_stops_when_ansible_was_gone_before_it_looked(tmp_path: pathlib.Path) -> None:
+    with _playbook(tmp_path) as run:
+        playbook = int(_said(run))
+        assert _said(run).isdigit()
+        os.kill(playbook, signal.SIGKILL)
+        run.wait(LONG)
+        assert run.stdin
+        print(file=run.stdin, flush=True)
+
+        assert _said(run) == f"runs{GONE}"
+        assert _said(run) == GONE
+
+
+def test_it_stops_when_ansible_goes_later(tmp_path: pathlib.Path) -> None:
+    with _playbook(tmp_path) as run:
+        playbook = int(_said(run))
+        assert _said(run).isdigit()
+        assert run.stdin
+        print(file=run.stdin, flush=True)
+        assert _said(run) == "runs"
+        os.kill(playbook, signal.SIGKILL)
+
+        assert _said(run) == GONE
+
+
+def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(tmp_path: pathlib.Path) -> None:
+    with _playbook(tmp_path, "sys.exit()") as run:
+        _two_numbers(run)
+        assert run.wait(LONG) == 0
+        assert run.stdin
+        print(file=run.stdin, flush=True)
+
+        assert _said(run) == "runs"
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("/usr/bin/python3.12 /usr/bin/ansible-playbook site.yml", True),
+        ("python3 -sP /usr/bin/ansible localhost -m ping", True),
+        ("python -m ansible playbook site.yml", True),
+        ("/opt/bin/python3 -I -s /opt/bin/ansible-console", True),
+        ("python3 /usr/bin/ansible-runner worker --private-data-dir=/runner", False),
+        ("python3 /usr/bin/ansible-rulebook --rulebook r.yml", False),
+        ("python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),
+        ("python3 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),
+        ("sudo -u ansible ansible-playbook site.yml", False),
+        ("su ansible -c x", False),
+        ("sh -c ansible-playbook", False),
+        ("python3 deploy.py ansible-playbook", False),
+        ("python3", False),
+        ("", False),
+    ],
+)
+def test_what_forks_workers_is_known_by_its_command(command: str, runs: bool) -> None:
+    assert _runs_tasks([text.encode() for text in command.split()]) is runs
+
+
+def test_what_ansible_was_is_not_asked_where_numbers_are_of_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: sys.maxsize)
+    with stopping() as stopped:
+        assert stopped() == ""

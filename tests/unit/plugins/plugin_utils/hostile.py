@@ -10,6 +10,7 @@ import json
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings import report
+from ansible_collections.osops.placement.plugins.module_utils._known import Memory
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
@@ -55,7 +56,7 @@ def hostile(name: str) -> World:
 
 def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
     """What `findings.json` has of a world."""
-    return json.loads(json.dumps(report(world.snapshot(**changes), Policy(), known=known)))
+    return json.loads(json.dumps(report(world.snapshot(**changes), Policy(), memory=Memory(known or {}))))
 
 
 def hostile_report(name: str) -> Report:
