@@ -23,6 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Clo
 from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, roots_of
 from ansible_collections.osops.placement.plugins.module_utils._model import (
+    Details,
     Dossier,
     Scope,
     Server,
@@ -43,7 +44,7 @@ from ansible_collections.osops.placement.plugins.module_utils._questions import 
 from ansible_collections.osops.placement.plugins.module_utils._shards import owner, read_by, seen_by, trees_of
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._model import (
         Allocation,
@@ -102,7 +103,8 @@ class Reading:
 
     def again(self, listings: Snapshot, consumers: Sequence[str]) -> Snapshot:
         """Ask every direct question about `consumers` anew, and whether all cells still answer; keep the listings."""
-        return self._looked_at(d.replace(listings, started_at=now()), consumers, fresh=True)
+        # Whoever is asked for by uuid is named, as in a detection whose scope names consumers.
+        return self._looked_at(d.replace(listings, started_at=now(), scope=Scope(consumers=tuple(consumers))), consumers, fresh=True)
 
     def _listed(self, scope: Scope | None, with_servers: bool) -> Snapshot:
         """Read all listings, and of the claims those in `scope`; none of them without a scope."""
@@ -203,6 +205,8 @@ class Reading:
         allocations = dict(zip(everybody, each(self._placement.allocation, everybody), strict=True))
         if snapshot.scope.shard:
             consumers = [uuid for uuid in consumers if _is_ours(allocations[uuid], land, glances or {})]
+        snapshot = self._with_traits(snapshot, [answer.value.resources for answer in allocations.values() if answer.value])
+        land = Landscape(snapshot)
         migrations_of = self._nova.migrations_of
         if not fresh and len(land.migrations) <= _ROWS_A_REQUEST * len(everybody):
             migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
@@ -225,7 +229,7 @@ class Reading:
             return snapshot
         land, scope = Landscape(snapshot), snapshot.scope
         named = {root.uuid for root in land.roots if land.covers(root.uuid)}
-        strangers = named - set(land.nodes) if scope.wants("ghost_provider") else set()
+        strangers = named - set(land.nodes) if scope.wants("ghost_provider", "name_conflict") else set()
         asked_for = named & set(land.nodes) if scope.narrow or "capacity_drift" in scope.kinds else set()
         held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
         if scope.shard:
@@ -233,6 +237,23 @@ class Reading:
         wanted = (asked_for | (held if len(held) <= _DETAILED else set())) & set(snapshot.providers)
         details = self._placement.details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
+
+    def _with_traits(self, snapshot: Snapshot, holdings: Iterable[Holding]) -> Snapshot:
+        """Add the traits of those roots of `holdings` that are no compute node's: whether they were one's, these say."""
+        land = Landscape(snapshot)
+        if snapshot.hypervisors.value is None:
+            return snapshot
+        held = (snapshot.providers[provider] for holding in holdings for provider in holding if provider in snapshot.providers)
+        roots = {provider.root for provider in held if not provider.sharing}
+        wanted = sorted(root for root in roots if root not in land.nodes and not land.was_novas(root))
+        if not wanted:
+            return snapshot
+        told = self._placement.details(wanted, ("traits",))
+        known = {root: snapshot.details.get(root, Details()) for root in told}
+        return d.replace(
+            snapshot,
+            details={**snapshot.details, **{root: d.replace(known[root], traits=details.traits) for root, details in told.items()}},
+        )
 
     def _control(self, samples: Sequence[Answer[Server]]) -> Answer[tuple[Server, ...]] | None:
         """Ask the listing of the deleted for a live server, which must not be in it; one that was deleted just then tells nothing."""
