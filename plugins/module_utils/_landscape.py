@@ -14,7 +14,7 @@ import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, closed_gates, strange_nova
 from ansible_collections.osops.placement.plugins.module_utils._model import NOVA_TRAITS
 from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE
@@ -120,8 +120,8 @@ class Landscape:
 
     def may_stand_behind(self, root: str) -> str:
         """Say who else may stand behind a root provider without a compute node; nothing if nobody."""
-        if self.closed_gates:
-            return self.closed_gates[0].removesuffix(".")
+        if self._leaves_out_nodes:
+            return self._leaves_out_nodes
         if regions := self.snapshot.cloud.other_novas:
             return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
         hosts = {node.host for node in self.nodes.values()}
@@ -134,6 +134,15 @@ class Landscape:
         if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, name)}):
             return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
         return ""
+
+    @functools.cached_property
+    def _leaves_out_nodes(self) -> str:
+        """Say why a compute node may be missing in Nova's listing of them as a whole; nothing when it is sound."""
+        snapshot = self.snapshot
+        if snapshot.hypervisors.value is None or not (all_answer(snapshot.services) and all_answer(snapshot.services_after)):
+            return "a cell is not answering, and it may be one of its hosts"
+        strange = strange_nova(snapshot.hypervisors.value, self.providers)
+        return strange or ""
 
     def seen_on(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `server`."""
