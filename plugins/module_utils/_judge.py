@@ -72,7 +72,7 @@ DRIFTS = (
     Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT, _drift.hostless_server),
 )
 CONDITIONS = (
-    Kind("ghost_provider", "a provider made like a host's, with no compute node behind it", OPT_IN, survey=_surveys.ghost_provider),
+    Kind("ghost_provider", "a provider that was a compute node's, with no compute node behind it", OPT_IN, survey=_surveys.ghost_provider),
     Kind("name_conflict", "another provider has the name of a compute node (LP 1817833)", OPT_IN, survey=_surveys.name_conflict),
     Kind("capacity_drift", "more is claimed than there is, or the inventory is not the host's", REPORT, survey=_surveys.capacity_drift),
     Kind("parked_resize", "a resize that waits to be confirmed or reverted for very long", REPORT, survey=_surveys.parked_resize),

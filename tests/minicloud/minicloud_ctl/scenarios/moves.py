@@ -90,13 +90,14 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
     return server
 
 
-@scenario("the same, its server shelved and unshelved since, which leaves no migration", alone=True)
+@scenario(
+    "a confirmed migration that still holds the source, its server shelved and unshelved since, of which no migration tells", alone=True
+)
 def ended_migration_unshelved(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     destination = context.own_host()
     server = _leave_confirmed_migration(context, source, destination)
-    servers.act(context.cloud, server, "shelve")
-    servers.settle(context.cloud, server, None, "SHELVED_OFFLOADED")
+    servers.shelve(context.cloud, server)
     # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a host that another scenario has killed.
     context.kill(destination)
     servers.force_down(context.cloud, destination)

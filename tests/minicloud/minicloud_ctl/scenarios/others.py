@@ -65,8 +65,7 @@ def remove_host(context: Context, host: str) -> None:
 def _shelve(context: Context, server: str) -> holdings.Holding:
     """Shelve and offload a server; what it held before."""
     held = holdings.of(context.cloud, server)
-    servers.act(context.cloud, server, "shelve")
-    servers.settle(context.cloud, server, None, "SHELVED_OFFLOADED")
+    servers.shelve(context.cloud, server)
     holdings.await_providers(context.cloud, server)
     return held
 
