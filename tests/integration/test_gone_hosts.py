@@ -23,6 +23,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
     from ansible_collections.osops.placement.tests.integration.world import World
 
+pytestmark = pytest.mark.long
 KINDS = ["deleted_server", "unhosted_server", "wrong_host", "forgotten_consumer"]
 
 
@@ -119,7 +120,6 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
     assert f"1 consumer holds an allocation of its tree ({gone.doubtful})" in _ghost(again, gone)["reason"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("why", ["not discovered", "no trait"])
 def test_what_may_be_a_host_is_not_taken_for_one_that_is_gone(
     ansible: Ansible, world: World, placement: Placement, gone: Gone, why: str

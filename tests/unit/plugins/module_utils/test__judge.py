@@ -12,9 +12,10 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Scope, Service
 from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, NOW, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, NOW, World, answer
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -1075,6 +1076,23 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
 
     assert (found.kind, found.verdict) == ("wrong_host", "undecided")
     assert "RegionTwo" in found.reason and "compute-1" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"services": answer("GET /os-services", 500)}, "a cell is not answering"),
+        ({"services_after": answer("GET /os-services", 200, (Service("nova-compute", "x", "UNKNOWN", None),))}, "a cell is not answering"),
+        ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "right region"),
+    ],
+)
+def test_without_a_sound_listing_of_hosts_none_is_gone(changes: dict[str, t.Any], told: str) -> None:
+    world, (here, there) = _two_hosts()
+    wrong_host_that_is_gone(world, here, there)
+    land = Landscape(world.snapshot(**changes))
+
+    assert Landscape(world.snapshot()).is_gone(here)
+    assert not land.is_gone(here) and told in land.may_stand_behind(here)
 
 
 def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
