@@ -16,7 +16,7 @@ import dataclasses as d
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clock import between
+from ansible_collections.osops.placement.plugins.module_utils._clock import between, is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._landscape import trees
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     ARRIVED_MIGRATION,
@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._model import (
     MAY_LEAVE_GUEST,
     MOVING_ACTIONS,
     SETTLED_STATUS,
+    UNSHELVE_ACTION,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -114,12 +115,27 @@ class Case:
 
     @functools.cached_property
     def arrived(self) -> bool:
-        """The newest move that took place ended on the host where the server is said to be."""
-        for migration in self.server_migrations:
-            if migration.status in ARRIVED_MIGRATION | {"reverted"}:
-                end = migration.source_compute if migration.status == "reverted" else migration.dest_compute
-                return self.server is not None and end in (None, self.server.host)
-        return True
+        """The newest move that took place ended on the host where the server is said to be, or it was unshelved there since."""
+        took_place = [migration for migration in self.server_migrations if migration.status in ARRIVED_MIGRATION | {"reverted"}]
+        if not took_place:
+            return True
+        newest = took_place[0]
+        end = newest.source_compute if newest.status == "reverted" else newest.dest_compute
+        return self.server is not None and (end in (None, self.server.host) or self._unshelved_after(took_place))
+
+    def _unshelved_after(self, moves: Collection[Migration]) -> bool:
+        """Tell whether the server was unshelved on its host after the last change of each of `moves`.
+
+        An unshelve makes no migration. Its host saves itself as the server's before it makes the guest, and its event ends well only
+        after that (nova/compute/manager.py, _unshelve_instance). A row that changed later may be of a move that ended later: an
+        evacuation is `done` before the server's new host is saved.
+        """
+        newest = next(
+            (answer.value for answer in self.subject.last_actions if answer.value and answer.value.action == UNSHELVE_ACTION), None
+        )
+        if newest is None or self.server is None or self.server.host not in newest.unshelved_on:
+            return False
+        return all(is_earlier(move.updated_at or move.created_at, newest.start_time) for move in moves)
 
     @property
     def at_rest(self) -> bool:
@@ -136,13 +152,44 @@ class Case:
         An evacuation can fail when the guest already runs (nova/compute/manager.py, _do_rebuild_instance), and the hypervisors go on
         with a live migration of which a restarted nova-compute knows nothing (_reset_live_migration).
         """
-        risky = (known for known in self.server_migrations if known.type in MAY_LEAVE_GUEST and known.status in FAILED_MIGRATION)
-        return next((known for known in risky for root in roots if self.land.may_be_at(root, known.dest_compute, known.dest_node)), None)
+        risky = [known for known in self.server_migrations if known.type in MAY_LEAVE_GUEST and known.status in FAILED_MIGRATION]
+        for known in risky:
+            for root in roots:
+                if self.land.may_be_at(root, known.dest_compute, known.dest_node) and not self._left_after(known, root):
+                    return known
+        return None
+
+    def _left_after(self, failed: Migration, root: str) -> bool:
+        """Tell whether the server left the tree `root` by a move that began after the last change of a `failed` one to there.
+
+        A host has one domain of a server at most, so whatever the failed move left there is what the later move took away:
+
+        * a confirmed resize or cold migration from there has powered it off and undefined it (nova/compute/manager.py, _resize_instance
+          and _confirm_resize);
+        * a completed live migration from there has moved it (_post_live_migration);
+        * an evacuation from there was asked for by somebody who says that the host is dead, as for every evacuated server, and when it
+          is back it destroys the guest (_destroy_evacuated_instances);
+        * a reverted resize or cold migration to there has destroyed it (revert_resize, before `reverted` is saved).
+
+        Moves between other hosts say nothing: after an evacuation that failed late, guests can run on both.
+        """
+        return any(
+            self._ended_away_from(root, later) and is_earlier(failed.updated_at, later.created_at) for later in self.server_migrations
+        )
+
+    def _ended_away_from(self, root: str, move: Migration) -> bool:
+        from_there = self.is_source(root, move)
+        to_there = self.land.is_at(root, move.dest_compute, move.dest_node)
+        if move.status == "reverted":
+            return to_there and not from_there
+        return move.status in ARRIVED_MIGRATION and from_there and not to_there
 
     @property
     def healthy(self) -> bool:
         """A server that holds the tree of the host where it is, and no other host's."""
-        return self.migration is None and self.own_tree is not None and self.own_tree in self.trees and not self.other_trees
+        if self.migration is not None or self.own_tree is None:
+            return False
+        return self.own_tree in self.trees and not self.other_trees and not self.doubtful_trees
 
     @functools.cached_property
     def migration_claims(self) -> Mapping[str, Allocation]:
@@ -165,12 +212,17 @@ class Case:
 
     @functools.cached_property
     def other_trees(self) -> Mapping[str, frozenset[str]]:
-        """The trees held that are another host's: a known compute node's, or that of a migration's named source."""
-        return {
-            root: held
-            for root, held in self.trees.items()
-            if root is not None and root != self.own_tree and (root in self.land.nodes or self.named_by(root) is not None)
-        }
+        """The trees held that are another host's: a known compute node's, one's that is gone, or that of a migration's named source."""
+        return {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree and self._is_hosts(root)}
+
+    @functools.cached_property
+    def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
+        """The trees held that were a compute node's which Nova does not list, while it is not sure that nobody stands behind them."""
+        others = {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree}
+        return {root: held for root, held in others.items() if self.land.was_novas(root) and not self._is_hosts(root)}
+
+    def _is_hosts(self, root: str) -> bool:
+        return root in self.land.nodes or self.named_by(root) is not None or self.land.is_gone(root)
 
     def named_by(self, root: str) -> Migration | None:
         """The newest ended migration of the server that names the tree `root` as its source."""
@@ -212,7 +264,9 @@ class Case:
             return f"migration {self.moving.uuid} of it is {self.moving.status}"
         if any(listing.value is None for listing in self.migration_listings):
             return "a listing of migrations could not be read"
-        if any(known.uuid == self.consumer for listing in self.subject.host_migrations for known in listing.value or ()):
+        if self.migration is None and any(
+            known.uuid == self.consumer for listing in self.subject.host_migrations for known in listing.value or ()
+        ):
             return "Nova lists a migration of this uuid in one answer and leaves it out in another"
         return None
 

@@ -50,13 +50,23 @@ def spoken(total: int) -> str:
 
 def between(earlier: str | None, later: str | None) -> int | None:
     """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
-    if not earlier or not later:
-        return None
-    try:
-        start, end = (datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) for text in (earlier, later))
-    except ValueError:
+    start, end = _moment(earlier), _moment(later)
+    if start is None or end is None:
         return None
     return max(0, int((end - start).total_seconds()))
+
+
+def _moment(text: str | None) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) if text else None
+    except ValueError:
+        return None
+
+
+def is_earlier(first: str | None, second: str | None) -> bool:
+    """Tell whether one time is known to be before another, as Nova writes them in UTC; of equal times, or an unknown one, it is not."""
+    moments = [_moment(text) for text in (first, second)]
+    return moments[0] is not None and moments[1] is not None and moments[0] < moments[1]
 
 
 def elapsed() -> float:

@@ -90,7 +90,7 @@ DRIFTS = (
 CONDITIONS = (
     Kind(
         "ghost_provider",
-        "a provider made like a host's, with no compute node behind it",
+        "a provider that was a compute node's, with no compute node behind it",
         OPT_IN,
         survey=_surveys.ghost_provider,
         needs_every_cell=True,

@@ -19,14 +19,14 @@ from ansible_collections.osops.placement.plugins.module_utils._case import delet
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     PLACING_ACTIONS,
+    RESET_ACTION,
     REVERT_ACTION,
-    SHELVING_ACTIONS,
     UNHOSTED_STATUS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._ruling import orphaned, protected, undecided
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
     from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Dossier, Holding, Migration, Policy, Server
@@ -36,17 +36,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def deleted_server(case: Case, policy: Policy) -> Ruling | None:
     """The server is deleted, and its claim stayed.
 
-    Proof: A direct look-up finds no server, the listing of the deleted has it (and not as soft-deleted), and neither its former host
-    nor a migration shows it alive.
+    Proof: A direct look-up finds no server, and the listing of the deleted has it (and not as soft-deleted), or Nova still tells its
+    actions, which it does only of a row that is marked as deleted. Neither its former host nor a migration shows it alive.
 
     Change: all that it holds is removed.
     """
-    deleted = deletion_of(case.subject)
-    if case.migration or deleted is None:
+    if case.migration or not is_deleted(case.subject):
         return None
-    if case.contradiction:
-        return undecided(f"Nova lists server {deleted.uuid} as deleted, but {case.contradiction}.", *case.questions)
-    return orphaned(f"{how_it_went(case.subject, deleted)} Its claim stayed.", *case.questions, server=deleted)
+    if doubt := case.contradiction or _is_also_a_migration(case.subject):
+        return undecided(f"Nova knows server {case.subject.uuid} as deleted, but {doubt}.", *case.questions)
+    return orphaned(f"{how_it_went(case.subject)} Its claim stayed.", *case.questions, server=deletion_of(case.subject))
 
 
 def ended_migration(case: Case, policy: Policy) -> Ruling | None:
@@ -63,9 +62,8 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     current = next((known for known in case.subject.migrations.value or () if known.uuid == case.consumer), None)
     if current is None:
         return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
-    deleted = deletion_of(case.subject)
-    if deleted and not case.contradiction:
-        return orphaned(f"{_ended(current)} {how_it_went(case.subject, deleted)}", *evidence, server=deleted)
+    if is_deleted(case.subject) and not case.contradiction:
+        return orphaned(f"{_ended(current)} {how_it_went(case.subject)}", *evidence, server=deletion_of(case.subject))
     if not case.settled or not case.arrived:
         return undecided(f"{_ended(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence)
     if reverted := _may_be_reverted(case, current):
@@ -108,8 +106,8 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
 def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
     """The server was evacuated, and still holds the host that it left.
 
-    Proof: It is settled where its newest move took it and holds that host; every other host that it holds was left by an evacuation
-    that is `done` or `completed`, and no move of it to there failed.
+    Proof: It is settled where its newest move took it, or was unshelved since, and holds that host; every other host that it holds was
+    left by an evacuation that is `done` or `completed`, and no move of it to there failed since it last left it.
 
     Change: the hosts that it left are taken out of its claim; the rest stays.
     """
@@ -134,11 +132,15 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
 def wrong_host(case: Case, policy: Policy) -> Ruling | None:
     """The server holds its host, and another one as well.
 
-    Proof: It is settled where its newest move took it, holds that host, has no move under way, and holds of the other host what a
-    server claims on its host. No evacuation or live migration to there failed, so that its guest cannot run there.
+    Proof: It is settled where its newest move took it, or was unshelved since, holds that host, has no move under way, and holds of
+    the other host what a server claims on its host. No evacuation or live migration to there failed since it last left it, so that its
+    guest cannot run there. The other host may be gone: then its provider has Nova's trait `COMPUTE_NODE`, no compute node or service
+    stands behind it, and the server holds on its own host every resource class that it holds there.
 
     Change: the other hosts are taken out of its claim; the rest stays.
     """
+    if _holds_home(case) and case.doubtful_trees:
+        return undecided(_of_doubtful_trees(case), *case.questions)
     if not _holds_home_and_more(case):
         return None
     doubtful = sorted(case.land.name(root) for root in case.other_trees if not _claims_host(case, root))
@@ -149,6 +151,12 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
             *case.questions,
         )
     others = ", ".join(sorted(map(case.land.name, case.other_trees)))
+    if lacking := _held_only_where_it_is_gone(case):
+        return undecided(
+            f"Server {case.consumer} rests on {case.home} and also holds {others}; of that, {', '.join(lacking)} it does not hold on its "
+            "own host, which may lack a part of its claim.",
+            *case.questions,
+        )
     if failed := case.failed_move_to(case.other_trees):
         return undecided(
             f"Server {case.consumer} rests on {case.home} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
@@ -167,14 +175,14 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
     """The server failed to boot or is shelved away, and still holds a host.
 
     Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor and no migration, and all that was
-    asked of it is over, so that no host can still take it up.
+    asked of it is over, so that no host can still take it up. What came before a shelve that its host has ended was over then.
 
     Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
     """
     server, subject = case.server, case.subject
     if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUS:
         return None
-    if not case.trees or not set(case.trees) <= set(case.land.nodes):
+    if not case.trees or not all(root and (root in case.land.nodes or case.land.was_novas(root)) for root in case.trees):
         return None
     evidence = (*case.questions, *subject.last_actions)
     doubt = case.contradiction or _may_get_a_host(case)
@@ -188,16 +196,25 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     """Nova has no memory of it at all.
 
     Proof: It is no server, no deleted server and no migration, has no actions, is named by no migration, every host was asked and
-    does not have it, and it holds nothing but hosts of this Nova. A conclusion from absence: another service that shares Nova's hosts
-    looks the same. It must be older than `orphan_cleanup_forgotten_min_age`. Without a consumer type it is undecided while the service
-    catalogue has a service that allocates for itself, unless `orphan_cleanup_ignore_allocators` names that.
+    does not have it, and it holds nothing but hosts of this Nova. Of a host that is gone, the provider must have Nova's trait
+    `COMPUTE_NODE` and the host, or the consumer, must be named in `orphan_cleanup_hosts` or `orphan_cleanup_consumers`. A conclusion
+    from absence: another service that shares Nova's hosts looks the same. It must be older than `orphan_cleanup_forgotten_min_age`.
+    Without a consumer type it is undecided while the service catalogue has a service that allocates for itself, unless
+    `orphan_cleanup_ignore_allocators` names that.
 
     Change: all that it holds is removed, if this kind was chosen.
     """
     land, age = case.land, case.allocation.age_seconds
-    if not forgotten(case) or not case.trees or not set(case.trees) <= set(land.nodes):
+    gone = [root for root in case.trees if root is not None and land.is_gone(root)]
+    if not forgotten(case) or not case.trees or not set(case.trees) <= {*land.nodes, *gone}:
         return None
     evidence: tuple[Answer[t.Any], ...] = (land.snapshot.hypervisors, *case.migration_listings, *case.questions)
+    if unnamed := [land.name(root) for root in gone if not land.is_named(root) and case.consumer not in land.snapshot.scope.consumers]:
+        return undecided(
+            f"Nova has no memory of it, and no compute node stands behind {', '.join(sorted(unnamed))}, which was one's by its traits: name "
+            "that host (orphan_cleanup_hosts) to have this taken for a leftover.",
+            *evidence,
+        )
     if age is None or age < policy.forgotten_min_age:
         written = "at an unknown time" if age is None else f"{spoken(age)} ago"
         return protected(
@@ -264,15 +281,60 @@ def _may_get_a_host(case: Case) -> str | None:
     if not all(action is not None and action.over for action in actions):
         return "its last actions may still run"
     placing = next((action for action in actions if action and action.action in PLACING_ACTIONS), None)
+    claimed = set(case.land.hosts_of(case.allocation.resources))
+    shelved_by = next((action.shelved_by for action in actions if action and action.shelved_by), None)
+    if shelved_by is not None:
+        return _may_have_waited_since_before(case, placing is not None, claimed <= shelved_by)
     if placing is None:
         return "what gave it its last host is not known"
     # Conductor tries a build on a second host when the first has ended its part. Nova calls the server ERROR when that host
     # starts, and then that host takes the build from its queue (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
-    shelved = any(action and action.action in SHELVING_ACTIONS for action in actions)
     begun_on = placing.taken_up_by
-    if not shelved and begun_on and not set(case.land.hosts_of(case.allocation.resources)) <= begun_on:
+    if begun_on and not claimed <= begun_on:
         return "the host that it claims may still have to take up what was asked"
     return None
+
+
+def _may_have_waited_since_before(case: Case, placed: bool, claims_only_where_it_was: bool) -> str | None:
+    """Say why something that was asked before a finished shelve may still give the server a host.
+
+    Only a host that has the server shelves it, and the API takes no other action while one has a task (nova/compute/api.py,
+    check_instance_state): so all that came before is over. But for a reset of the state, which hides the task of an action that waits
+    in the queue of another host. That host is the one that is claimed for it, so where the server holds only the host that shelved
+    it, nothing waits; that one takes its messages in their order.
+
+    placed: whether the newest action that could give it a host is known, and over.
+    """
+    if claims_only_where_it_was:
+        return None
+    if not placed:
+        return "what gave it its last host is not known"
+    if case.subject.actions.value is None or any(action.action == RESET_ACTION for action in case.subject.actions.value):
+        return "its state was reset once, and what was asked before that may wait for the host that it claims"
+    return None
+
+
+def is_deleted(subject: Dossier) -> bool:
+    """Tell whether Nova knows the server as deleted, in one way or the other."""
+    return deletion_of(subject) is not None or is_marked_deleted(subject)
+
+
+def is_marked_deleted(subject: Dossier) -> bool:
+    """Tell whether the row of the server is marked as deleted, though Nova does not list it among the deleted.
+
+    A repair of the database that sets `deleted` to 1, where Nova sets it to the row's own id, leaves such a row. `GET /servers/{id}` looks
+    for rows with `deleted = 0`, the listing of the deleted for `deleted = id` (nova/db/main/api.py, instance_get_all_by_filters_sort),
+    and the actions of a server for any (nova/api/openstack/compute/instance_actions.py, _get_instance). All three go by the instance
+    mapping to the same cell, so where that is lost there are no actions either.
+    """
+    return unlisted(subject) and bool(subject.actions.value)
+
+
+def _is_also_a_migration(subject: Dossier) -> str | None:
+    """Say so when Nova tells actions of a server and takes its uuid for a migration's as well."""
+    if deletion_of(subject) or subject.marker.status != 200:
+        return None
+    return "takes its uuid for a migration's as well"
 
 
 def deletion_of(subject: Dossier) -> Server | None:
@@ -292,8 +354,29 @@ def unlisted(subject: Dossier) -> bool:
     return found_nothing and subject.migrations.value is not None and bool(subject.host_migrations)
 
 
+def _holds_home(case: Case) -> bool:
+    return case.at_rest and case.own_tree is not None and _claims_host(case, case.own_tree)
+
+
 def _holds_home_and_more(case: Case) -> bool:
-    return case.at_rest and case.own_tree is not None and _claims_host(case, case.own_tree) and bool(case.other_trees)
+    return _holds_home(case) and bool(case.other_trees)
+
+
+def _of_doubtful_trees(case: Case) -> str:
+    """Say what a server holds of providers that were a compute node's, and why it is not sure that they are nobody's now."""
+    told = "; ".join(f"{case.land.name(root)}: {case.land.may_stand_behind(root)}" for root in sorted(case.doubtful_trees))
+    return f"Server {case.consumer} rests on {case.home} and also holds providers without a compute node that were one's ({told})."
+
+
+def _held_only_where_it_is_gone(case: Case) -> list[str]:
+    """Return the resource classes that a server holds on hosts that are gone, and neither on its own host nor of what hosts share."""
+    gone = {provider for root, held in case.other_trees.items() if case.land.is_gone(root) for provider in held}
+    own = {provider for provider in case.allocation.resources if case.land.root(provider) == case.own_tree or case.land.shared(provider)}
+    return sorted(_classes(case, gone) - _classes(case, own))
+
+
+def _classes(case: Case, providers: Iterable[str]) -> set[str]:
+    return {cls for provider in providers for cls in case.allocation.resources[provider]}
 
 
 def _evacuation_from(case: Case, root: str) -> Migration | None:
@@ -347,8 +430,12 @@ def _ended(migration: Migration) -> str:
     )
 
 
-def how_it_went(subject: Dossier, deleted: Server) -> str:
-    when = deleted.terminated_at or deleted.updated
-    if deletion := deletion_in(subject.actions):
+def how_it_went(subject: Dossier) -> str:
+    """Say how a server that Nova knows as deleted came to be so."""
+    deleted, deletion = deletion_of(subject), deletion_in(subject.actions)
+    if deleted is None:
+        asked = f"user {deletion.user} asked for its deletion at {deletion.start_time}" if deletion else "Nova recorded no delete action"
+        return f"Server {subject.uuid} is marked as deleted in the database by hand, in a way that Nova itself does not use; {asked}."
+    if deletion:
         return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
-    return f"Server {deleted.uuid} is deleted, last changed {when}; Nova recorded no delete action."
+    return f"Server {deleted.uuid} is deleted, last changed {deleted.terminated_at or deleted.updated}; Nova recorded no delete action."

@@ -13,12 +13,21 @@ import dataclasses as d
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._agreement import hosts_in_every_listing
+from ansible_collections.osops.placement.plugins.module_utils._agreement import hosts_in_every_listing, names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence, closed_gates, unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._gates import (
+    all_answer,
+    closed_for_absence,
+    closed_gates,
+    strange_nova,
+    unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._model import NOVA_TRAITS
+from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
+from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._model import (
         Answer,
@@ -27,6 +36,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Migration,
         Provider,
         Resources,
+        Service,
         Snapshot,
     )
 
@@ -116,6 +126,56 @@ class Landscape:
         names = {known.host, known.name} if known else {provider.name} if provider else set()
         return not names.isdisjoint({host, node} - {None, ""})
 
+    def was_novas(self, root: str) -> bool:
+        """Tell whether the root provider has a trait that only Nova gives; it is not said of one whose traits were not read."""
+        details = self.snapshot.details.get(root)
+        return details is not None and bool(NOVA_TRAITS & details.traits)
+
+    def is_gone(self, root: str) -> bool:
+        """Tell whether the tree `root` was a compute node's, and neither a compute node nor a compute service stands behind it."""
+        return self.was_novas(root) and root not in self.nodes and not self.may_stand_behind(root)
+
+    def is_named(self, root: str) -> bool:
+        """Tell whether the user named the host with the tree `root`."""
+        provider = self.providers.get(root)
+        return provider is not None and not {provider.uuid, provider.name}.isdisjoint(self.snapshot.scope.hosts)
+
+    def may_stand_behind(self, root: str) -> str:
+        """Say who else may stand behind a root provider without a compute node; nothing if nobody."""
+        if self._leaves_out_nodes:
+            return self._leaves_out_nodes
+        if doubt := self._lookup_that_leaves_doubt(root):
+            return doubt
+        if regions := self.snapshot.cloud.other_novas:
+            return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
+        hosts = {node.host for node in self.nodes.values()}
+        answers = (self.snapshot.services, self.snapshot.services_after)
+        services = [service for answer in answers for service in answer.value or ()]
+        unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
+        if unlisted:
+            return f"the {COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
+        name = self.name(root)
+        if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, name)}):
+            return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
+        return ""
+
+    def _lookup_that_leaves_doubt(self, root: str) -> str:
+        """Say which direct look-up of the host behind a provider did not answer that there is none; nothing if all did."""
+        for name in names_of_root(self.name(root)):
+            lookup = self.snapshot.host_lookups.get(name)
+            if name in self.hosts_listed or (lookup is not None and lookup.status == 404):
+                continue
+            answered = f"answered {lookup.status} when" if lookup else "was not"
+            return f"Nova {answered} asked for host {name} directly"
+        return ""
+
+    @functools.cached_property
+    def _leaves_out_nodes(self) -> str:
+        """Say why a compute node may be missing in Nova's listing of them as a whole; nothing when it is sound."""
+        if self.snapshot.hypervisors.value is None or not all_answer(self.snapshot.services) or self.unjudged_hosts:
+            return "a cell is not answering, and it may be one of its hosts"
+        return strange_nova(self.snapshot.hypervisors.value, self.providers) or " ".join(self.closed_gates)
+
     def seen_on(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `server`."""
         return self._seen_on.get(server)
@@ -183,6 +243,10 @@ class Landscape:
     def shared(self, provider: str) -> bool:
         known = self.providers.get(provider)
         return known is not None and known.sharing
+
+
+def _alive_without_node(service: Service, hosts: Collection[str]) -> bool:
+    return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
 def trees(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]:

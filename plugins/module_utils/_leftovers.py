@@ -20,7 +20,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._kinds import deletion_of, forgotten, how_it_went
+from ansible_collections.osops.placement.plugins.module_utils._kinds import deletion_of, forgotten, how_it_went, is_deleted
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION
 from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
@@ -227,15 +227,22 @@ def _in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
 
 
 def _of_a_deleted_server(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    deleted = deletion_of(case.subject)
-    if deleted is None:
+    if not is_deleted(case.subject):
         return None
     if case.contradiction:
-        return undecided(f"Nova lists server {deleted.uuid} as deleted, but {case.contradiction}.", *case.questions)
+        return undecided(f"Nova knows server {guest.uuid} as deleted, but {case.contradiction}.", *case.questions)
+    young = _deleted_too_lately(guest, case, policy)
+    return young or orphaned(f"{how_it_went(case.subject)} It stayed on {guest.host}.", *case.questions)
+
+
+def _deleted_too_lately(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+    deleted = deletion_of(case.subject)
+    if deleted is None:
+        # Nova does not tell when a row was marked as deleted by hand.
+        return _too_young(guest, guest.age_seconds, policy.forgotten_min_age)
     action = deletion_in(case.subject.actions)
     since = deleted.terminated_at or (action.start_time if action else None) or deleted.updated
-    young = _too_young(guest, between(since, case.subject.server.at), policy.min_age)
-    return young or orphaned(f"{how_it_went(case.subject, deleted)} It stayed on {guest.host}.", *case.questions)
+    return _too_young(guest, between(since, case.subject.server.at), policy.min_age)
 
 
 def _forgotten(guest: Guest, case: Case, policy: Policy) -> Ruling | None:

@@ -54,6 +54,11 @@ PLACING_ACTIONS = {
 
 # Instance actions for which Nova makes a migration, which stays for as long as its server does.
 MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
+# The instance action that gives a host to a server that was shelved, and leaves no migration behind.
+UNSHELVE_ACTION = "unshelve"
+
+# The instance action that sets the state of a server by hand, and hides the task of an action that may still wait for its host.
+RESET_ACTION = "resetState"
 
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
@@ -61,12 +66,19 @@ REVERT_ACTION = "revertResize"
 # Instance actions that only a server takes that was on a host.
 SHELVING_ACTIONS = frozenset({"shelve", "shelveOffload"})
 
+# The events that the host itself records of them (nova/compute/manager.py, shelve_instance and shelve_offload_instance).
+SHELVING_EVENTS = frozenset({"compute_shelve_instance", "compute_shelve_offload_instance"})
+
 # Instance actions that the API records for a delete, that of a soft delete included.
 DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
 
 # Instance actions that the API completes at once, so that they have no events and mean nothing for others that still run.
 # `resetState` is not one of them: it hides the task of an action that may still wait for its host.
 API_ACTIONS = frozenset({"lock", "unlock"})
+
+# The traits that only Nova gives to a provider, and gives to the root provider of each compute node: COMPUTE_NODE since Train
+# (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
+NOVA_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
 
 # Statuses in which a server rests on its host. ERROR is never among them.
 SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
@@ -351,6 +363,19 @@ class Action:
         handed_over = PLACING_ACTIONS.get(self.action)
         return frozenset(event.host for event in self.events if event.event == handed_over)
 
+    @property
+    def shelved_by(self) -> frozenset[str | None]:
+        """The hosts that ended their part of an action that shelves, and did not fail; None for one that these credentials may not see."""
+        return self._done_by(SHELVING_EVENTS) if self.action in SHELVING_ACTIONS else frozenset()
+
+    @property
+    def unshelved_on(self) -> frozenset[str | None]:
+        """The hosts that made the guest of a server that was unshelved."""
+        return self._done_by({PLACING_ACTIONS[UNSHELVE_ACTION]}) if self.action == UNSHELVE_ACTION else frozenset()
+
+    def _done_by(self, names: Collection[str]) -> frozenset[str | None]:
+        return frozenset(event.host for event in self.events if event.event in names and event.finish_time and event.result == "Success")
+
     def _ended(self, name: str) -> bool:
         rows = [event for event in self.events if event.event == name]
         finished = max((row.finish_time or "" for row in rows), default="")
@@ -363,8 +388,9 @@ class Dossier:
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
-    last_actions: of a server without a host, its actions down to the newest that could give it one, each by itself.
     markers: the same question, asked again of as many API workers as may answer.
+    last_actions: of a server without a host, its actions down to the newest that shelved it, and the newest that could give it a host,
+        each by itself; of one that is not where its newest move ended, the newest that unshelved it.
     host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out; several times each,
         so that more than one API worker has answered.
     shape, interfaces, ports, stock: of a server whose claim may have to be written anew, the properties of its image, its ports

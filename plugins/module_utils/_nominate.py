@@ -84,16 +84,10 @@ def choose_samples(servers: Sequence[Server], own_project: str | None, count: in
     return [*of_others, *by_project.get(own_project, [])][:count]
 
 
-def roots_without_node(land: Landscape) -> set[str]:
-    """Return the root providers that no listed compute node stands behind, and that somebody who was looked at holds or that are in scope."""
-    if land.closed_gates:
-        return set()
-    allocations = (dossier.allocation.value for dossier in land.snapshot.dossiers.values())
-    held = {root for allocation in allocations if allocation for root in trees(allocation.resources, land) if root}
-    in_scope: set[str] = set()
-    if land.snapshot.scope.wants("ghost_provider"):
-        in_scope = {root.uuid for root in land.roots if land.covers(root.uuid)}
-    return (held | in_scope) - set(land.nodes)
+def roots_without_node(land: Landscape, holdings: Iterable[Holding]) -> set[str]:
+    """Return the root providers of `holdings` that no listed compute node stands behind."""
+    held = {root for holding in holdings for root in trees(holding, land) if root}
+    return held - set(land.nodes)
 
 
 def worth_a_glance(snapshot: Snapshot) -> list[str]:

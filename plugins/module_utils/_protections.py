@@ -15,6 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clock import spoken
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -40,6 +41,13 @@ def foreign_type(case: Case, policy: Policy) -> str | None:
     if case.allocation.type in _OURS:
         return None
     return f"Its consumer type is {case.allocation.type}: it belongs to another service than Nova."
+
+
+def foreign_uuid(case: Case, policy: Policy) -> str | None:
+    """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to another service, or was made by hand."""
+    if canonical(case.consumer) == case.consumer:
+        return None
+    return f"Its uuid {case.consumer} is not written as Nova writes uuids: it belongs to another service, or was made by hand."
 
 
 def verify_resize(case: Case, policy: Policy) -> str | None:
@@ -107,6 +115,7 @@ def too_young(case: Case, policy: Policy) -> str | None:
 PROTECTIONS: Mapping[str, Callable[[Case, Policy], str | None]] = {
     "excluded": excluded,
     "foreign_type": foreign_type,
+    "foreign_uuid": foreign_uuid,
     "verify_resize": verify_resize,
     "moving": moving,
     "soft_deleted": soft_deleted,

@@ -17,7 +17,13 @@ import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
-from ansible_collections.osops.placement.plugins.module_utils._model import NOT_ASKED, PLACING_ACTIONS, UNHOSTED_STATUS, Dossier
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    NOT_ASKED,
+    PLACING_ACTIONS,
+    UNHOSTED_STATUS,
+    UNSHELVE_ACTION,
+    Dossier,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -29,7 +35,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
     from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
-# How far back the action that placed a server is looked for; beyond that it stays undecided.
+# How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
 _ACTIONS = 10
 
 
@@ -105,11 +111,15 @@ class Questions:
             if server.value is not None and server.value.host and not migrations.value:
                 # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
                 actions = self._nova.actions(uuid)
-            return Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
+            dossier = Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
+            return self._asked_for_unshelving(dossier, look.land)
         actions = self._nova.actions(uuid)
         deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
         if deleted.value:
             return Dossier(uuid, allocation, migrations, server, deleted, actions)
+        if actions.value:
+            # Only these say that its row is marked as deleted; so that it was not made or brought back meanwhile, it is looked for again.
+            server = self._nova.server(uuid)
         # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
         # no listing is therefore asked again with a filter that has an index.
         marker = self._nova.marker(uuid)
@@ -160,17 +170,36 @@ class Questions:
         ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
         return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
 
+    def _asked_for_unshelving(self, dossier: Dossier, land: Landscape) -> Dossier:
+        """Ask whether a server that is not where its newest move ended was unshelved there since, which no migration tells."""
+        case = _case(dossier, land)
+        if case is None or not case.settled or case.arrived:
+            return dossier
+        actions = self._nova.actions(dossier.uuid)
+        newest = next((action for action in actions.value or () if action.action == UNSHELVE_ACTION), None)
+        told = (self._nova.action(dossier.uuid, newest.request_id),) if newest else ()
+        return d.replace(dossier, actions=actions, last_actions=told)
+
     def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """Ask a server without a host for its actions, and for each down to the newest that could give it a host."""
+        """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
+
+        What came between that and a shelve that its host has ended is not asked for: it was over then.
+        """
         if server is None or server.host or server.status not in UNHOSTED_STATUS:
             return NOT_ASKED, ()
         actions = self._nova.actions(server.uuid)
-        wanted: list[str] = []
-        for action in (actions.value or ())[:_ACTIONS]:
-            wanted.append(action.request_id)
+        listed = actions.value or ()
+        asked: list[Answer[Action]] = []
+        for number, action in enumerate(listed[:_ACTIONS]):
+            told = self._nova.action(server.uuid, action.request_id)
+            asked.append(told)
             if action.action in PLACING_ACTIONS:
                 break
-        return actions, tuple(self._nova.action(server.uuid, request_id) for request_id in wanted)
+            if told.value and told.value.shelved_by:
+                placed_by = next((older for older in listed[number:] if older.action in PLACING_ACTIONS), None)
+                asked += [self._nova.action(server.uuid, placed_by.request_id)] if placed_by else []
+                break
+        return actions, tuple(asked)
 
 
 def both(one: Dossier | None, other: Dossier) -> Dossier:

@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._errors import Clo
 from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer, as_before
 from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape, roots_of
 from ansible_collections.osops.placement.plugins.module_utils._model import (
+    Details,
     Dossier,
     Scope,
     Server,
@@ -111,7 +112,8 @@ class Reading:
 
     def again(self, listings: Snapshot, consumers: Sequence[str]) -> Snapshot:
         """Ask every direct question about `consumers` anew, and whether all cells still answer; keep the listings."""
-        return self._looked_at(d.replace(listings, started_at=now()), consumers, fresh=True)
+        # Whoever is asked for by uuid is named, as in a detection whose scope names consumers.
+        return self._looked_at(d.replace(listings, started_at=now(), scope=Scope(consumers=tuple(consumers))), consumers, fresh=True)
 
     def _listed(self, scope: Scope | None, with_servers: bool) -> Snapshot:
         """Read all listings, and of the claims those in `scope`; none of them without a scope."""
@@ -246,6 +248,10 @@ class Reading:
         allocations = dict(zip(everybody, each(self._placement.allocation, everybody), strict=True))
         if snapshot.scope.shard:
             consumers = [uuid for uuid in consumers if _is_ours(allocations[uuid], land, glances or {})]
+        holdings = [answer.value.resources for answer in allocations.values() if answer.value]
+        snapshot = self._with_traits(snapshot, holdings)
+        snapshot = self._with_hosts_looked_up(snapshot, roots_without_node(land, holdings))
+        land = Landscape(snapshot)
         migrations_of = self._nova.migrations_of
         if not fresh and len(land.migrations) <= _ROWS_A_REQUEST * len(everybody):
             migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.migrations())).listed_migrations_of
@@ -256,7 +262,7 @@ class Reading:
             dossiers[dossier.uuid] = both(dossiers.get(dossier.uuid), dossier)
         looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
         looked_at = self.with_servers(looked_at, where_to_be_sighted(looked_at, fresh))
-        looked_at = self._with_host_lookups(looked_at)
+        looked_at = self._looked_up(looked_at, names_to_look_up(looked_at))
         # An answer that differs from the first stays: nothing that follows makes it good.
         unchanged = as_before(snapshot.services, snapshot.services_after)
         after = self._services() if unchanged else snapshot.services_after
@@ -265,11 +271,12 @@ class Reading:
     def _retried(self) -> int:
         return self._placement.retried + self._nova.retried
 
-    def _with_host_lookups(self, snapshot: Snapshot) -> Snapshot:
-        """Look directly for each host that something names and that a listing of Nova lacks."""
-        snapshot = self._looked_up(snapshot, names_to_look_up(snapshot))
+    def _with_hosts_looked_up(self, snapshot: Snapshot, roots: Iterable[str]) -> Snapshot:
+        """Look directly for the hosts that may stand behind root providers without a compute node."""
         land = Landscape(snapshot)
-        names = {name for root in roots_without_node(land) for name in names_of_root(land.name(root))}
+        if land.closed_gates:
+            return snapshot
+        names = {name for root in roots for name in names_of_root(land.name(root))}
         return self._looked_up(snapshot, names - land.hosts_listed)
 
     def _looked_up(self, snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
@@ -286,7 +293,8 @@ class Reading:
             return snapshot
         land, scope = Landscape(snapshot), snapshot.scope
         named = {root.uuid for root in land.roots if land.covers(root.uuid)}
-        strangers = named - set(land.nodes) if scope.wants("ghost_provider") else set()
+        strangers = named - set(land.nodes) if scope.wants("ghost_provider", "name_conflict") else set()
+        snapshot = self._with_hosts_looked_up(snapshot, strangers)
         asked_for = named & set(land.nodes) if scope.narrow or "capacity_drift" in scope.kinds else set()
         held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
         if scope.shard:
@@ -294,6 +302,23 @@ class Reading:
         wanted = (asked_for | (held if len(held) <= _DETAILED else set())) & set(snapshot.providers)
         details = self._placement.details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.details(sorted(strangers), ("inventories", "traits"))})
+
+    def _with_traits(self, snapshot: Snapshot, holdings: Iterable[Holding]) -> Snapshot:
+        """Add the traits of those roots of `holdings` that are no compute node's: whether they were one's, these say."""
+        land = Landscape(snapshot)
+        if snapshot.hypervisors.value is None:
+            return snapshot
+        held = (snapshot.providers[provider] for holding in holdings for provider in holding if provider in snapshot.providers)
+        roots = {provider.root for provider in held if not provider.sharing}
+        wanted = sorted(root for root in roots if root not in land.nodes and not land.was_novas(root))
+        if not wanted:
+            return snapshot
+        told = self._placement.details(wanted, ("traits",))
+        known = {root: snapshot.details.get(root, Details()) for root in told}
+        return d.replace(
+            snapshot,
+            details={**snapshot.details, **{root: d.replace(known[root], traits=details.traits) for root, details in told.items()}},
+        )
 
     def _control(self, samples: Sequence[Answer[Server]]) -> Answer[tuple[Server, ...]] | None:
         """Ask the listing of the deleted for a live server, which must not be in it; one that was deleted just then tells nothing."""

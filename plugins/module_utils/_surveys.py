@@ -14,46 +14,42 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval, child_first
 from ansible_collections.osops.placement.plugins.module_utils._clock import between, spoken
-from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
+from ansible_collections.osops.placement.plugins.module_utils._printable import some
 from ansible_collections.osops.placement.plugins.module_utils._ruling import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
-    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Inventory, Migration, Policy, Provider, Service
-
-# What a nova-compute's own provider has, and the traits that only Nova puts on it (nova/compute/resource_tracker.py).
-_HOST_CLASSES = frozenset({"MEMORY_MB"})
-_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
+    from ansible_collections.osops.placement.plugins.module_utils._model import Hypervisor, Inventory, Migration, Policy, Provider
 
 
 def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
-    """A provider made like a host's, with no compute node behind it.
+    """A provider that was a compute node's, with no compute node behind it.
 
-    Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait `COMPUTE_NODE` or `OWNER_NOVA`, or
-    memory and processors. Undecided when another Nova or service of this cloud, or a compute service without a node, may stand behind
-    it.
+    Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which
+    only Nova gives: a provider with processors and memory alone may be another service's. Undecided when another Nova, or a compute
+    service without a node, may stand behind it.
 
-    Change: its tree is deleted, children first, once nobody holds a share of it.
+    Change: its tree is deleted, children first, once nobody has an allocation of it.
     """
     conflicting = {provider.uuid for provider, node in _conflicts(land)}
     for root in _strangers(land):
-        if root.uuid not in conflicting and _nova_shaped(land, root):
-            reason = f"No compute node of this Nova stands behind provider {root.name}, which is made like one's."
-            yield _about_tree("ghost_provider", land, root, reason, policy, _lookup_that_leaves_doubt(land, root))
+        if root.uuid not in conflicting and land.was_novas(root.uuid):
+            reason = f"No compute node of this Nova stands behind provider {root.name}, which was one's by its traits."
+            yield _about_tree("ghost_provider", land, root, reason, policy)
 
 
 def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
     """A provider has the name of a compute node that has no provider of its own.
 
     Proof: The reading is sound, and the compute node of that name has another uuid, for which Placement has no provider (LP 1817833).
+    The provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova gives; undecided without one.
 
-    Change: its tree is deleted, children first, once nobody holds a share of it; restart nova-compute on the host afterwards.
+    Change: its tree is deleted, children first, once nobody has an allocation of it; restart nova-compute on the host afterwards.
     """
     for root, node in _conflicts(land):
         reason = (
@@ -197,56 +193,25 @@ def _migrations(land: Landscape) -> list[Migration]:
     return [row for row in rows if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts]
 
 
-def _nova_shaped(land: Landscape, root: Provider) -> bool:
-    details = land.snapshot.details.get(root.uuid)
-    if details is None:
-        return False
-    classes = set(details.inventories)
-    return bool(_TRAITS & details.traits) or (classes >= _HOST_CLASSES and bool(classes & {"VCPU", "PCPU"}))
-
-
 def _may_still_be_needed(land: Landscape, root: Provider) -> str:
-    """Say who else may stand behind a provider without a compute node; nothing if nobody."""
-    details = land.snapshot.details.get(root.uuid)
-    if (others := land.snapshot.cloud.allocators) and not (details and _TRAITS & details.traits):
-        return f"this cloud has {', '.join(others)} in its catalogue, and nothing says that it is Nova's"
-    if regions := land.snapshot.cloud.other_novas:
-        return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
-    hosts = {node.host for node in land.nodes.values()}
-    answers = (land.snapshot.services, land.snapshot.services_after)
-    services = [service for answer in answers for service in answer.value or ()]
-    unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
-    if unlisted:
-        return f"the {COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
-    if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, root.name)}):
-        return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
-    return ""
+    """Say why a provider without a compute node may still be needed; nothing if nobody needs it."""
+    if not land.was_novas(root.uuid):
+        others = land.snapshot.cloud.allocators
+        known = f", and this cloud has {', '.join(others)} in its catalogue" if others else ""
+        return f"it has no trait COMPUTE_NODE, so nothing says that it is Nova's{known}"
+    return land.may_stand_behind(root.uuid)
 
 
-def _alive_without_node(service: Service, hosts: set[str]) -> bool:
-    return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
-
-
-def _lookup_that_leaves_doubt(land: Landscape, root: Provider) -> str:
-    """Say which direct look-up of the host behind a provider did not answer that there is none; nothing if all did."""
-    for name in names_of_root(root.name):
-        lookup = land.snapshot.host_lookups.get(name)
-        if name not in land.hosts_listed and (lookup is None or lookup.status != 404):
-            answered = f"answered {lookup.status} when" if lookup else "was not"
-            return f"Nova {answered} asked for host {name} directly"
-    return ""
-
-
-def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy, doubt: str = "") -> Finding:
+def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
     tree = child_first(root.uuid, land.providers.values())
     if excluded := policy.excludes(name for provider in tree for name in (provider.uuid, provider.name)):
         return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
     holders = land.holders.get(root.uuid, frozenset())
-    doubt = _may_still_be_needed(land, root) or doubt
+    doubt = _may_still_be_needed(land, root)
     if doubt:
         reason += f" But {doubt}."
     if holders:
-        reason += f" {len(holders)} consumers hold a share of its tree, and before they are gone it cannot be deleted."
+        reason += f" {_held_by(holders)}"
     return Finding(
         kind,
         UNDECIDED if doubt else DRIFTED,
@@ -255,6 +220,15 @@ def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy:
         providers=tuple(provider.uuid for provider in tree),
         evidence=(land.snapshot.hypervisors, land.snapshot.services),
         change=None if doubt or holders else ProviderRemoval(tree),
+    )
+
+
+def _held_by(holders: Collection[str]) -> str:
+    """Say who has an allocation of a tree that is to be deleted."""
+    if len(holders) == 1:
+        return f"1 consumer holds an allocation of its tree ({min(holders)}), and before that is gone it cannot be deleted."
+    return (
+        f"{len(holders)} consumers hold allocations of its tree ({some(sorted(holders))}), and before these are gone it cannot be deleted."
     )
 
 

@@ -26,10 +26,11 @@ def unproven(case: Case) -> tuple[str, Ruling]:
     """Return the name of what was found and the ruling."""
     if case.server is not None:
         return UNPROVEN, undecided(_of_a_server(case, case.server), *case.state_evidence)
-    foreign = sorted(case.land.name(held) for root, providers in case.trees.items() if root not in case.land.nodes for held in providers)
-    if foreign and case.land.unjudged_hosts:
-        reason = f"A cell does not answer, and {', '.join(foreign)} may be of a host there."
-        return UNPROVEN, undecided(reason, *case.state_evidence)
+    land = case.land
+    strange = {root: held for root, held in case.trees.items() if root not in land.nodes and not (root and land.is_gone(root))}
+    foreign = sorted(land.name(provider) for held in strange.values() for provider in held)
+    if foreign and land.unjudged_hosts:
+        return UNPROVEN, undecided(f"A cell does not answer, and {', '.join(foreign)} may be of a host there.", *case.state_evidence)
     if foreign and case.subject.server.status == 404:
         reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
         return FOREIGN_PROVIDER, protected(reason, *case.state_evidence)
@@ -47,9 +48,9 @@ def _of_a_server(case: Case, server: Server) -> str:
     if case.own_tree not in case.trees:
         held = ", ".join(sorted(map(case.land.name, case.allocation.resources))) or "nothing at all"
         return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
-    others = ", ".join(sorted(map(case.land.name, case.other_trees)))
+    others = ", ".join(sorted(map(case.land.name, (*case.other_trees, *case.doubtful_trees))))
     if not case.arrived:
-        where = f"on {server.host}, where its newest migration did not end (it may have been unshelved since)"
+        where = f"on {server.host}, where its newest migration did not end, and nothing shows that it was unshelved there since"
         return f"Server {server.uuid} is said to be {where}, and also holds {others}."
     return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
 

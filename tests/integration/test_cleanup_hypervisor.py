@@ -20,6 +20,7 @@ from minicloud_ctl import holdings, servers
 from ansible_collections.osops.placement.tests.integration import libvirt as real
 from ansible_collections.osops.placement.tests.integration.conftest import ROOT
 from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ansible_collections.osops.placement.tests.integration.world import API, CELL1
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -215,6 +216,26 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(ansible: real.Inside,
     }
     assert _changes(run) == 0
     servers.confirm(world.cloud, parked)
+
+
+def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(host: Hypervisor, world: World, clean: Cleaning) -> None:
+    """The last steps of source document 002: the domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
+
+    One that has lost its instance mapping is found no more than that, and lives.
+    """
+    server, unmapped = world.boot(host.name), world.boot(host.name)
+    host.guest(server)
+    host.guest(unmapped)
+    world.sql(CELL1, "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?", server)
+    mapping, away = "UPDATE instance_mappings SET instance_uuid = ? WHERE instance_uuid = ?", str(uuid.uuid4())
+    world.sql(API, mapping, away, unmapped)
+
+    run = clean.done()
+    world.sql(API, mapping, unmapped, away)
+
+    assert "marked as deleted in the database by hand" in run.told
+    assert host.has(server) == (False, False)
+    assert host.has(unmapped) == (True, True)
 
 
 @pytest.mark.long

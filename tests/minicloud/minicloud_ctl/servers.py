@@ -95,6 +95,20 @@ def revert(cloud: Cloud, server: str) -> None:
     settle(cloud, server, None)
 
 
+def shelve(cloud: Cloud, server: str) -> None:
+    """Shelve and offload, and wait until the host has recorded that its part is over."""
+    act(cloud, server, "shelve")
+    settle(cloud, server, None, "SHELVED_OFFLOADED")
+    actions = f"/servers/{server}/os-instance-actions"
+
+    def is_over() -> bool:
+        newest = next(action for action in cloud.nova("GET", actions)["instanceActions"] if action["action"] == "shelve")
+        events = cloud.nova("GET", f"{actions}/{newest['request_id']}")["instanceAction"]["events"]
+        return any(event["event"] == "compute_shelve_instance" and event["finish_time"] for event in events)
+
+    wait_for(f"the host to be done with server {server}", is_over)
+
+
 def evacuate(cloud: Cloud, server: str, host: str) -> str:
     """Evacuation to this host; the source must be down. The migration's uuid, once Nova calls it done."""
     act(cloud, server, "evacuate", {"host": host})

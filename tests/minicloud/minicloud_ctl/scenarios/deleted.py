@@ -28,6 +28,17 @@ def deleted_by_sql(context: Context) -> None:
     context.record.orphaned(server, provider, "deleted_server")
 
 
+@scenario("a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living host")
+def deleted_by_hand(context: Context) -> None:
+    (host,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, "deleted_by_hand", host)
+    provider = context.provider(host)
+    mark_deleted(context, server)
+    context.record.add_server(server, "deleted_by_hand")
+    context.record.hosts["host"] = host
+    context.record.orphaned(server, provider, "deleted_server")
+
+
 @scenario("a deleted server whose row and mapping are purged: Nova has no memory of it")
 def purged_server(context: Context) -> None:
     _purged(context, keep_mapping=False)
@@ -65,6 +76,13 @@ def soft_delete(context: Context, server: str) -> None:
     """What a repair of the database leaves: the row is deleted, nothing else is."""
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute("UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?", [server])
+
+
+def mark_deleted(context: Context, server: str) -> None:
+    """The same as it stands in instructions for operators: `deleted` becomes 1, where Nova itself writes the row's own id."""
+    with databases.writing(context.paths, context.cell()) as connection:
+        statement = "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?"
+        connection.execute(statement, [server])
 
 
 def purge(context: Context, server: str, keep_mapping: bool) -> None:

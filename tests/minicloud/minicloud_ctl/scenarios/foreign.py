@@ -26,6 +26,18 @@ def foreign_consumer(context: Context) -> None:
     context.record.foreign(consumer, provider, "typed CONTAINER")
 
 
+@scenario("a consumer whose uuid is written in capitals, which Placement takes and Nova never writes")
+def foreign_uuid(context: Context) -> None:
+    (host,) = context.steady_hosts(1)
+    provider = context.provider(host)
+    # At least one of its digits is a letter.
+    consumer = f"A{str(uuid.uuid4())[1:]}".upper()
+    document = holdings.document(holdings.somebody(), {provider: {"VCPU": 1, "MEMORY_MB": 256}})
+    context.cloud.placement("POST", "/allocations", {consumer: document}, holdings.UNTYPED)
+    context.record.hosts["host"] = host
+    context.record.foreign(consumer, provider, "its uuid is not written as Nova writes them")
+
+
 @scenario("an untyped consumer on a provider that is no compute node")
 def foreign_provider(context: Context) -> None:
     consumer = str(uuid.uuid4())

@@ -90,6 +90,67 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
     return server
 
 
+@scenario(
+    "a confirmed migration that still holds the source, its server shelved and unshelved since, of which no migration tells", alone=True
+)
+def ended_migration_unshelved(context: Context) -> None:
+    (source,) = context.steady_hosts(1)
+    destination = context.own_host()
+    server = _leave_confirmed_migration(context, source, destination)
+    servers.shelve(context.cloud, server)
+    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a host that another scenario has killed.
+    context.kill(destination)
+    servers.force_down(context.cloud, destination)
+    context.await_deaths()
+    servers.act(context.cloud, server, "unshelve")
+    found = servers.settle(context.cloud, server, None)
+    context.record.needed(server, context.provider(found["OS-EXT-SRV-ATTR:host"]), LIVE)
+
+
+def _live_migrate(context: Context, server: str, host: str) -> str:
+    servers.act(context.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
+    migration = servers.await_migration(context.cloud, server, "completed")
+    servers.settle(context.cloud, server, host)
+    holdings.await_providers(context.cloud, server, context.provider(host))
+    return migration
+
+
+def _claims_also(context: Context, server: str, home: str, other: str) -> None:
+    held = holdings.of(context.cloud, server)
+    trees = context.provider(home), context.provider(other)
+    holdings.put(context.cloud, server, {**held.allocations, trees[1]: held.allocations[trees[0]]}, held)
+    context.record.add_server(server, context.name)
+    context.record.hosts.update(host=home, other=other)
+    context.record.needed(server, trees[0], LIVE)
+
+
+@scenario("a live server that also holds a host to which a live migration of it failed, and which it left by a later one")
+def wrong_host_left_since(context: Context) -> None:
+    home, other = context.steady_hosts(2)
+    server = servers.boot(context.cloud, "wrong_host_left_since", home)
+    failed = _live_migrate(context, server, other)
+    _live_migrate(context, server, home)
+    _mark_migration(context, failed, "error")
+    _claims_also(context, server, home, other)
+    context.record.orphaned(server, context.provider(other), "wrong_host")
+
+
+@scenario("the same, but it was left before that: its guest may run there")
+def wrong_host_left_before(context: Context) -> None:
+    home, other = context.steady_hosts(2)
+    server = servers.boot(context.cloud, "wrong_host_left_before", home)
+    _live_migrate(context, server, other)
+    _live_migrate(context, server, home)
+    failed = servers.migrate(context.cloud, server, other)
+    servers.revert(context.cloud, server)
+    holdings.await_providers(context.cloud, server, context.provider(home))
+    with databases.writing(context.paths, context.cell()) as connection:
+        statement = "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?"
+        connection.execute(statement, [failed])
+    _claims_also(context, server, home, other)
+    context.record.needed(server, context.provider(other), "a live migration to there failed, and its guest may run there")
+
+
 @scenario("a server that was claimed for a host that died before it could build it: BUILD, no host")
 def booting(context: Context) -> None:
     host = context.own_host()

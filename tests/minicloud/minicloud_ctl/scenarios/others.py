@@ -22,14 +22,52 @@ CELL_HOST = "cell2-compute-1"
 def shelved_offloaded(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "shelved_offloaded", host)
-    held = holdings.of(context.cloud, server)
-    servers.act(context.cloud, server, "shelve")
-    servers.settle(context.cloud, server, None, "SHELVED_OFFLOADED")
-    holdings.await_providers(context.cloud, server)
+    held = _shelve(context, server)
     holdings.write_back(context.cloud, server, held)
     context.record.add_server(server, "shelved_offloaded")
     context.record.hosts["host"] = host
     context.record.orphaned(server, context.provider(host), "unhosted_server")
+
+
+@scenario("the same at the end of a long life: what placed it is not among its newest actions")
+def shelved_after_long_life(context: Context) -> None:
+    (host,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, "shelved_after_long_life", host)
+    for _time in range(6):
+        servers.act(context.cloud, server, "lock")
+        servers.act(context.cloud, server, "unlock")
+    held = _shelve(context, server)
+    holdings.write_back(context.cloud, server, held)
+    context.record.add_server(server, "shelved_after_long_life")
+    context.record.hosts["host"] = host
+    context.record.orphaned(server, context.provider(host), "unhosted_server")
+
+
+@scenario("a shelved and offloaded server that holds its last host, of which only the resource provider is left")
+def shelved_from_gone_host(context: Context) -> None:
+    host = context.own_host("gone")
+    provider = context.provider(host)
+    server = servers.boot(context.cloud, "shelved_from_gone_host", host)
+    held = _shelve(context, server)
+    holdings.write_back(context.cloud, server, held)
+    remove_host(context, host)
+    context.record.add_server(server, "shelved_from_gone_host")
+    context.record.orphaned(server, provider, "unhosted_server")
+
+
+def remove_host(context: Context, host: str) -> None:
+    """Let a host die and have Nova delete its service; its provider stays, for somebody has an allocation of it."""
+    context.kill(host)
+    servers.force_down(context.cloud, host)
+    context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
+
+
+def _shelve(context: Context, server: str) -> holdings.Holding:
+    """Shelve and offload a server; what it held before."""
+    held = holdings.of(context.cloud, server)
+    servers.shelve(context.cloud, server)
+    holdings.await_providers(context.cloud, server)
+    return held
 
 
 def _failed_boot(context: Context) -> str:

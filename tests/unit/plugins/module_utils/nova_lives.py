@@ -274,7 +274,7 @@ def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) ->
     running = [operation for operation in life.running if not life.blocked(operation)]
     possible = life.possible()
     kinds = ["operation"] * 4 * bool(possible) + ["go on"] * 4 * bool(running) + ["restart"] * 2 * bool(down)
-    kinds += ["reset"] * 2 + ["kill", "placement", "poll", "purge"] + ["clean"] * bool(clean)
+    kinds += ["reset"] * 2 + ["kill", "placement", "poll", "purge", "mark deleted"] + ["clean"] * bool(clean)
     kind = draw(st.sampled_from(kinds))
     if kind == "operation":
         name = draw(st.sampled_from(sorted(possible)))
@@ -299,6 +299,8 @@ def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) ->
             life.start("poll", poll(nova, host), life.server)
     elif kind == "purge":
         life.happens("purge", nova.purge)
+    elif kind == "mark deleted":
+        life.happens("marked as deleted by hand", lambda: nova.mark_deleted(life.server))
     elif clean:
         life.told.append("clean")
         clean(life)

@@ -218,15 +218,21 @@ class Nova:
             del self.world.migrations[migration]
             self.world.unlisted_migrations.add(migration)
 
+    def mark_deleted(self, server: str) -> None:
+        """An operator writes into the database that it is deleted: only its own row, and not as Nova does."""
+        if server in self.world.servers:
+            self.world.delete_by_hand(server)
+
     def purge(self) -> None:
         """nova-manage db archive_deleted_rows --purge."""
         self.world.deleted.clear()
+        self.world.marked_deleted.clear()
         self.world.unlisted_migrations.clear()
 
     def migration(self, server: str, kind: str, status: str, dest: str | None = None, **fields: t.Any) -> str:
         source = self.host(server)
         migration = self.world.migration(server, source or self.hosts[0], dest or "", status, type=kind)
-        self.set(migration, **fields)
+        self.set(migration, created_at=self._time(), **fields)
         return migration
 
     def set(self, migration: str, dest: str | None = None, **fields: t.Any) -> None:
@@ -235,7 +241,7 @@ class Nova:
             raise Gone(migration)
         if dest:
             fields |= {"dest_compute": self.world.nodes[dest].host, "dest_node": self.world.nodes[dest].name}
-        self.world.migrations[migration] = d.replace(self.world.migrations[migration], **fields)
+        self.world.migrations[migration] = d.replace(self.world.migrations[migration], updated_at=self._time(), **fields)
 
     def with_status(self, server: str, *statuses: str, kind: str | None = None) -> str | None:
         """The oldest migration of `server` in one of `statuses` (nova/objects/migration.py, get_by_instance_and_status)."""

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import collections
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS, Policy
+from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS, UNSHELVE_ACTION, Policy
 from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate
 
 if t.TYPE_CHECKING:
@@ -21,6 +22,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 HARSH = Policy(min_age=0, forgotten_min_age=0)
 
@@ -73,6 +75,13 @@ def make(nova: Nova, change: Change) -> None:
     nova.put(change.consumer, {provider: share["resources"] for provider, share in change.after["allocations"].items()})
 
 
+def _order_of_times(world: World) -> dict[str | None, int]:
+    """The times that are compared with each other, each as its place among them: two lives can differ in all others."""
+    moved = {time for row in world.migrations.values() for time in (row.created_at, row.updated_at)}
+    unshelved = {action.start_time for did in world.actions.values() for action in did if action.action == UNSHELVE_ACTION}
+    return {time: place for place, time in enumerate(sorted(moved | unshelved, key=str))}
+
+
 def _shares(holding: Holding) -> list[t.Any]:
     return [(provider, *share.items()) for provider, share in holding.items()]
 
@@ -88,20 +97,25 @@ class Watch:
 
     def __call__(self, life: Life) -> None:
         nova, world = life.nova, life.nova.world
+        order = _order_of_times(world)
         state = hash(
             (
                 *((row.uuid, row.status, row.task_state, row.host, row.node) for row in world.servers.values()),
                 *world.deleted,
-                *world.migrations.values(),
+                *world.marked_deleted,
+                *(
+                    (d.replace(row, created_at=None, updated_at=None), order[row.created_at], order[row.updated_at])
+                    for row in world.migrations.values()
+                ),
                 *world.unlisted_migrations,
                 *((consumer, *_shares(held.resources)) for consumer, held in world.holdings.items()),
                 *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
                 *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
                 *(
-                    (action.action, action.over, action.taken_up_by)
+                    (action.action, action.over, action.taken_up_by, action.shelved_by, action.unshelved_on, order.get(action.start_time))
                     for server, row in world.servers.items()
-                    if not row.host
                     for action in world.actions.get(server, ())
+                    if not row.host or action.action == UNSHELVE_ACTION
                 ),
             )
         )

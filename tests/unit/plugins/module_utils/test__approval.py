@@ -226,7 +226,7 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
     world = World()
     here, ghost = world.host("compute-1"), world.provider("ghost-1")
     world.server(here, here)
-    details = {ghost: Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY})}
+    details = {ghost: Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
     found = json.loads(json.dumps(report(world.snapshot(details=details), HARSH)))
 
     approval = Approval.read(json.loads(json.dumps(Approval.of(Plan.of(found, ["ghost_provider"])).as_dict())))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clock import between, http_time, seconds, spoken
+from ansible_collections.osops.placement.plugins.module_utils._clock import between, http_time, is_earlier, seconds, spoken
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 
 
@@ -77,3 +77,20 @@ def test_the_time_between_two_times_as_the_apis_write_them(earlier: str | None, 
 )
 def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
     assert http_time(header) == time
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("2026-11-20T12:00:00.000000", "2026-11-20T12:00:01.000000", True),
+        ("2026-11-20T12:00:00.000000", "2026-11-20T12:00:00.000001", True),
+        ("2026-11-20T12:00:00Z", "2026-11-20T12:00:00.000001", True),
+        ("2026-11-20T12:00:00Z", "2026-11-20T12:00:00.000000", False),
+        ("2026-11-20T12:00:01", "2026-11-20T12:00:00", False),
+        (None, "2026-11-20T12:00:00", False),
+        ("2026-11-20T12:00:00", None, False),
+        ("yesterday", "2026-11-20T12:00:00", False),
+    ],
+)
+def test_only_a_known_time_is_earlier_than_another(first: str | None, second: str | None, expected: bool) -> None:
+    assert is_earlier(first, second) == expected

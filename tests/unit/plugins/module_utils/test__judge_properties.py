@@ -247,8 +247,12 @@ def _has_no_host(world: World, server: str) -> bool:
     if found.host or found.node or found.status not in ("ERROR", "SHELVED_OFFLOADED") or found.task_state or not found.task_known:
         return False
     did = world.actions.get(server, ())
-    placed = [number for number, action in enumerate(did) if action.action in ("create", "unshelve", "rebuild")]
-    asked = did[: placed[0] + 1] if placed else ()
+    placed = next((number for number, action in enumerate(did) if action.action in ("create", "unshelve", "rebuild")), None)
+    shelved = next((number for number, action in enumerate(did) if action.shelved_by), None)
+    before = len(did) if placed is None else placed
+    # What came before a finished shelve is over, but for what placed it; without that, it has to be where it was shelved.
+    newest = did[: shelved + 1] if shelved is not None and shelved < before else did[: before + 1] if placed is not None else ()
+    asked = (*newest, *did[before : before + 1])
     return bool(asked) and all(any(event.finish_time for event in action.events) for action in asked)
 
 
@@ -258,7 +262,11 @@ def _is_of_another_host(world: World, provider: str, server: str, home: str) -> 
     if found is None or found.sharing or found.root == home:
         return False
     sources = {move.source_node for move in world.migrations.values() if move.server == server}
-    return found.root in world.nodes or (found.root in world.providers and world.providers[found.root].name in sources)
+    if found.root in world.nodes or (found.root in world.providers and world.providers[found.root].name in sources):
+        return True
+    # One that is gone: Nova has marked it, and no service of that name is left.
+    services = {service.host for service in world.services}
+    return found.root in world.were_novas and found.root in world.providers and world.providers[found.root].name not in services
 
 
 def _roots(world: World, resources: t.Iterable[str]) -> set[str]:
@@ -272,8 +280,9 @@ def _names(world: World, uuid: str) -> set[str]:
 
 
 def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
-    """What matters of each finding; which of several moves explains it may depend on their order."""
-    return {finding.consumer: (finding.verdict, finding.kind, finding.change, finding.dropped) for finding in findings}
+    """What matters of each finding about a consumer; which of several moves explains it may depend on their order."""
+    about = [finding for finding in findings if finding.consumer]
+    return {str(finding.consumer): (finding.verdict, finding.kind, finding.change, finding.dropped) for finding in about}
 
 
 def _shuffled(world: World, chance: random.Random) -> World:

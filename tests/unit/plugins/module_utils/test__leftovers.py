@@ -101,6 +101,44 @@ def test_what_a_deleted_server_left_is_left_over(site: Site, remembered: bool) -
     assert site.verdicts(server) == ("orphaned", "orphaned")
 
 
+def _marked_by_hand(site: Site) -> str:
+    server = site.server(site.here)
+    site.delete_by_hand(server)
+    return server
+
+
+def test_what_a_server_left_that_was_marked_as_deleted_by_hand_is_left_over(site: Site) -> None:
+    server = _marked_by_hand(site)
+
+    assert site.verdicts(server) == ("orphaned", "orphaned")
+    assert "marked as deleted in the database by hand" in site.about(_domain(server))[1]
+
+
+def test_since_when_it_is_marked_is_not_known_so_its_own_age_counts(site: Site) -> None:
+    server = _marked_by_hand(site)
+    policy = Policy(min_age=0, forgotten_min_age=86400)
+
+    assert site.verdicts(server, policy) == ("orphaned", "orphaned")
+    young = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": "2026-11-20T11:00:00Z"}
+    assert site.about(_domain(server, nova=young), policy=policy)[0] == "protected"
+
+
+@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("question", ["server", "migrations", "deleted_listing", "actions"])
+def test_without_one_of_its_answers_no_row_is_marked_as_deleted(site: Site, question: str, status: int) -> None:
+    server = _marked_by_hand(site)
+    site.answers(question, server, status)
+
+    assert site.verdicts(server) == ("undecided", "undecided")
+
+
+def test_what_a_hypervisor_shows_is_not_left_over_whatever_its_row_says(site: Site) -> None:
+    server = _marked_by_hand(site)
+    site.nodes[site.there] = d.replace(site.nodes[site.there], servers=(server,))
+
+    assert site.verdicts(server) == ("undecided", "undecided")
+
+
 def test_what_a_server_left_that_moved_away_is_left_over(site: Site) -> None:
     assert site.verdicts(site.moved()) == ("orphaned", "orphaned")
 

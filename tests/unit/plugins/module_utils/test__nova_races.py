@@ -217,7 +217,7 @@ class Cloud:
 
     def actions(self, uuid: str) -> t.Any:
         self.happens()
-        known = uuid in self.world.servers or uuid in self.world.deleted
+        known = uuid in self.world.servers or uuid in self.world.deleted or uuid in self.world.marked_deleted
         return answer("GET /os-instance-actions", 200 if known else 404, self.world.actions.get(uuid, ()) if known else None)
 
     def action(self, uuid: str, request: str) -> t.Any:

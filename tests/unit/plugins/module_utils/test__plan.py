@@ -67,8 +67,8 @@ def _ruins() -> t.Any:
     world.delete(world.server(here, here))
     bare, full = world.provider("ghost-1"), world.provider("ghost-2")
     world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
-    like_a_host = Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY})
-    return json.loads(json.dumps(report(world.snapshot(details=dict.fromkeys((bare, full), like_a_host)), HARSH)))
+    of_a_host = Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))
+    return json.loads(json.dumps(report(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)))
 
 
 @pytest.fixture(name="told_ruins")

@@ -63,7 +63,9 @@ def _of_every_action() -> Plan:
     world.server(third)
     bare, full = world.provider("ghost-1"), world.provider("ghost-2")
     world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
-    return _planned(world, details=dict.fromkeys((bare, full), Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY})))
+    return _planned(
+        world, details=dict.fromkeys((bare, full), Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})))
+    )
 
 
 def _planned(world: World, **snapshot: t.Any) -> Plan:

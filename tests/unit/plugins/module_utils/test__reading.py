@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils import _reading
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy, Scope
+from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PROJECT, World, answer
 
@@ -32,12 +32,14 @@ class Site(World):
         super().__init__()
         self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
         self.asked_for_servers: list[str] = []
+        self.asked_for_details: list[tuple[str, ...]] = []
 
     def reading(self) -> Reading:
         known = self.snapshot().dossiers
         placement = types.SimpleNamespace(
             retried=0,
             allocation=lambda uuid: known[uuid].allocation,
+            details=self._details,
             stock=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
         )
         nova = types.SimpleNamespace(
@@ -68,6 +70,10 @@ class Site(World):
     def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
         listed = self.snapshot(dossiers={}, nominated=(), scope=Scope(**scope))
         return self.reading()._looked_at(listed, consumers)
+
+    def _details(self, providers: t.Sequence[str], parts: t.Sequence[str]) -> dict[str, Details]:
+        self.asked_for_details += [(provider, *parts) for provider in providers]
+        return {root: Details(traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})) for root in providers}
 
     def _servers_on(self, node: str) -> tuple[str, ...]:
         self.asked_for_servers.append(node)
@@ -152,3 +158,39 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     again = reading.again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration])
 
     assert [finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration] == ["undecided"]
+
+
+def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_others(site: Site) -> None:
+    here, gone, _other = site.roots
+    pool, somebodys = site.provider("pool", sharing=True), site.provider("somebody's")
+    server = site.server(here, here, gone, pool)
+    stranger = site.stranger(somebodys)
+    site.remove_host(gone)
+    again = site.reading().again(site.snapshot(dossiers={}, nominated=(), details={}), [server, stranger])
+
+    assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
+    found = {finding.consumer: finding for finding in judge(again, HARSH)}
+    assert (found[server].kind, found[server].dropped) == ("wrong_host", {gone})
+    assert found[stranger].kind == "foreign_provider"
+
+
+def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
+    """What Nova knows nothing of on a host that is gone was planned by somebody who named the host."""
+    here, gone, _other = site.roots
+    site.server(here, here)
+    stranger = site.stranger(gone)
+    site.remove_host(gone)
+    again = site.reading().again(site.snapshot(dossiers={}, nominated=()), [stranger])
+
+    assert [(finding.kind, finding.verdict) for finding in judge(again, HARSH) if finding.consumer == stranger] == [
+        ("forgotten_consumer", "orphaned")
+    ]
+
+
+def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
+    here, gone, _other = site.roots
+    site.server(here, here)
+    stranger = site.stranger(gone)
+    site.remove_host(gone)
+
+    assert [finding.verdict for finding in judge(site.looked_at(stranger), HARSH) if finding.consumer == stranger] == ["undecided"]

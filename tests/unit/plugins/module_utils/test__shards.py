@@ -57,7 +57,10 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     snapshot = d.replace(known, holdings=holdings, trees=trees, scope=Scope(shard=shard, **scope))
     land = Landscape(snapshot)
     classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
-    snapshot = d.replace(snapshot, details={root.uuid: Details(classes) for root in land.roots if land.covers(root.uuid)})
+    marked = {root.uuid: known.details.get(root.uuid, Details()).traits for root in land.roots}
+    covered = {root.uuid: Details(classes, traits=marked[root.uuid]) for root in land.roots if land.covers(root.uuid)}
+    # Of what is looked at closely the traits are read wherever it is.
+    snapshot = d.replace(snapshot, details={**known.details, **covered})
     hosts = worth_a_glance(snapshot)
     glances = {uuid: server for uuid, server in world.servers.items() if server.host in hosts and uuid not in world.unmapped}
     nominated = [uuid for uuid in nominate(snapshot, glances) if uuid in known.dossiers]
@@ -105,7 +108,7 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
     if story == "conflict":
         old = world.host(f"anew-{world.uuid()}")
         del world.providers[old]
-        world.provider(world.nodes[old].name)
+        world.were_novas.add(world.provider(world.nodes[old].name))
     elif story == "hostless":
         world.server(None, other)
     elif story == "amount":

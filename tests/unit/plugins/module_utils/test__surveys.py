@@ -34,9 +34,9 @@ class Site(World):
         self.guest = self.server(self.here, self.here)
         self.details: dict[str, Details] = {}
 
-    def ghost(self, name: str = "compute-3", **inventories: Inventory) -> str:
+    def ghost(self, name: str = "compute-3", traits: t.Collection[str] = ("COMPUTE_NODE",), **inventories: Inventory) -> str:
         root = self.provider(name)
-        self.details[root] = Details(inventories or HOST_LIKE)
+        self.details[root] = Details(inventories or HOST_LIKE, traits=frozenset(traits))
         return root
 
     def read(self, **changes: t.Any) -> Snapshot:
@@ -62,23 +62,37 @@ def test_a_ghost_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> No
 
 
 def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site) -> None:
-    site.delete(site.hold(site.server(site.here), site.ghost()))
+    holder = site.hold(site.server(site.here), site.ghost())
+    site.delete(holder)
     (finding,) = site.findings("ghost_provider")
 
-    assert finding.change is None and "1 consumers hold a share" in finding.reason
+    assert finding.change is None
+    assert f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it cannot be deleted." in finding.reason
 
 
-def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(site: Site) -> None:
-    root = site.ghost(CUSTOM_BAREMETAL=PLENTY)
-    assert site.findings("ghost_provider") == []
-    site.details[root] = Details({"CUSTOM_BAREMETAL": PLENTY}, traits=frozenset({"OWNER_NOVA"}))
+def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
+    root = site.ghost()
+    holders = sorted(site.stranger(root) for _number in range(5))
+    (finding,) = site.findings("ghost_provider")
 
-    assert len(site.findings("ghost_provider")) == 1
+    assert finding.change is None
+    assert f"5 consumers hold allocations of its tree ({', '.join(holders[:3])} and 2 more)" in finding.reason
 
 
-@pytest.mark.parametrize("inventories", [{"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}])
-def test_a_provider_of_something_else_is_no_ghost(site: Site, inventories: dict[str, Inventory]) -> None:
-    site.ghost(**inventories)
+@pytest.mark.parametrize("trait", ["COMPUTE_NODE", "OWNER_NOVA"])
+@pytest.mark.parametrize("inventories", [HOST_LIKE, {"CUSTOM_BAREMETAL": PLENTY}])
+def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(site: Site, trait: str, inventories: dict[str, Inventory]) -> None:
+    root = site.ghost(traits=[trait], **inventories)
+
+    assert [finding.subject for finding in site.findings("ghost_provider")] == [root]
+
+
+@pytest.mark.parametrize("inventories", [HOST_LIKE, {"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}])
+def test_a_provider_without_the_trait_of_nova_is_no_ghost_however_like_a_host_it_looks(
+    site: Site, inventories: dict[str, Inventory]
+) -> None:
+    """A container service makes such providers as well."""
+    site.ghost(traits=["CUSTOM_KUBERNETES"], **inventories)
 
     assert site.findings("ghost_provider") == []
 
@@ -141,19 +155,27 @@ def test_a_listed_node_is_no_conflict_whoever_else_has_its_name(site: Site) -> N
 
 
 @pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
-@pytest.mark.parametrize(
-    ("others", "told"),
-    [({"other_novas": ("RegionTwo",)}, "RegionTwo"), ({"allocators": ("container",)}, "container")],
-)
-def test_what_may_be_somebody_elses_is_not_to_be_deleted(site: Site, kind: str, others: dict[str, t.Any], told: str) -> None:
+def test_what_may_be_another_novas_is_not_to_be_deleted(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
     site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
-    cloud = d.replace(Cloud("http://placement", "http://nova", "RegionOne", "ours", ()), **others)
+    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
     (finding,) = site.findings(kind, cloud=cloud)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
-    assert told in finding.reason
+    assert "RegionTwo" in finding.reason
+
+
+@pytest.mark.parametrize(("allocators", "told"), [((), "it is Nova's."), (("container",), "this cloud has container in its catalogue")])
+def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_be_deleted(
+    site: Site, allocators: tuple[str, ...], told: str
+) -> None:
+    site.ghost("compute-1", traits=[])
+    del site.providers[site.here]
+    (finding,) = site.findings("name_conflict", cloud=Cloud("http://placement", "http://nova", "RegionOne", "ours", allocators))
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "it has no trait COMPUTE_NODE" in finding.reason and told in finding.reason
 
 
 @pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
@@ -175,11 +197,11 @@ def test_a_claim_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
     root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
-    site.stranger(site.provider("port", root))
+    holder = site.stranger(site.provider("port", root))
     (finding,) = site.findings(kind)
 
     assert finding.change is None
-    assert "1 consumers hold a share of its tree" in finding.reason
+    assert f"1 consumer holds an allocation of its tree ({holder})" in finding.reason
 
 
 def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
@@ -192,8 +214,7 @@ def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
 
 
 def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
-    root = site.ghost()
-    site.details[root] = Details(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
+    site.ghost()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
     (finding,) = site.findings("ghost_provider", cloud=cloud)
 

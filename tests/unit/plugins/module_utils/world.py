@@ -14,11 +14,13 @@ from ansible_collections.osops.placement.plugins.module_utils._agreement import 
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     PLACING_ACTIONS,
+    UNSHELVE_ACTION,
     Action,
     ActionEvent,
     Allocation,
     Answer,
     Cloud,
+    Details,
     Dossier,
     Flavor,
     Hypervisor,
@@ -58,6 +60,8 @@ class World:
         self.unlisted_migrations: set[str] = set()
         self.left_out_migrations: set[str] = set()
         self.unmapped: set[str] = set()
+        self.marked_deleted: set[str] = set()
+        self.were_novas: set[str] = set()
         self.holdings: dict[str, Allocation] = {}
         self.actions: dict[str, tuple[Action, ...]] = {}
         self.services: list[Service] = []
@@ -117,6 +121,19 @@ class World:
         if remembered:
             self.deleted[server] = d.replace(gone, status="DELETED", terminated_at=NOW)
 
+    def delete_by_hand(self, server: str) -> None:
+        """Mark the row of a server as deleted as Nova does not: it is in no listing, and its actions are still told."""
+        del self.servers[server]
+        self.marked_deleted.add(server)
+        if server not in self.actions:
+            self.did(server, "create", NOW)
+
+    def remove_host(self, root: str) -> None:
+        """Delete the compute service of a host; its provider stays, as it does while anybody has an allocation of it."""
+        gone = self.nodes.pop(root)
+        self.services = [service for service in self.services if service.host != gone.host]
+        self.were_novas.add(root)
+
     def migration(self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration") -> str:
         """A migration of `server` between two compute nodes, newer than those before; its consumer holds a claim on each of `holds`."""
         uuid = self.uuid()
@@ -130,8 +147,8 @@ class World:
             source_node=here.name if here else self.providers[source].name,
             dest_compute=there.host if there else None,
             dest_node=there.name if there else None,
-            created_at=f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000",
-            updated_at=NOW,
+            created_at=self._time(),
+            updated_at=self._time(),
         )
         self.hold(uuid, *holds)
         return uuid
@@ -148,11 +165,17 @@ class World:
 
     def did(self, server: str, action: str, *finished: str | None, event: str | None = None, host: str | None = None) -> None:
         """Record a newest action of a server, with an event for each end in `finished` (None while it runs), of `host` or the one it claims."""
-        event = event or PLACING_ACTIONS.get(action, f"compute_{action}")
+        shelving = {"shelve": "compute_shelve_instance", "shelveOffload": "compute_shelve_offload_instance"}
+        event = event or {**PLACING_ACTIONS, **shelving}.get(action, f"compute_{action}")
         host = host or next(iter(self._hosts_behind(server)), None)
         events = tuple(ActionEvent(event, NOW, end, "Success" if end else None, host) for end in finished)
         known = self.actions.get(server, ())
-        self.actions[server] = (Action(action, f"req-{len(known)}", "user", NOW, None, events), *known)
+        self._count += 1
+        self.actions[server] = (Action(action, f"req-{len(known)}", "user", self._time(), None, events), *known)
+
+    def _time(self) -> str:
+        """A time that is later than that of whatever was made before."""
+        return f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000"
 
     def stranger(self, *providers: str, **fields: t.Any) -> str:
         """A consumer that Nova does not know."""
@@ -190,6 +213,7 @@ class World:
             dossiers={uuid: self._dossier(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
+            details={root: Details(traits=frozenset({"COMPUTE_NODE"})) for root in self.were_novas},
         )
         return d.replace(snapshot, **changes)
 
@@ -239,22 +263,35 @@ class World:
         if server:
             asked["actions"] = self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
         if server and not server.host:
-            did = self.actions.get(uuid, ())
-            placing = [number for number, action in enumerate(did) if action.action in PLACING_ACTIONS]
-            newest = did[: placing[0] + 1] if placing else did
-            asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in newest)
+            asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in self._last_actions(uuid))
+        elif server:
+            unshelved = next((action for action in self.actions.get(uuid, ()) if action.action == UNSHELVE_ACTION), None)
+            asked["last_actions"] = (self._answer("last_actions", uuid, 200, unshelved),) if unshelved else ()
         if asked["server"].status == 404:
             gone = self.deleted.get(uuid)
             deletion = (Action("delete", "req-1", "admin", NOW, None),)
             known = uuid in self.migrations or uuid in self.unlisted_migrations
             asked["deleted_listing"] = self._answer("deleted_listing", uuid, 200, (gone,) if gone else ())
-            asked["actions"] = self._answer("actions", uuid, 200 if gone else 404, deletion if gone else None)
+            told = deletion if gone else self.actions.get(uuid, ()) if uuid in self.marked_deleted else None
+            asked["actions"] = self._answer("actions", uuid, 404 if told is None else 200, told)
             asked["marker"] = self._answer("marker", uuid, 200 if known else 400, known or None)
             if not gone:
                 asked["host_migrations"] = tuple(
                     self._answer("host_migrations", uuid, 200, self._migrations_at(host)) for host in self._hosts_behind(uuid)
                 )
         return Dossier(uuid, allocation, **asked)
+
+    def _last_actions(self, uuid: str) -> list[Action]:
+        """The newest ten, down to the one that placed the server, or to a finished shelve and then the one that placed it."""
+        did, asked = self.actions.get(uuid, ()), []
+        for number, action in enumerate(did[:10]):
+            asked.append(action)
+            if action.action in PLACING_ACTIONS:
+                break
+            if action.shelved_by:
+                asked += [older for older in did[number:] if older.action in PLACING_ACTIONS][:1]
+                break
+        return asked
 
     def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:
         forced = self.statuses.get((question, uuid), status)

@@ -10,7 +10,7 @@ import typing as t
 
 import hypothesis.strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._model import Migration, Policy
+from ansible_collections.osops.placement.plugins.module_utils._model import Migration, Policy, Service
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, World
 
 AT_REST = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED")
@@ -20,7 +20,7 @@ UNDER_WAY = ("queued", "accepted", "preparing", "pre-migrating", "migrating", "p
 MOVES = ("migration", "resize", "live-migration", "evacuation")
 
 # What the API does at once, such as resetState, has no events.
-ACTIONS = ("create", "unshelve", "shelve", "resetState", "rebuild")
+ACTIONS = ("create", "unshelve", "shelve", "shelveOffload", "resetState", "rebuild")
 ENDS: list[tuple[str | None, ...]] = [(NOW,), (NOW,), (NOW, NOW), (NOW, None), (None,), ()]
 
 # What is usual comes more than once, or hardly any server would be at rest and hardly anything an orphan.
@@ -32,7 +32,7 @@ MOVED = st.sampled_from(OVER * 4 + UNDER_WAY)
 AGE = st.sampled_from([OLD] * 4 + [7200, 60, None])
 TYPE = st.sampled_from([None] * 6 + ["INSTANCE", "MIGRATION", "CONTAINER"])
 AMOUNTS = st.sampled_from([CLAIM, CLAIM, {"VCPU": 4, "MEMORY_MB": 64}, {"DISK_GB": 1}, {"CUSTOM_VF": 1}])
-FATE = st.sampled_from(["lives"] * 5 + ["deleted", "deleted", "purged", "unmapped", "unmapped and remembered as deleted"])
+FATE = st.sampled_from(["lives"] * 5 + ["deleted", "deleted", "purged", "marked by hand", "unmapped", "unmapped and remembered as deleted"])
 QUESTION = st.sampled_from(["server", "server", "migrations", "deleted_listing", "actions", "marker", "host_migrations"])
 STATUS_CODE = st.sampled_from([400, 403, 404, 500, 503])
 
@@ -46,6 +46,9 @@ def worlds(draw: st.DrawFn) -> World:
     if draw(_seldom()):
         hosts.append(world.host("compute-0"))
     roots = [*hosts, world.provider("gone-0"), world.provider("gone-1")]
+    world.were_novas = set(draw(st.lists(st.sampled_from(roots), max_size=4)))
+    if draw(_seldom()):
+        world.services.append(Service("nova-compute", "gone-0", "enabled", draw(st.sampled_from(["up", "down"]))))
     for number in range(draw(st.integers(0, 2))):
         world.provider(f"child-{number}", draw(st.sampled_from(roots)))
     pools = [world.provider(f"pool-{number}", sharing=True) for number in range(draw(st.integers(0, 1)))]
@@ -107,6 +110,8 @@ def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -
     if story == "evacuated":
         world.migration(server, source, home, draw(st.sampled_from(["done", "completed"])), type="evacuation")
         world.hold(server, source)
+    if draw(_seldom()):
+        world.did(server, "unshelve", draw(st.sampled_from([NOW, NOW, None])), host=world.nodes[draw(st.sampled_from(hosts))].host)
     if story == "moved":
         move = world.migration(server, source, home, draw(st.sampled_from(OVER)), type=draw(st.sampled_from(MOVES)))
         _hold(draw, world, move, source)
@@ -145,6 +150,8 @@ def _fate(draw: st.DrawFn, world: World, server: str) -> None:
         world.deleted[server] = world.servers[server]
     if draw(_seldom()):
         world.unlisted_migrations.add(server)
+    if fate == "marked by hand":
+        world.delete_by_hand(server)
     if fate in ("deleted", "purged"):
         world.delete(server, remembered=fate == "deleted")
 

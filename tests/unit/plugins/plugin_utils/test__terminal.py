@@ -217,7 +217,7 @@ def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None
     here = world.host("compute-1")
     world.server(here, here)
     stock = Inventory(8, 0, 1, 8, 1, 1.0)
-    details = {ghost: Details({"VCPU": stock, "MEMORY_MB": stock})}
+    details = {ghost: Details({"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"}))}
     told = _words(_lines(_found(world, details=details), kinds=["ghost_provider" if chosen else "deleted_server"]))
 
     assert (f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told) == chosen

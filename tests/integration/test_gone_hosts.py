@@ -1,0 +1,142 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Hosts of which only the resource provider is left: who has allocations of it is found, and removed where that is proven."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import holdings, servers
+from minicloud_ctl.scenarios import deleted, graves
+from minicloud_ctl.scenarios.registry import Context
+
+from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+pytestmark = pytest.mark.long
+KINDS = ["deleted_server", "unhosted_server", "wrong_host", "forgotten_consumer"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_nova(minicloud: Minicloud, world: World) -> Iterator[None]:
+    """Where another region has a Nova on the same Placement, a provider may be of one of its hosts."""
+    minicloud.scenario("healthy")
+    with world.one_region():
+        yield
+
+
+@d.dataclass(frozen=True)
+class Gone:
+    """A host that is gone, its provider, and who has allocations of that."""
+
+    host: str
+    root: str
+    shelved: str
+    settled: str
+    purged: str
+    doubtful: str
+
+    @property
+    def holders(self) -> set[str]:
+        return {self.shelved, self.settled, self.purged, self.doubtful}
+
+
+@pytest.fixture(name="gone")
+def _gone(world: World, minicloud: Minicloud) -> Iterator[Gone]:
+    host = f"gone-{uuid.uuid4().hex[:8]}"
+    world.own_host(host)
+    root = world.provider(host)
+    shelved, settled, doubtful = world.boot(host), world.boot("compute-1"), world.boot("compute-2")
+    # A migration to there failed by which a guest may have been left there.
+    failed = servers.migrate(world.cloud, doubtful, host)
+    servers.revert(world.cloud, doubtful)
+    holdings.await_providers(world.cloud, doubtful, world.provider("compute-2"))
+    world.sql(CELL1, "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?", failed)
+    context = Context(world.paths, "purged_server")
+    purged, held = graves.delete_on(context, host, "gone_purged")
+    deleted.purge(context, purged, keep_mapping=False)
+    servers.shelve(world.cloud, shelved)
+    holdings.await_providers(world.cloud, shelved)
+
+    world.kill(host)
+    holdings.write_back(world.cloud, purged, held)
+    world.hold(shelved, {root: CLAIM})
+    for server in (settled, doubtful):
+        world.claim_also(server, host)
+    world.delete_service(host)
+    yield Gone(host, root, shelved, settled, purged, doubtful)
+    for consumer in (shelved, purged):
+        world.hold(consumer, {})
+    for server, home in ((settled, "compute-1"), (doubtful, "compute-2")):
+        world.hold(server, {world.provider(home): CLAIM})
+    world.cloud.placement("DELETE", f"/resource_providers/{root}")
+
+
+def _verdicts(run: Run, gone: Gone) -> dict[str, tuple[str, str]]:
+    entries = {consumer: run.entry(consumer) for consumer in gone.holders}
+    return {consumer: (entry["kind"], entry["verdict"]) for consumer, entry in entries.items()}
+
+
+def _ghost(run: Run, gone: Gone) -> dict[str, t.Any]:
+    entries = run.read("findings.json")["findings"]
+    return next(entry for entry in entries if entry["id"] == f"ghost_provider/{gone.root}")
+
+
+def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_proven_goes(
+    ansible: Ansible, world: World, placement: Placement, gone: Gone
+) -> None:
+    placement.needs("1.38", "what Nova knows nothing of can be proven")
+    whole = ansible.playbook("detect_orphans", variables={"orphan_cleanup_remediate_kinds": KINDS})
+    assert whole.status == 0, whole.output
+    assert _verdicts(whole, gone) == {
+        gone.shelved: ("unhosted_server", "orphaned"),
+        gone.settled: ("wrong_host", "orphaned"),
+        gone.doubtful: ("wrong_host", "undecided"),
+        gone.purged: ("forgotten_consumer", "undecided"),
+    }
+    assert f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and 1 more)" in _ghost(whole, gone)["reason"]
+    assert gone.host in whole.entry(gone.doubtful)["reason"] and gone.host in whole.entry(gone.purged)["reason"]
+
+    named = {"orphan_cleanup_hosts": [gone.host], "orphan_cleanup_remediate_kinds": KINDS}
+    run = ansible.playbook("cleanup_orphans", variables=named)
+
+    assert run.status == 0, run.output
+    outcomes = {consumer: run.outcome(consumer)["outcome"] for consumer in gone.holders - {gone.doubtful}}
+    assert outcomes == {gone.shelved: "removed", gone.settled: "reduced", gone.purged: "removed"}
+    assert placement.held(gone.shelved) == placement.held(gone.purged) == {}
+    assert placement.held(gone.settled) == {world.provider("compute-1"): CLAIM}
+    assert set(placement.held(gone.doubtful)) == {world.provider("compute-2"), gone.root}
+    again = ansible.playbook("detect_orphans", variables=named)
+    assert f"1 consumer holds an allocation of its tree ({gone.doubtful})" in _ghost(again, gone)["reason"]
+
+
+@pytest.mark.parametrize("why", ["not discovered", "no trait"])
+def test_what_may_be_a_host_is_not_taken_for_one_that_is_gone(
+    ansible: Ansible, world: World, placement: Placement, gone: Gone, why: str
+) -> None:
+    """A host that Nova does not list, though its nova-compute is there; and a provider that Nova has not marked."""
+    if why == "not discovered":
+        world.sql(CELL1, "UPDATE services SET deleted = 0 WHERE host = ? AND deleted = id", gone.host)
+    else:
+        path = f"/resource_providers/{gone.root}/traits"
+        placement.change("PUT", path, {**world.cloud.placement("GET", path), "traits": []})
+    before = placement.everything()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [gone.host], "orphan_cleanup_remediate_kinds": KINDS[2:]})
+    if why == "not discovered":
+        world.sql(CELL1, "UPDATE services SET deleted = id WHERE host = ?", gone.host)
+
+    assert run.status == 0, run.output
+    assert placement.everything() == before
+    found = run.entry(gone.purged)
+    assert (found["kind"], found["verdict"]) == ("foreign_provider", "protected")
