@@ -78,6 +78,8 @@ class Interposer:
         self._upstream = urllib.parse.urlsplit(upstream)
         self._lock = threading.Lock()
         self._hooks: list[Hook] = []
+        # Says to which port of this machine a request goes ("GET /path?query"), where several processes offer the service.
+        self.route: t.Callable[[str], int] | None = None
         self.newest: str | None = None
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
@@ -159,7 +161,8 @@ class Interposer:
         return fault
 
     def _ask(self, handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool) -> tuple[int, list[tuple[str, str]], bytes]:
-        upstream = http.client.HTTPConnection(str(self._upstream.hostname), self._upstream.port, timeout=_TIMEOUT)
+        port = self.route(f"{handler.command} {handler.path}") if self.route else self._upstream.port
+        upstream = http.client.HTTPConnection(str(self._upstream.hostname), port, timeout=_TIMEOUT)
         try:
             # The Host header stays, so that the links in the service's answers lead here.
             wanted = {name: value for name, value in handler.headers.items() if name.lower() not in ("connection", "accept-encoding")}

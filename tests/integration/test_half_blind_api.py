@@ -1,0 +1,231 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Workers of nova-api that do not know a cell: they answer as if nothing of it had ever been, and nothing of it may be touched.
+
+Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers contradict each other, or what Placement
+holds and what Nova's API database knows, gives it away. The tests build on each other's cloud, in the order in which they stand here.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.tests.integration import cells
+from ansible_collections.osops.placement.tests.integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
+from ansible_collections.osops.placement.tests.integration.forks import Forks
+from ansible_collections.osops.placement.tests.integration.support import spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+
+MODULES = ("orphan_detect", "orphan_plan", "orphan_remediate")
+RUNS, MANY_RUNS = 25, 500
+TREES = {"orphan_cleanup_remediate_kinds": ["ghost_provider", "name_conflict"]}
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHANS, *DRIFTS, *CONDITIONS) if kind.by_default != "report"]}
+# As they are without `Ansible.playbook`, which lets everything be of any age.
+DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_forgotten_min_age": "24h"}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"], **DEFAULT_AGES}
+
+# The planted orphans of cell1, as their scenarios name them.
+PLANTED = ("deleted_server", "ended_migration", "forgotten_migration")
+
+# A probe for one migration is answered by a worker that knows the cell, and every listing by one that does not.
+MARKER = (r"^GET .*/os-migrations\?.*limit=1&", NEW)
+LISTINGS = (r"^GET .*/(os-migrations|os-services|servers/detail|servers\?)", OLD)
+HYPERVISORS = r"^GET .*/os-hypervisors"
+
+
+@pytest.fixture(scope="module")
+def workers(minicloud: Minicloud, world: World) -> Workers:
+    minicloud.scenario("healthy")
+    return cells.add_cell(world)
+
+
+@pytest.fixture(scope="module")
+def guests(minicloud: Minicloud, world: World, workers: Workers) -> Iterator[Guests]:
+    """Whoever lives in the new cell; and in the other one what anybody may remove."""
+    minicloud.scenario(*PLANTED)
+    guests = cells.settle(world)
+    cells.set_back(world, days=2)
+    yield guests
+    (world.paths.compute(cells.FIRST) / "hold-live-migrations").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def new_trees(placement: Placement) -> set[str]:
+    return {name for name in placement.providers() if name.startswith(f"{CELL}-")}
+
+
+@d.dataclass
+class Schedule:
+    """Complete runs with the default kinds and the default ages, as a schedule makes them."""
+
+    forks: Forks
+    folder: str
+    told: collections.Counter[str] = d.field(default_factory=collections.Counter)
+
+    def run(self) -> dict[str, t.Any]:
+        """Detect, plan and remediate once; the summary of the detection, nothing when it failed."""
+        findings, plan = f"{self.folder}/findings.json", f"{self.folder}/plan.json"
+        found = self.forks.run("orphan_detect", dest=findings)
+        if found["failed"]:
+            self.told[found["msg"]] += 1
+            return {}
+        planned = self.forks.run("orphan_plan", findings=findings, dest=plan)
+        if not planned["failed"] and planned["changes"]:
+            done = self.forks.run("orphan_remediate", plan=plan, output_dir=self.folder)
+            self.told.update({outcome["kind"]: 1 for outcome in done.get("outcomes", ())})
+            self.told[f"remediation {'failed' if done['failed'] else 'ended'}"] += 1
+        self.told[f"complete: {found['summary']['coverage']['complete']}"] += 1
+        return found["summary"]
+
+
+@pytest.fixture
+def schedule(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
+    """Through interposers, for whose configuration it asks first."""
+    assert wires
+    with Forks(ansible, *MODULES) as forks:
+        yield Schedule(forks, str(ansible.folder))
+
+
+def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any]:
+    return {consumer: placement.allocation(consumer) for consumer in consumers}
+
+
+# Before anybody lives in the new cell ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answering", [(OLD,), (PRIMED,), (OLD, NEW)], ids=lambda names: " and ".join(names))
+def test_the_trees_of_running_hosts_that_are_still_empty(
+    ansible: Ansible, placement: Placement, wires: Wires, workers: Workers, new_trees: set[str], answering: tuple[str, ...]
+) -> None:
+    """Each of these hosts is called as its node, and TWIN has a second node that is called like no host."""
+    assert {EMPTY, TWIN, f"{TWIN}-2"} <= new_trees
+    workers.answer(wires, *answering)
+
+    run = ansible.playbook("cleanup_orphans", variables=TREES)
+
+    assert "Traceback" not in run.output, run.output
+    deleted = [request for request in wires.placement.requests if request.startswith("DELETE ")]
+    assert not deleted, run.told
+    assert new_trees <= set(placement.providers())
+
+
+@pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
+def test_the_tree_of_one_such_host_that_is_named(
+    ansible: Ansible, placement: Placement, wires: Wires, workers: Workers, new_trees: set[str], host: str
+) -> None:
+    workers.answer(wires, OLD)
+
+    run = ansible.playbook("cleanup_orphans", variables={**TREES, "orphan_cleanup_hosts": [placement.providers()[host]]})
+
+    assert "Traceback" not in run.output, run.output
+    assert not [request for request in wires.placement.requests if request.startswith("DELETE ")], run.told
+    assert new_trees <= set(placement.providers())
+
+
+# One worker that knows half, or nothing ---------------------------------------------------------------------------------------
+
+
+def test_hypervisors_that_no_service_stands_for(
+    ansible: Ansible, placement: Placement, wires: Wires, workers: Workers, guests: Guests
+) -> None:
+    """The one list has the hosts of the new cell and the other has not: the very names are said."""
+    before = placement.everything()
+    workers.answer(wires, PRIMED)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    spared(run, before, placement)
+    coverage = run.read("findings.json")["summary"]["coverage"]
+    assert coverage["complete"] is False
+    assert any(cells.FIRST in sentence and cells.SECOND in sentence for sentence in coverage["closed_gates"]), coverage
+
+
+@pytest.mark.parametrize("answering", [OLD, PRIMED])
+def test_every_kind_is_opted_in(
+    ansible: Ansible, placement: Placement, wires: Wires, workers: Workers, guests: Guests, new_trees: set[str], answering: str
+) -> None:
+    """All answers agree with each other, and none of them knows the cell where servers live and one waits to be confirmed."""
+    before = held_by(guests.live.values(), placement)
+    workers.answer(wires, answering)
+
+    run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
+
+    assert "Traceback" not in run.output, run.output
+    assert held_by(guests.live.values(), placement) == before
+    assert not [request for request in wires.placement.requests if request.startswith("DELETE ")], run.told
+    assert new_trees <= set(placement.providers())
+    assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
+
+
+# Workers that do not agree ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hypervisors", [OLD, NEW])
+def test_the_worst_that_a_balancer_can_do(
+    placement: Placement, wires: Wires, workers: Workers, guests: Guests, schedule: Schedule, hypervisors: str
+) -> None:
+    """What is asked once is answered by who knows the cell, what is listed by who does not, in detection and in the renewed proof."""
+    before = held_by(guests.live.values(), placement)
+    workers.answer(wires, NEW, pins=[MARKER, LISTINGS, (HYPERVISORS, hypervisors)])
+
+    schedule.run()
+
+    assert held_by(guests.live.values(), placement) == before, schedule.told
+
+
+def test_each_request_meets_any_worker(placement: Placement, wires: Wires, workers: Workers, guests: Guests, schedule: Schedule) -> None:
+    _never_touches_the_living(placement, wires, workers, guests, schedule, RUNS, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3])
+def test_each_request_meets_any_worker_many_times(
+    placement: Placement, wires: Wires, workers: Workers, guests: Guests, schedule: Schedule, seed: int
+) -> None:
+    _never_touches_the_living(placement, wires, workers, guests, schedule, MANY_RUNS // 2, seed)
+
+
+def _never_touches_the_living(
+    placement: Placement, wires: Wires, workers: Workers, guests: Guests, schedule: Schedule, runs: int, seed: int
+) -> None:
+    before = held_by(guests.live.values(), placement)
+    workers.answer(wires, OLD, NEW, seed=seed)
+    for number in range(1, runs + 1):
+        schedule.run()
+        assert held_by(guests.live.values(), placement) == before, (number, schedule.told)
+    assert schedule.told.total() >= runs
+
+
+# Every worker knows the cell -----------------------------------------------------------------------------------------------------
+
+
+def test_all_that_was_planted_goes_once_every_worker_was_restarted(
+    minicloud: Minicloud, placement: Placement, wires: Wires, workers: Workers, guests: Guests, schedule: Schedule
+) -> None:
+    before = held_by(guests.live.values(), placement)
+    planted = {share["consumer"] for name in PLANTED for share in minicloud.truth(name)["shares"] if share["truth"] == "orphaned"}
+    planted |= set(guests.orphans.values())
+    workers.restart()
+    workers.answer(wires, OLD, PRIMED, NEW, seed=4)
+
+    summaries = [schedule.run(), schedule.run()]
+
+    assert all(summary and summary["coverage"]["complete"] for summary in summaries), (schedule.told, summaries)
+    left = {consumer for consumer in planted if placement.held(consumer)}
+    assert not left, schedule.told
+    assert held_by(guests.live.values(), placement) == before
