@@ -26,6 +26,9 @@ CELL = "cell2"
 FIRST, SECOND, DOOMED, EMPTY, TWIN = (f"cell2-{name}" for name in ("first", "second", "doomed", "empty", "twin"))
 HOSTS = (FIRST, SECOND, DOOMED, EMPTY, TWIN)
 
+# The file in whose presence a live migration goes on (`minicloud_venv.virt`).
+HOLD = "hold-live-migrations"
+
 OLD, PRIMED, NEW = "old", "primed", "new"
 
 # Which requests go to which worker, the first that matches: the worst that a balancer can do by chance.
@@ -58,13 +61,24 @@ class Workers:
         wires.nova.route = route
 
 
+def add_inhabited_cell(world: World) -> None:
+    """Add the cell with the hosts that `settle` needs."""
+    cells.add(world.paths, CELL, [SECOND, DOOMED])
+    lifecycle.start_computes(world.paths, [FIRST], cell=CELL, driver="minicloud.HeldLiveMigration")
+
+
+def release(world: World) -> None:
+    """Let the live migration of `settle` come to its end."""
+    (world.paths.compute(FIRST) / HOLD).unlink(missing_ok=True)
+
+
 def add_cell(world: World) -> Workers:
     """Start the workers, add the cell with its hosts, and let each worker look when it is to look."""
     ports = api_workers.start(world.paths, OLD, PRIMED)
     api_workers.prime(world.paths, OLD, "context", "compute")
     api_workers.prime(world.paths, PRIMED, "context")
-    cells.add(world.paths, CELL, [SECOND, DOOMED, EMPTY])
-    lifecycle.start_computes(world.paths, [FIRST], cell=CELL, driver="minicloud.HeldLiveMigration")
+    add_inhabited_cell(world)
+    cells.add(world.paths, CELL, [EMPTY])
     lifecycle.start_computes(world.paths, [TWIN], cell=CELL, driver="minicloud_ironic.TwoNodes")
     api_workers.prime(world.paths, PRIMED, "compute")
     return Workers({**ports, NEW: world.state.ports["nova-api"]}, world)
@@ -119,7 +133,7 @@ def _park(world: World, guests: Guests) -> None:
 def _move(world: World, guests: Guests) -> None:
     """A live migration that is not over before the hold goes."""
     server = servers.boot(world.cloud, "moves in cell2", FIRST)
-    (world.paths.compute(FIRST) / "hold-live-migrations").touch()
+    (world.paths.compute(FIRST) / HOLD).touch()
     servers.act(world.cloud, server, "os-migrateLive", {"host": SECOND, "block_migration": "auto"})
     guests.live["moving migration"] = servers.await_migration(world.cloud, server, "running")
     holdings.await_providers(world.cloud, server, world.provider(SECOND))

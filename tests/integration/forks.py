@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dataclasses as d
 import json
 import subprocess
 import sys
@@ -71,3 +73,44 @@ class Forks:
         self._parent.stdin.flush()
         assert self._parent.stdout.readline() == "done\n", "the process that forks has ended"
         return {"failed": False, **json.loads(result.read_text())}
+
+
+@d.dataclass
+class Schedule:
+    """Complete runs of detection, plan and remediation with the default kinds, as a schedule makes them.
+
+    policy: options of the modules that detect and remediate; by default the ages are the default ones.
+    """
+
+    forks: Forks
+    folder: Path
+    policy: dict[str, t.Any] = d.field(default_factory=dict)
+    told: collections.Counter[str] = d.field(default_factory=collections.Counter)
+
+    def run(self) -> dict[str, t.Any]:
+        """Detect, plan and remediate once; the summary of the detection, nothing when it failed."""
+        findings, plan = str(self.folder / "findings.json"), str(self.folder / "plan.json")
+        found = self.forks.run("orphan_detect", dest=findings, **self.policy)
+        if found["failed"]:
+            self.told[found["msg"]] += 1
+            return {}
+        self.told[f"complete: {found['summary']['coverage']['complete']}"] += 1
+        planned = self.forks.run("orphan_plan", findings=findings, dest=plan)
+        if planned["failed"]:
+            self.told[planned["msg"]] += 1
+        elif planned["changes"]:
+            self._remediate(plan)
+        return found["summary"]
+
+    def _remediate(self, plan: str) -> None:
+        done = self.forks.run("orphan_remediate", plan=plan, output_dir=str(self.folder), **self.policy)
+        self.told[done["msg"] if done["failed"] else "remediated"] += 1
+        for outcome in done.get("outcomes", ()):
+            self.told[f"{outcome['kind']} {outcome['outcome']}"] += 1
+
+
+@contextlib.contextmanager
+def schedule(ansible: Ansible, **policy: t.Any) -> t.Iterator[Schedule]:
+    """A schedule in the environment that `ansible` has now: interposers come before."""
+    with Forks(ansible, "orphan_detect", "orphan_plan", "orphan_remediate") as forks:
+        yield Schedule(forks, ansible.folder, policy)
