@@ -46,8 +46,13 @@ class Workers:
         """Let every worker find all cells when it next looks."""
         api_workers.restart(self.world.paths, OLD, PRIMED)
 
-    def answer(self, wires: Wires, *names: str, seed: int = 0, weights: t.Sequence[float] | None = None, pins: Pins = ()) -> None:
-        """Let each request be answered by one of the named workers at random, and those that match a pin by its worker."""
+    def answer(
+        self, wires: Wires, *names: str, seed: int = 0, weights: t.Sequence[float] | None = None, pins: Pins = (), by_uri: bool = False
+    ) -> None:
+        """Let each request be answered by one of the named workers at random, and those that match a pin by its worker.
+
+        by_uri: whether the same question goes to the same worker each time, as with HAProxy's `balance uri whole`.
+        """
         dice = random.Random(seed)
         pinned = [(re.compile(pattern), self.ports[name]) for pattern, name in pins]
         ports = [self.ports[name] for name in names]
@@ -56,7 +61,7 @@ class Workers:
             for pattern, port in pinned:
                 if pattern.search(request):
                     return port
-            return dice.choices(ports, weights)[0]
+            return (random.Random(f"{seed} {request}") if by_uri else dice).choices(ports, weights)[0]
 
         wires.nova.route = route
 
