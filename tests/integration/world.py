@@ -182,7 +182,7 @@ class World:
         try:
             yield
         finally:
-            columns, marks = ", ".join(row.keys()), ", ".join("?" for _column in row.keys())
+            columns, marks = ", ".join(row.keys()), ", ".join("?" for _value in row)
             self.sql(API, f"INSERT INTO instance_mappings ({columns}) VALUES ({marks})", *row)
 
     def mapped_hosts(self) -> set[str]:
