@@ -34,12 +34,17 @@ _PER_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-len
 class Fault(enum.Enum):
     """What a hook can return: before its request this does not reach the service, after it the answer is lost.
 
-    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only come before a request.
+    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only come before a request, and
+    what spoils an answer (`_SPOILING`) leaves the request alone, wherever it is returned.
     """
 
     NO_ANSWER = "the connection is closed without an answer"
     RESET = "the connection is reset"
     SILENCE = "nothing comes until the sender has given up"
+    CUT = "the connection is closed in the middle of the answer's body"
+    HALF = "the answer's body ends in the middle, and is said to be no longer"
+    HTML = "a page for people instead of the answer, with status 200"
+    OBJECT = "an empty object instead of the answer, with status 200"
     EXPIRED = "the request reaches the service with a token that is no longer known"
     CONFLICT = 409
     TOO_MANY = 429
@@ -47,6 +52,9 @@ class Fault(enum.Enum):
     BAD_GATEWAY = 502
     UNAVAILABLE = 503
 
+
+_SPOILING = frozenset({Fault.CUT, Fault.HALF, Fault.HTML, Fault.OBJECT})
+_PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Welcome</h1></body></html>"
 
 Action = t.Callable[[], Fault | None]
 
@@ -78,6 +86,8 @@ class Interposer:
         self._upstream = urllib.parse.urlsplit(upstream)
         self._lock = threading.Lock()
         self._hooks: list[Hook] = []
+        # Says to which port of this machine a request goes ("GET /path?query"), where several processes offer the service.
+        self.route: t.Callable[[str], int] | None = None
         self.newest: str | None = None
         self.requests: list[str] = []
         self.errors: list[BaseException] = []
@@ -131,22 +141,20 @@ class Interposer:
             for hook in hooks:
                 hook.ran += 1
             answer = None
-            if fault in (None, Fault.EXPIRED):
+            if fault in (None, Fault.EXPIRED, *_SPOILING):
                 answer = self._ask(handler, body, expired=fault is Fault.EXPIRED)
-                fault = self._run(hook.after for hook in hooks)
+                fault = self._run(hook.after for hook in hooks) or (fault if fault in _SPOILING else None)
+        if fault in _SPOILING:
+            assert answer
+            _spoil(handler, fault, answer)
+            return
         if fault is not None:
             if not isinstance(fault.value, int):
                 _cut(handler, fault)
                 return
             answer = fault.value, [], b""
         assert answer
-        status, headers, content = answer
-        handler.send_response_only(status)
-        for name, value in headers:
-            handler.send_header(name, value)
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        handler.wfile.write(content)
+        _send(handler, *answer)
 
     def _run(self, actions: t.Iterable[Action | None]) -> Fault | None:
         """Run them all; what goes wrong in one is kept for the test to raise, for here nobody would see it."""
@@ -159,7 +167,8 @@ class Interposer:
         return fault
 
     def _ask(self, handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool) -> tuple[int, list[tuple[str, str]], bytes]:
-        upstream = http.client.HTTPConnection(str(self._upstream.hostname), self._upstream.port, timeout=_TIMEOUT)
+        port = self.route(f"{handler.command} {handler.path}") if self.route else self._upstream.port
+        upstream = http.client.HTTPConnection(str(self._upstream.hostname), port, timeout=_TIMEOUT)
         try:
             # The Host header stays, so that the links in the service's answers lead here.
             wanted = {name: value for name, value in handler.headers.items() if name.lower() not in ("connection", "accept-encoding")}
@@ -182,6 +191,36 @@ class Interposer:
 def _minor(version: str) -> int:
     """Return the minor number of a microversion, 0 without one."""
     return int(version.rpartition(".")[2] or 0)
+
+
+def _send(
+    handler: http.server.BaseHTTPRequestHandler,
+    status: int,
+    headers: t.Iterable[tuple[str, str]],
+    content: bytes,
+    length: int | None = None,
+) -> None:
+    handler.send_response_only(status)
+    for name, value in headers:
+        handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(content) if length is None else length))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def _spoil(handler: http.server.BaseHTTPRequestHandler, fault: Fault, answer: tuple[int, list[tuple[str, str]], bytes]) -> None:
+    """Send something else than what was answered."""
+    status, headers, content = answer
+    half = content[: len(content) // 2]
+    if fault is Fault.CUT:
+        handler.close_connection = True
+        _send(handler, status, headers, half, len(content))
+    elif fault is Fault.HALF:
+        _send(handler, status, headers, half)
+    elif fault is Fault.HTML:
+        _send(handler, 200, [("Content-Type", "text/html; charset=utf-8")], _PAGE)
+    else:
+        _send(handler, 200, headers, b"{}")
 
 
 def _cut(handler: http.server.BaseHTTPRequestHandler, fault: Fault) -> None:

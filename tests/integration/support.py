@@ -235,15 +235,20 @@ class Ansible:
         """
         parameters = self.folder / f"arguments-{uuid.uuid4()}.json"
         parameters.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
-        path = os.pathsep.join([self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")])
         return subprocess.Popen(
             [*wrapper, sys.executable, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}", str(parameters)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env={**self.environment, "PYTHONPATH": path},
+            env=self.module_environment,
         )
+
+    @property
+    def module_environment(self) -> dict[str, str]:
+        """In which a module finds the collection without Ansible's help."""
+        path = os.pathsep.join([self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")])
+        return {**self.environment, "PYTHONPATH": path}
 
     def direct(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module without the second that Ansible itself takes, where it is run many times."""

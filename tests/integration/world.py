@@ -173,6 +173,18 @@ class World:
         with databases.writing(self.paths, database) as connection:
             assert connection.execute(statement, values).rowcount, f"no row for {statement} {values}"
 
+    @contextlib.contextmanager
+    def lost_mapping(self, server: str) -> t.Iterator[None]:
+        """Take a server's instance mapping away: Nova lists the server and answers 404 to whoever asks for it."""
+        with databases.writing(self.paths, API) as connection:
+            row = connection.execute("SELECT * FROM instance_mappings WHERE instance_uuid = ?", [server]).fetchone()
+            connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
+        try:
+            yield
+        finally:
+            columns, marks = ", ".join(row.keys()), ", ".join("?" for _value in row)
+            self.sql(API, f"INSERT INTO instance_mappings ({columns}) VALUES ({marks})", *row)
+
     def mapped_hosts(self) -> set[str]:
         """The hosts that Nova has assigned to a cell, of which no API tells."""
         with databases.writing(self.paths, API) as connection:

@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 
-from minicloud_ctl import configs, install, lifecycle
+from minicloud_ctl import api_workers, cells, configs, install, lifecycle
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
@@ -34,6 +34,13 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("host")
     command = commands.add_parser("start", help="start the nova-compute of a host; an unknown host is created")
     command.add_argument("host")
+    command = commands.add_parser("cell", help="add a cell to the running cloud; nova-api and the scheduler are restarted, workers are not")
+    command.add_argument("name", help="cell2 and so on")
+    command.add_argument("hosts", nargs="*", metavar="HOST", help="hosts to start in it")
+    command = commands.add_parser("worker", help="start another nova-api beside the first, and print its port")
+    command.add_argument("name")
+    command.add_argument("--prime", action="append", default=[], choices=list(api_workers.CACHES), help="fill this list of cells now")
+    command.add_argument("--stop", action="store_true", help="end it")
     command = commands.add_parser("nova-manage", help="run nova-manage with this cloud's configuration")
     command.add_argument("arguments", nargs=argparse.REMAINDER)
     command = commands.add_parser("scenario", help="make situations for real; see --list")
@@ -115,6 +122,21 @@ def _scenario(paths: Paths, arguments: argparse.Namespace) -> int:
     return 0 if runner.run(paths, arguments.names, arguments.again) else 1
 
 
+def _cell(paths: Paths, arguments: argparse.Namespace) -> int:
+    cells.add(paths, arguments.name, arguments.hosts)
+    return 0
+
+
+def _worker(paths: Paths, arguments: argparse.Namespace) -> int:
+    if arguments.stop:
+        api_workers.stop(paths, [arguments.name])
+        return 0
+    ports = api_workers.start(paths, arguments.name)
+    api_workers.prime(paths, arguments.name, *arguments.prime)
+    print(ports[arguments.name])
+    return 0
+
+
 def _nova_manage(paths: Paths, arguments: argparse.Namespace) -> int:
     return lifecycle.nova_manage(paths, arguments.arguments)
 
@@ -127,6 +149,8 @@ COMMANDS = {
     "env": _env,
     "kill": _kill,
     "start": _start,
+    "cell": _cell,
+    "worker": _worker,
     "nova-manage": _nova_manage,
     "scenario": _scenario,
 }

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 import shutil
@@ -185,8 +186,15 @@ def _is_offered(cloud: Cloud, host: str) -> bool:
 
 
 def down(paths: Paths, purge: bool) -> None:
-    """End every process that was ever recorded; with ``purge`` forget everything but the virtual environment."""
+    """End every process that was ever recorded; with ``purge`` forget everything but the virtual environment.
+
+    Further workers of nova-api are forgotten in any case: what made them special was what they remembered.
+    """
     processes.stop(paths, processes.names(paths))
+    if paths.state.exists():
+        # One that is of another release knows of no workers here.
+        with contextlib.suppress(MinicloudError), states.changing(paths) as state:
+            state.workers.clear()
     if purge:
         # By name, because the folder may be somebody's own, with other things in it, as is a second minicloud below the first.
         for entry in paths.made():

@@ -36,6 +36,7 @@ def all_services(paths: Paths, state: State) -> list[Service]:
     found = [broker(paths, state), neutron(paths, state), keystone(paths, state), placement(paths, state), glance(paths, state)]
     for nova, cells in state.novas.items():
         found += control_plane(paths, state, nova, cells)
+    found += [nova_api_worker(paths, state, name) for name in state.workers]
     found += [compute(paths, host, **settings) for host, settings in sorted(state.computes.items())]
     return found
 
@@ -103,10 +104,23 @@ def prefix(nova: str) -> str:
 
 
 def nova_api(paths: Paths, state: State, nova: str) -> Service:
+    return _nova_api(paths, state, nova, f"{prefix(nova)}nova-api")
+
+
+def _nova_api(paths: Paths, state: State, nova: str, name: str) -> Service:
     folder = configs.nova_folder(paths, nova)
     config_files = [paths.venv / "etc" / "nova" / "api-paste.ini", folder / "nova.conf", folder / "local.conf"]
     extra = {"OS_NOVA_CONFIG_FILES": ";".join(map(str, config_files)), **UNPATCHED}
-    return _api(paths, state, f"{prefix(nova)}nova-api", "nova-api", extra)
+    return _api(paths, state, name, "nova-api", extra)
+
+
+def worker_name(name: str) -> str:
+    return f"nova-api-{name}"
+
+
+def nova_api_worker(paths: Paths, state: State, name: str) -> Service:
+    """Another process of the first nova-api, on a port of its own."""
+    return _nova_api(paths, state, "first", worker_name(name))
 
 
 def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> list[Service]:

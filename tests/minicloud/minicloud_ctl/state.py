@@ -10,6 +10,7 @@
    "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool, "driver": name (rarely)}},
    "novas": {name: [cells that have a conductor]},
    "closed_cells": [cells that scenario cell_down has put out of reach],
+   "workers": [further processes of the first nova-api],
    "done": [steps of ``up`` that need no repetition],
    "release": name of the OpenStack release}
 """
@@ -21,7 +22,7 @@ import json
 import random
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -44,6 +45,7 @@ class State:
     computes: dict[str, dict[str, Any]] = field(default_factory=dict)
     novas: dict[str, list[str]] = field(default_factory=lambda: {"first": ["cell1"]})
     closed_cells: list[str] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     release: str = releases.NEWEST.name
 
@@ -81,11 +83,15 @@ def _fresh(paths: Paths) -> State:
     return State(free_ports(SERVERS), {user: secrets.token_hex(12) for user in USERS}, release=paths.release.name)
 
 
-def free_ports(names: tuple[str, ...]) -> dict[str, int]:
-    """A free port for each name; all are held until the last is found, so that none comes twice."""
+def free_ports(names: tuple[str, ...], taken: Collection[int] = ()) -> dict[str, int]:
+    """A free port for each name, none of ``taken``; all are held until the last is found, so that none comes twice."""
+    if not names:
+        return {}
     with contextlib.ExitStack() as held:
         found: dict[str, int] = {}
         for port in random.sample(PORTS, k=len(PORTS)):
+            if port in taken:
+                continue
             probe = held.enter_context(socket.socket())
             try:
                 probe.bind(("127.0.0.1", port))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 
-from minicloud_ctl import configs, databases, holdings, lifecycle, servers, services
+from minicloud_ctl import cells, databases, holdings, lifecycle, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.scenarios.registry import Context, read_record, scenario
@@ -139,15 +139,5 @@ def _point_cell(context: Context, database: str, closed: bool) -> None:
 
 def _second_cell(context: Context) -> str:
     """A cell of its own with one host and one live server; its uuid."""
-    with states.changing(context.paths) as state:
-        if CELL not in state.novas["first"]:
-            state.novas["first"].append(CELL)
-    cells = state.novas["first"]
-    configs.write_nova(context.paths, state, "first", cells)
-    lifecycle.prepare_nova(context.paths, state, "first", cells)
-    api, *others = services.control_plane(context.paths, state, "first", cells)
-    # Both know only the cells that there were when they started.
-    lifecycle.restart(context.paths, [api, others[-1]])
-    lifecycle.start(context.paths, others)
-    lifecycle.start_computes(context.paths, [CELL_HOST], cell=CELL)
-    return servers.boot(Cloud(state, project="demo"), "cell_down", CELL_HOST)
+    cells.add(context.paths, CELL, [CELL_HOST])
+    return servers.boot(Cloud(states.load(context.paths), project="demo"), "cell_down", CELL_HOST)

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Modules as processes of their own that need not import anything: for tests that run the same few modules hundreds of times."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses as d
+import json
+import subprocess
+import sys
+import typing as t
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+# Imports the modules once and then forks for each line that it reads: the module, the file of its arguments, and that for its result.
+_PARENT = """
+import importlib, json, os, sys
+package = "ansible_collections.osops.placement.plugins.modules."
+modules = {name: importlib.import_module(package + name) for name in sys.argv[1:]}
+for line in sys.stdin:
+    name, arguments, result = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(result, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+        sys.argv = [name, arguments]
+        try:
+            modules[name].main()
+        except SystemExit:
+            pass
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+    os.waitpid(child, 0)
+    print("done", flush=True)
+"""
+
+
+class Forks:
+    """Runs some modules, in the environment of `ansible`, from `with` to its end."""
+
+    def __init__(self, ansible: Ansible, *names: str) -> None:
+        self._folder: Path = ansible.folder
+        self._parent = subprocess.Popen(
+            [sys.executable, "-c", _PARENT, *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ansible.folder,
+            env=ansible.module_environment,
+        )
+
+    def __enter__(self) -> Forks:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(OSError):
+            t.cast("t.IO[str]", self._parent.stdin).close()
+        self._parent.wait(timeout=60)
+
+    def run(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
+        """Return what a module says, as `Ansible.direct` does."""
+        given, result = self._folder / f"{name}.arguments", self._folder / f"{name}.result"
+        given.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+        assert self._parent.stdin and self._parent.stdout
+        self._parent.stdin.write(json.dumps([name, str(given), str(result)]) + "\n")
+        self._parent.stdin.flush()
+        assert self._parent.stdout.readline() == "done\n", "the process that forks has ended"
+        return {"failed": False, **json.loads(result.read_text())}
+
+
+@d.dataclass
+class Schedule:
+    """Complete runs of detection, plan and remediation with the default kinds, as a schedule makes them.
+
+    policy: options of the modules that detect and remediate; by default the ages are the default ones.
+    """
+
+    forks: Forks
+    folder: Path
+    policy: dict[str, t.Any] = d.field(default_factory=dict)
+    told: collections.Counter[str] = d.field(default_factory=collections.Counter)
+
+    def run(self) -> dict[str, t.Any]:
+        """Detect, plan and remediate once; the summary of the detection, nothing when it failed."""
+        findings, plan = str(self.folder / "findings.json"), str(self.folder / "plan.json")
+        found = self.forks.run("orphan_detect", dest=findings, **self.policy)
+        if found["failed"]:
+            self.told[found["msg"]] += 1
+            return {}
+        self.told[f"complete: {found['summary']['coverage']['complete']}"] += 1
+        planned = self.forks.run("orphan_plan", findings=findings, dest=plan)
+        if planned["failed"]:
+            self.told[planned["msg"]] += 1
+        elif planned["changes"]:
+            self._remediate(plan)
+        return found["summary"]
+
+    def _remediate(self, plan: str) -> None:
+        done = self.forks.run("orphan_remediate", plan=plan, output_dir=str(self.folder), **self.policy)
+        self.told[done["msg"] if done["failed"] else "remediated"] += 1
+        for outcome in done.get("outcomes", ()):
+            self.told[f"{outcome['kind']} {outcome['outcome']}"] += 1
+
+
+@contextlib.contextmanager
+def schedule(ansible: Ansible, **policy: t.Any) -> t.Iterator[Schedule]:
+    """A schedule in the environment that `ansible` has now: interposers come before."""
+    with Forks(ansible, "orphan_detect", "orphan_plan", "orphan_remediate") as forks:
+        yield Schedule(forks, ansible.folder, policy)

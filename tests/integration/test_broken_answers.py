@@ -1,0 +1,166 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One broken answer of many thousands does not end a run: it is asked for again. One that stays broken is reported as what it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.interposer import Hook, Wires
+    from ansible_collections.osops.placement.tests.integration.strays import Strays
+    from ansible_collections.osops.placement.tests.integration.support import Ansible
+
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+# What a detection asks: each of the listings, and each question about one consumer.
+QUESTIONS = {
+    "nova": (
+        "/os-services$",
+        r"/os-hypervisors/detail\?",
+        r"/os-migrations\?limit=1000$",
+        r"/servers/detail\?all_tenants=1&limit=",
+        f"/servers/{_UUID}$",
+        f"/servers/{_UUID}/os-instance-actions$",
+        r"/os-migrations\?.*marker=",
+    ),
+    "placement": (
+        r"^/resource_providers(\?|$)",
+        f"^/resource_providers/{_UUID}/allocations$",
+        f"^/allocations/{_UUID}$",
+    ),
+}
+# What is asked in vain about a consumer that Nova knows nothing of: 404 and 400.
+BY_STATUS = QUESTIONS["nova"][-2:]
+# Each of them is somebody else's mistake on the way, or the service's own, which is over when one asks again.
+ONCE = (Fault.CUT, Fault.HALF, Fault.HTML, Fault.BROKEN)
+# What the sentence about one that lasts has to have in it.
+NAMED = {
+    Fault.CUT: "(?i)cut|incomplete|broke|ended|closed|short|json",
+    Fault.HALF: "(?i)cut|incomplete|json",
+    Fault.HTML: "(?i)html|json",
+    Fault.OBJECT: "(?i)without|lack|no .*servers|not have|unexpected|json",
+    Fault.BROKEN: "500",
+}
+
+
+def each_question(wires: Wires, fault: Fault) -> dict[str, Hook]:
+    """Let the first request of each shape meet the fault; half of a body means nothing where the status alone is the answer."""
+    return {
+        path: getattr(wires, service).on("GET", path, before=lambda: fault)
+        for service, paths in QUESTIONS.items()
+        for path in paths
+        if fault is not Fault.HALF or path not in BY_STATUS
+    }
+
+
+@pytest.mark.parametrize("fault", ONCE)
+def test_each_question_is_answered_badly_once(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
+    few.claim()
+    hooks = each_question(wires, fault)
+    dest = tmp_path / "findings.json"
+
+    told = ansible.direct("orphan_detect", dest=str(dest), **NO_AGE)
+
+    assert not told["failed"], told.get("msg")
+    assert [path for path, hook in hooks.items() if not hook.ran] == []
+    coverage = told["summary"]["coverage"]
+    assert coverage["complete"] and coverage["closed_gates"] == []
+    assert coverage["retried"] == len(hooks)
+    found = {entry["consumer"]: entry for entry in json.loads(dest.read_text())["findings"]}
+    assert {found[consumer]["kind"] for consumer in few.consumers} == {"forgotten_consumer"}
+    assert all(found[consumer]["change"] for consumer in few.consumers)
+
+
+def test_nothing_is_asked_again_where_nothing_is_wrong(ansible: Ansible, wires: Wires, few: Strays) -> None:
+    """A 404, a 400 and a 200 are answers."""
+    few.claim()
+
+    told = ansible.direct("orphan_detect", consumers=few.consumers, **NO_AGE)
+
+    assert wires.nova.requests and told["summary"]["coverage"]["retried"] == 0
+
+
+@pytest.mark.parametrize(("nth", "fault"), [*((1, fault) for fault in ONCE), (2, Fault.BROKEN), (3, Fault.BROKEN)])
+def test_the_services_are_listed_badly_once_during_the_remediation(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault, nth: int
+) -> None:
+    """Before the renewed proof, after its listings, and before the write: no cell has stopped answering."""
+    few.claim()
+    listed = wires.nova.on("GET", "/os-services$", nth=nth, before=lambda: fault)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    assert listed.ran == 1
+    assert not told["failed"], told.get("msg")
+    assert set(few.truth(told).values()) == {"removed"}
+    few.others_are_spared()
+
+
+@pytest.mark.parametrize("fault", ONCE)
+def test_each_question_is_answered_badly_once_during_the_remediation(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
+) -> None:
+    few.claim()
+    hooks = each_question(wires, fault)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    assert sum(hook.ran for hook in hooks.values()) > 5
+    assert not told["failed"], told.get("msg")
+    assert set(few.truth(told).values()) == {"removed"}
+    few.others_are_spared()
+
+
+@pytest.mark.parametrize(
+    ("service", "path", "fault"),
+    [
+        *(("nova", r"/os-migrations\?limit=1000$", fault) for fault in NAMED),
+        ("nova", r"/servers/detail\?all_tenants=1&limit=", Fault.BROKEN),
+        ("nova", r"/servers/detail\?all_tenants=1&limit=", Fault.OBJECT),
+        ("placement", r"^/resource_providers(\?|$)", Fault.HTML),
+    ],
+)
+def test_one_that_stays_broken_is_told_as_what_it_is(
+    ansible: Ansible, wires: Wires, few: Strays, service: str, path: str, fault: Fault
+) -> None:
+    few.claim()
+    getattr(wires, service).on("GET", path, nth=0, before=lambda: fault)
+
+    told = ansible.direct("orphan_detect", **NO_AGE)
+
+    said = told["msg"] if told["failed"] else " ".join(told["summary"]["coverage"]["closed_gates"])
+    assert said and "Traceback" not in said
+    assert re.search(NAMED[fault], said), said
+    assert "credentials" not in said
+    # One sentence says it, and at most another one what to do.
+    assert len(re.findall(r"[.?!](?: |$)", said)) <= 2, said
+    assert few.held == few.consumers
+
+
+@pytest.mark.parametrize("fault", [Fault.CUT, Fault.HTML, Fault.OBJECT])
+def test_a_question_about_one_consumer_that_stays_broken_leaves_it_alone(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
+) -> None:
+    """No answer is no 404: nothing is concluded from it."""
+    few.claim()
+    victim = few.consumers[0]
+    wires.nova.on("GET", f"/servers/{victim}$", nth=0, before=lambda: fault)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    outcomes = {outcome["consumer"]: outcome for outcome in told.get("outcomes", ())}
+    assert victim in few.held
+    assert victim not in outcomes or outcomes[victim]["outcome"] in ("failed", "skipped")
+    few.others_are_spared()

@@ -1,0 +1,293 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One of two cells does not answer: what is proven of the other one goes, and nothing goes that the dead one may need.
+
+`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by it. Here it is also about what
+must be done all the same. The tests build on each other's cloud, in the order in which they stand here.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import re
+import typing as t
+
+import pytest
+from minicloud_ctl import holdings
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.tests.integration import cells
+from ansible_collections.osops.placement.tests.integration.cells import DOOMED, FIRST, SECOND
+from ansible_collections.osops.placement.tests.integration.forks import schedule
+from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ansible_collections.osops.placement.tests.integration.forks import Schedule
+    from ansible_collections.osops.placement.tests.integration.interposer import Wires
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+
+# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on what it does not say.
+PROVABLE = ("deleted_server", "ended_migration", "evacuated_source", "wrong_host", "shelved_offloaded", "error_without_host")
+BY_ABSENCE = ("forgotten_migration", "purged_server", "ghost_provider", "name_conflict")
+HOSTS = sorted([FIRST, SECOND, DOOMED])
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHANS, *DRIFTS, *CONDITIONS) if kind.by_default != "report"]}
+NEVER = {"orphan_cleanup_fail_on": "never"}
+NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
+
+# Across both cells: a server of the living one that holds a host of the dead one as well, and the other way round.
+INTO, OUT_OF = "into the dead cell", "out of the dead cell"
+# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell are live.
+UNPROVABLE = ("deleted server", "ended migration", "forgotten migration", INTO, OUT_OF)
+
+
+@d.dataclass(frozen=True)
+class Cast:
+    """Who has to do with the dead cell, of those who are live, and what the orphans hold: those that are provable now, and the others."""
+
+    dead: dict[str, str]
+    live: dict[str, str]
+    provable: dict[str, holdings.Allocations]
+    unprovable: dict[str, holdings.Allocations]
+
+
+@pytest.fixture(scope="module")
+def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
+    minicloud.scenario("healthy", *PROVABLE, *BY_ABSENCE)
+    with world.one_region():
+        cells.add_inhabited_cell(world)
+        guests = cells.settle(world)
+        dead = {**guests.live, **guests.orphans, INTO: world.boot("compute-1"), OUT_OF: world.boot(SECOND)}
+        world.claim_also(dead[INTO], SECOND)
+        world.claim_also(dead[OUT_OF], "compute-1")
+        shares = [share for name in (*PROVABLE, *BY_ABSENCE) for share in minicloud.truth(name)["shares"] if share["kind"]]
+        by_absence = {share["consumer"] for share in shares if share["kind"].startswith("forgotten_")}
+        provable = {share["consumer"] for share in shares} - by_absence
+        unprovable = by_absence | {dead[name] for name in UNPROVABLE}
+        yield Cast(
+            dead, guests.live, *({one: holdings.of(world.cloud, one).allocations for one in some} for some in (provable, unprovable))
+        )
+        cells.release(world)
+
+
+@d.dataclass(frozen=True)
+class Story:
+    """The run that finds the cell dead, and what everybody held before and after it."""
+
+    run: Run
+    before: dict[str, t.Any]
+    after: dict[str, t.Any]
+
+
+@pytest.fixture(scope="module")
+def story(
+    cast: Cast, minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Story]:
+    before = placement.everything()
+    world.close_cell()
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("dead"), minicloud.environment)
+    run = ansible.playbook("cleanup_orphans", variables={**NEVER, "orphan_cleanup_report_formats": ["json", "prometheus"]})
+    yield Story(run, before, placement.everything())
+    world.open_cell()
+
+
+@pytest.fixture
+def dead_cell(story: Story, world: World) -> Iterator[Story]:
+    """The cell is dead, and all that could be proven without it is gone."""
+    world.close_cell()
+    yield story
+    world.open_cell()
+
+
+@pytest.fixture
+def planted(cast: Cast, story: Story, world: World) -> Cast:
+    """The cell answers, and all orphans are there once more."""
+    world.open_cell()
+    for consumer, allocations in (*cast.provable.items(), *cast.unprovable.items()):
+        world.hold(consumer, allocations)
+    return cast
+
+
+def test_the_run_ends_well(story: Story) -> None:
+    assert story.run.status == 0 and "Traceback" not in story.run.output, story.run.output
+
+
+@pytest.mark.parametrize("name", PROVABLE)
+def test_what_is_proven_of_the_living_cell_goes(story: Story, minicloud: Minicloud, name: str) -> None:
+    shares = minicloud.truth(name)["shares"]
+    left = {share["truth"] for share in shares if share["provider"] in story.after.get(share["consumer"], {})}
+
+    assert left == {share["truth"] for share in shares} - {"orphaned"}
+
+
+def test_nobody_of_the_dead_cell_is_touched(cast: Cast, story: Story) -> None:
+    for name, consumer in cast.dead.items():
+        assert story.after[consumer] == story.before[consumer], name
+
+
+@pytest.mark.parametrize("name", UNPROVABLE)
+def test_what_the_dead_cell_may_need_is_told(cast: Cast, story: Story, name: str) -> None:
+    entry = story.run.entry(cast.dead[name])
+
+    assert entry["verdict"] in ("protected", "undecided") and entry["change"] is None
+
+
+@pytest.mark.parametrize("name", BY_ABSENCE)
+def test_what_rests_on_absence_stays(story: Story, minicloud: Minicloud, placement: Placement, name: str) -> None:
+    by_proof = {"deleted_server"}
+    for share in minicloud.truth(name)["shares"]:
+        if share["kind"] not in by_proof:
+            assert story.after[share["consumer"]][share["provider"]] == story.before[share["consumer"]][share["provider"]]
+    if name in ("ghost_provider", "name_conflict"):
+        assert any(provider.startswith(("ghost-", "renewed-")) for provider in placement.providers())
+        found = story.run.read("findings.json")
+        assert not [entry for entry in found["findings"] if entry["kind"] == name and entry["change"]]
+
+
+def test_the_summary_says_what_was_not_judged(story: Story) -> None:
+    coverage = story.run.read("findings.json")["summary"]["coverage"]
+
+    assert coverage["complete"] is False and coverage["partial"] is True
+    assert sorted(coverage["unjudged_hosts"]) == HOSTS
+
+
+def test_the_metrics_say_it(story: Story) -> None:
+    metrics = (story.run.folder / "orphan-cleanup" / "placement_orphans.prom").read_text()
+
+    (value,) = re.findall(r"^placement_orphan_unjudged_hosts\{.*\} (\S+)$", metrics, re.MULTILINE)
+    assert float(value) == len(HOSTS)
+
+
+def test_every_kind_is_opted_in(ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires) -> None:
+    """The first run has emptied the tree of a ghost, which nobody may call one while a cell could have its host."""
+    before, providers = placement.everything(), placement.providers()
+
+    run = ansible.playbook("cleanup_orphans", variables={**EVERY_KIND, **NEVER})
+
+    assert run.status == 0, run.output
+    spared(run, before, placement)
+    assert placement.providers() == providers
+    assert not [request for request in wires.placement.requests if not request.startswith("GET ")]
+
+
+@pytest.mark.parametrize(("fail_on", "fails"), [("error", False), ("partial", True), ("undecided", True), ("findings", True)])
+def test_when_the_play_fails(ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool) -> None:
+    before = placement.everything()
+
+    run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_fail_on": fail_on})
+
+    assert "value of orphan_cleanup_fail_on must be one of" not in run.told
+    assert (run.status != 0) is fails, run.output
+    if fail_on == "partial":
+        assert all(host in run.told for host in HOSTS)
+    spared(run, before, placement)
+
+
+@pytest.mark.parametrize("fail_on", ["error", "partial"])
+def test_the_play_fails_only_after_its_work(ansible: Ansible, planted: Cast, placement: Placement, world: World, fail_on: str) -> None:
+    before = placement.everything()
+    world.close_cell()
+
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_fail_on": fail_on})
+
+    world.open_cell()
+    assert (run.status == 0) is (fail_on == "error"), run.output
+    assert _went(planted, before, placement) == set(planted.provable)
+
+
+def _went(cast: Cast, before: dict[str, t.Any], placement: Placement) -> set[str]:
+    """The orphans that have lost something, all in the way in which they should; nobody else has lost anything."""
+    after = placement.everything()
+    went = {consumer for consumer in before | after if after.get(consumer) != before.get(consumer)}
+    assert went <= {*cast.provable, *cast.unprovable}
+    assert not [consumer for consumer in went if not set(after.get(consumer, ())) < set(before[consumer])]
+    return went
+
+
+@pytest.fixture
+def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
+    assert wires
+    with schedule(ansible, **NO_AGE) as scheduled:
+        yield scheduled
+
+
+@pytest.mark.parametrize(
+    ("service", "path"),
+    [
+        ("placement", r"^/resource_providers/[^/]*/allocations"),
+        ("nova", "/os-hypervisors/detail"),
+        ("nova", "/os-migrations"),
+        ("nova", "/servers/detail.*all_tenants"),
+        ("nova", "/servers/[^/?]*$"),
+        ("nova", "/os-services$"),
+    ],
+)
+def test_dies_in_the_middle_of_a_detection(
+    planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, service: str, path: str
+) -> None:
+    """The living cell's orphans may go or stay, for a reading that contradicts itself proves less; nothing else goes."""
+    before = placement.everything()
+    died = getattr(wires, service).on("GET", path, before=world.close_cell)
+
+    summary = scheduled.run()
+
+    world.open_cell()
+    assert died.ran
+    assert _went(planted, before, placement) <= set(planted.provable), scheduled.told
+    assert not summary or summary["coverage"]["complete"] is False
+
+
+@pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
+def test_is_dead_for_one_answer(planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str) -> None:
+    before = placement.everything()
+    died = wires.nova.on("GET", path, before=world.close_cell, after=world.open_cell)
+
+    scheduled.run()
+
+    assert died.ran
+    # What it proves of its own orphans when it is back is right as well.
+    _went(planted, before, placement)
+
+
+def test_dies_between_two_writes(ansible: Ansible, planted: Cast, placement: Placement, wires: Wires, world: World, tmp_path: Path) -> None:
+    """From the moment on at which the first consumer of the dead cell is looked at again, nothing of that cell is written."""
+    findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
+    ansible.direct("orphan_detect", dest=findings, **NO_AGE)
+    planned = ansible.direct("orphan_plan", findings=findings, dest=plan)
+    dead = [planted.dead[name] for name in UNPROVABLE]
+    assert planned["changes"] >= len(planted.provable) + len(dead), planned
+    before = placement.everything()
+    died = [wires.placement.on("GET", f"^/allocations/{consumer}$", before=world.close_cell) for consumer in dead]
+
+    told = ansible.direct("orphan_remediate", plan=plan, output_dir=str(tmp_path), **NO_AGE)
+
+    world.open_cell()
+    assert any(hook.ran for hook in died) and "Traceback" not in str(told)
+    outcomes = {outcome["consumer"]: outcome["outcome"] for outcome in told["outcomes"]}
+    assert {outcomes[consumer] for consumer in dead} <= {"skipped", "failed"}
+    after = placement.everything()
+    for consumer, outcome in outcomes.items():
+        assert (after.get(consumer) != before[consumer]) is (outcome in ("removed", "reduced")), (consumer, outcome)
+    for consumer in planted.dead.values():
+        assert after[consumer] == before[consumer]
+
+
+def test_what_was_left_goes_when_the_cell_is_back(ansible: Ansible, planted: Cast, placement: Placement) -> None:
+    """So all that stayed were orphans indeed."""
+    live = {consumer: placement.held(consumer) for consumer in planted.live.values()}
+    across = {planted.dead[name] for name in (INTO, OUT_OF)}
+    gone = set(planted.unprovable) - across
+
+    run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
+
+    assert run.status == 0, run.output
+    assert not [consumer for consumer in gone if placement.held(consumer)]
+    assert {len(placement.held(consumer)) for consumer in across} == {1}
+    assert {consumer: placement.held(consumer) for consumer in planted.live.values()} == live

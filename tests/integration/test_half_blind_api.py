@@ -1,0 +1,243 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Workers of nova-api that do not know a cell: they answer as if nothing of it had ever been, and nothing of it may be touched.
+
+Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers contradict each other, or what Placement
+holds and what Nova's API database knows, gives it away. The tests build on each other's cloud, in the order in which they stand here.
+"""
+
+from __future__ import annotations
+
+import random
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.tests.integration import cells
+from ansible_collections.osops.placement.tests.integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
+from ansible_collections.osops.placement.tests.integration.forks import schedule
+from ansible_collections.osops.placement.tests.integration.interposer import Fault
+from ansible_collections.osops.placement.tests.integration.support import spared
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.tests.integration.forks import Schedule
+    from ansible_collections.osops.placement.tests.integration.interposer import Hook, Wires
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+OWN_CLOUD = True
+
+RUNS, MANY_RUNS = 25, 500
+TREES = {"orphan_cleanup_remediate_kinds": ["ghost_provider", "name_conflict"]}
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHANS, *DRIFTS, *CONDITIONS) if kind.by_default != "report"]}
+# As they are without `Ansible.playbook`, which lets everything be of any age.
+DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_forgotten_min_age": "24h"}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"], **DEFAULT_AGES}
+
+# The planted orphans of cell1, as their scenarios name them.
+PLANTED = ("deleted_server", "ended_migration", "forgotten_migration")
+
+# A probe for one migration is answered by a worker that knows the cell, and every listing by one that does not.
+MARKER = (r"^GET .*/os-migrations\?.*limit=1&", NEW)
+LISTINGS = (r"^GET .*/(os-migrations|os-services|servers/detail|servers\?)", OLD)
+HYPERVISORS = r"^GET .*/os-hypervisors"
+
+
+@pytest.fixture(scope="module")
+def workers(minicloud: Minicloud, world: World) -> Iterator[Workers]:
+    minicloud.scenario("healthy")
+    # A second Nova in the catalogue could have the hosts that this one does not list, and protects them.
+    with world.one_region():
+        yield cells.add_cell(world)
+
+
+@pytest.fixture(scope="module")
+def guests(minicloud: Minicloud, world: World, workers: Workers) -> Iterator[Guests]:
+    """Whoever lives in the new cell; and in the other one what anybody may remove."""
+    minicloud.scenario(*PLANTED)
+    guests = cells.settle(world)
+    cells.set_back(world, days=2)
+    yield guests
+    cells.release(world)
+
+
+@pytest.fixture
+def deletions(wires: Wires) -> Hook:
+    """Attempts to delete a tree, of which none gets through: what one test finds wrong shall not be what the next one finds."""
+    return wires.placement.on("DELETE", "", nth=0, before=lambda: Fault.CONFLICT)
+
+
+@pytest.fixture
+def before(guests: Guests, placement: Placement, world: World) -> Iterator[dict[str, t.Any]]:
+    """What the living hold; they hold it again afterwards, should a test find that they do not."""
+    before = held_by(guests.live.values(), placement)
+    yield before
+    if held_by(guests.live.values(), placement) != before:
+        for consumer, (allocations, _generation) in before.items():
+            world.hold(consumer, allocations)
+        cells.set_back(world, days=2)
+
+
+@pytest.fixture
+def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
+    """Through the interposers, with default kinds and default ages."""
+    assert wires
+    with schedule(ansible) as scheduled:
+        yield scheduled
+
+
+def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any]:
+    """What each of them holds, and its generation: equal before and after if and only if nobody wrote."""
+    told = {consumer: placement.allocation(consumer) for consumer in consumers}
+    return {consumer: (placement.held(consumer), answer.get("consumer_generation")) for consumer, answer in told.items()}
+
+
+# Before anybody lives in the new cell ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answering", [(OLD,), (PRIMED,), (OLD, NEW)], ids=lambda names: " and ".join(names))
+def test_the_trees_of_running_hosts_that_are_still_empty(
+    ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, answering: tuple[str, ...]
+) -> None:
+    """Each of these hosts is called as its node, and TWIN has a second node that is called like no host."""
+    assert {EMPTY, TWIN, f"{TWIN}-2"} <= set(placement.providers())
+    workers.answer(wires, *answering)
+
+    run = ansible.playbook("cleanup_orphans", variables=TREES)
+
+    assert "Traceback" not in run.output, run.output
+    assert not deletions.seen, run.told
+
+
+@pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
+def test_the_tree_of_one_such_host_that_is_named(
+    ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, host: str
+) -> None:
+    workers.answer(wires, OLD)
+
+    run = ansible.playbook("cleanup_orphans", variables={**TREES, "orphan_cleanup_hosts": [placement.providers()[host]]})
+
+    assert "Traceback" not in run.output, run.output
+    assert not deletions.seen, run.told
+
+
+# One worker that knows half, or nothing ---------------------------------------------------------------------------------------
+
+
+def test_hypervisors_that_no_service_stands_for(
+    ansible: Ansible, before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers
+) -> None:
+    """The one list has the hosts of the new cell and the other has not: it is said of which hosts."""
+    assert before
+    everything = placement.everything()
+    workers.answer(wires, PRIMED)
+
+    run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
+
+    spared(run, everything, placement)
+    coverage = run.read("findings.json")["summary"]["coverage"]
+    assert coverage["complete"] is False
+    assert any(f"{CELL}-" in sentence for sentence in coverage["closed_gates"]), coverage
+
+
+@pytest.mark.parametrize("answering", [OLD, PRIMED])
+def test_every_kind_is_opted_in(
+    ansible: Ansible,
+    before: dict[str, t.Any],
+    deletions: Hook,
+    guests: Guests,
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    answering: str,
+) -> None:
+    """All answers agree with each other, and none of them knows the cell where servers live and one waits to be confirmed."""
+    workers.answer(wires, answering)
+
+    run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
+
+    assert "Traceback" not in run.output, run.output
+    assert held_by(guests.live.values(), placement) == before
+    assert not deletions.seen, run.told
+    assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
+
+
+# Workers that do not agree ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hypervisors", [OLD, NEW])
+def test_the_worst_that_a_balancer_can_do(
+    before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers, guests: Guests, scheduled: Schedule, hypervisors: str
+) -> None:
+    """What is asked once is answered by who knows the cell, what is listed by who does not, in detection and in the renewed proof."""
+    workers.answer(wires, NEW, pins=[MARKER, LISTINGS, (HYPERVISORS, hypervisors)])
+
+    scheduled.run()
+
+    assert held_by(guests.live.values(), placement) == before, scheduled.told
+
+
+def test_each_request_meets_any_worker(
+    before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers, guests: Guests, scheduled: Schedule
+) -> None:
+    _never_touches_the_living(before, placement, wires, workers, guests, scheduled, RUNS, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3])
+def test_each_request_meets_any_worker_many_times(
+    before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers, guests: Guests, scheduled: Schedule, seed: int
+) -> None:
+    _never_touches_the_living(before, placement, wires, workers, guests, scheduled, MANY_RUNS // 2, seed)
+
+
+def _never_touches_the_living(
+    before: dict[str, t.Any],
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    guests: Guests,
+    scheduled: Schedule,
+    runs: int,
+    seed: int,
+) -> None:
+    """In half of the runs the same question always finds the same worker, so that a renewed proof repeats what was wrong before."""
+    dice = random.Random(seed)
+    for number in range(1, runs + 1):
+        weights = dice.choice([(1, 1), (1, 3), (3, 1)])
+        by_uri = number % 2 == 0
+        # Pages from several workers would end most readings at once.
+        pins = [(HYPERVISORS, dice.choice([OLD, NEW]))] if by_uri else []
+        workers.answer(wires, OLD, NEW, seed=dice.randrange(1 << 30), weights=weights, pins=pins, by_uri=by_uri)
+        scheduled.run()
+        assert held_by(guests.live.values(), placement) == before, (number, scheduled.told)
+
+
+# Every worker knows the cell -----------------------------------------------------------------------------------------------------
+
+
+def test_all_that_was_planted_goes_once_every_worker_was_restarted(
+    minicloud: Minicloud,
+    before: dict[str, t.Any],
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    guests: Guests,
+    scheduled: Schedule,
+) -> None:
+    planted = {share["consumer"] for name in PLANTED for share in minicloud.truth(name)["shares"] if share["truth"] == "orphaned"}
+    planted |= set(guests.orphans.values())
+    workers.restart()
+    workers.answer(wires, OLD, PRIMED, NEW, seed=4)
+
+    summaries = [scheduled.run(), scheduled.run()]
+
+    assert all(summary and summary["coverage"]["complete"] for summary in summaries), (scheduled.told, summaries)
+    left = {consumer for consumer in planted if placement.held(consumer)}
+    assert not left, scheduled.told
+    assert held_by(guests.live.values(), placement) == before

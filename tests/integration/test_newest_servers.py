@@ -1,0 +1,100 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Credentials are tested on live servers. Whatever the newest servers of a cloud are, an administrator's are good."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+import uuid
+
+import pytest
+from minicloud_ctl import servers
+from minicloud_ctl.cloud import Cloud
+
+from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.world import World
+
+# More than the newest on which credentials are tested.
+FAILED, OWN = 25, 21
+
+
+@pytest.fixture(scope="module", autouse=True)
+def orphan(minicloud: Minicloud) -> str:
+    """What may be removed as long as nothing is closed."""
+    minicloud.scenario("healthy", "deleted_server")
+    return minicloud.truth("deleted_server")["server"]
+
+
+@pytest.fixture(scope="module")
+def failed_boots(world: World) -> list[str]:
+    """The newest servers, none of which has a host."""
+    flavor = world.cloud.flavor(world.flavor(100000, 512, 1))
+    document = {"imageRef": world.cloud.image(), "flavorRef": flavor, "networks": "none"}
+    made = []
+    for _number in range(FAILED):
+        body = {"server": {**document, "name": f"failed-{uuid.uuid4()}"}}
+        made.append(world.cloud.nova("POST", "/servers", body)["server"]["id"])
+    world.forget(*made)
+    for server in made:
+        servers.settle(world.cloud, server, None, "ERROR")
+    return made
+
+
+@pytest.fixture(scope="module")
+def own(world: World) -> list[str]:
+    """The newest servers, all in the project of the credentials; the last one is the newest of all."""
+    cloud = Cloud(world.state, project="admin")
+    made = [servers.request_boot(cloud, f"own-{uuid.uuid4()}", f"compute-{number % 4 + 1}") for number in range(OWN)]
+    world.forget(*made)
+    for server in made:
+        servers.settle(cloud, server, None)
+    made.append(world.boot("compute-1", project="admin"))
+    return made
+
+
+def detected(ansible: Ansible) -> dict[str, t.Any]:
+    """What a detection finds, by consumer, and its summary under an empty key."""
+    dest = ansible.folder / "findings.json"
+    told = ansible.direct("orphan_detect", dest=str(dest), **NO_AGE)
+    assert not told["failed"], told.get("msg")
+    found = json.loads(dest.read_text())
+    entries = (entry for key in ("findings", "protected", "undecided") for entry in found[key])
+    return {**{entry["consumer"]: entry for entry in entries}, "": found["summary"]}
+
+
+def newest(world: World, count: int) -> list[str]:
+    listed = world.cloud.nova("GET", f"/servers/detail?all_tenants=1&limit={count}")["servers"]
+    return [server["id"] for server in listed]
+
+
+def test_none_of_them_has_a_host(ansible: Ansible, world: World, failed_boots: list[str], orphan: str) -> None:
+    assert set(newest(world, FAILED)) == set(failed_boots)
+
+    found = detected(ansible)
+
+    assert found[""]["coverage"]["complete"] and found[""]["coverage"]["closed_gates"] == []
+    assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
+
+
+def test_all_of_them_are_ones_own_and_one_has_lost_its_mapping(
+    ansible: Ansible, placement: Placement, world: World, own: list[str], orphan: str
+) -> None:
+    """Its neighbours, of the same project, are shown: whoever answers 404 for it does not know it, and hides nothing."""
+    lost = own[-1]
+    assert newest(world, OWN + 1)[0] == lost and set(newest(world, OWN + 1)) == set(own)
+    world.claim_also(lost, "compute-2")
+    before = placement.held(lost)
+
+    with world.lost_mapping(lost):
+        found = detected(ansible)
+
+    assert found[""]["coverage"]["complete"] and found[""]["coverage"]["closed_gates"] == []
+    assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
+    assert found[lost]["verdict"] == "undecided" and found[lost]["change"] is None
+    assert placement.held(lost) == before
