@@ -151,7 +151,7 @@ def shelve(nova: Nova, server: str, offload: bool = True) -> Steps:
         if offload:
             yield from _offloaded(nova, server, host)
 
-    yield from reverts_task_state(nova, server, host, event(nova, server, "compute_shelve_instance", shelved()))
+    yield from reverts_task_state(nova, server, host, event(nova, server, "compute_shelve_instance", shelved(), host))
 
 
 def shelve_offload(nova: Nova, server: str) -> Steps:
@@ -159,7 +159,7 @@ def shelve_offload(nova: Nova, server: str) -> Steps:
     nova.save(server, task="shelving_offloading")
     nova.act(server, "shelveOffload")
     yield Step(host, "offload cast", queued=True)
-    steps = event(nova, server, "compute_shelve_offload_instance", _offloaded(nova, server, host))
+    steps = event(nova, server, "compute_shelve_offload_instance", _offloaded(nova, server, host), host)
     yield from reverts_task_state(nova, server, host, steps)
 
 
