@@ -16,9 +16,10 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._at_source import doubt_about_source
 from ansible_collections.osops.placement.plugins.module_utils._change import rewritten
 from ansible_collections.osops.placement.plugins.module_utils._landscape import trees
-from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, COLD_MIGRATION, UNHOSTED_STATUS
 from ansible_collections.osops.placement.plugins.module_utils._plain import explains_children, plain_claim
 from ansible_collections.osops.placement.plugins.module_utils._protections import excluded, foreign_type, too_young
 from ansible_collections.osops.placement.plugins.module_utils._ruling import drifted, protected, undecided
@@ -32,10 +33,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
     """An ended migration holds what its server needs.
 
-    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host.
-    After a live migration the guest may be elsewhere, so it is only reported.
+    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host. It is
+    a resize or cold migration away from there that failed or was reverted, and no move since then took place. That its guest is
+    there is proven, for this move and all that were tried since, by what hosts have recorded: the move was given up before the source
+    was asked for the guest, or while the source copied its disks; or the guest at the destination was destroyed by a revert; or the
+    host has started the guest since. No evacuation or live migration failed to where the server holds something.
+    After a live migration the hypervisors may have gone on without Nova, so it is only reported, with where to look.
 
-    Change: the migration's claim becomes the server's, in one request.
+    Change: the migration's claim becomes the server's, in one request, and the other hosts that the server held are free.
+    After a live migration: none.
     """
     own = case.own_tree
     if not _rests_without_its_host(case) or own is None:
@@ -64,12 +70,24 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
         f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
         f"the server itself holds {_held(case)}."
     )
-    if migration.type == "live-migration":
+    if migration.type not in COLD_MIGRATION:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
         doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
+    evidence = (*evidence, *case.subject.last_actions)
+    if doubt := _doubt_where_its_guest_is(case, own, migration):
+        return undecided(f"{reason} But {doubt}.", *evidence)
     change = rewritten(case.allocation, partner=rewritten(claim, resources={}), resources=claim.resources, **_owner(case))
     return drifted(reason, *evidence, change=change, migration=migration)
+
+
+def _doubt_where_its_guest_is(case: Case, own: str, migration: Migration) -> str | None:
+    """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
+    if not case.is_source(own, migration):
+        return f"that migration did not leave {case.home} but {migration.source_compute}"
+    if failed := case.failed_move_to(case.other_trees):
+        return f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+    return doubt_about_source(case, migration)
 
 
 def moved_server(case: Case, policy: Policy) -> Ruling | None:

@@ -63,7 +63,7 @@ ORPHANS = (
     Kind("forgotten_consumer", "Nova has no memory of it at all; a conclusion from absence", OPT_IN, _kinds.forgotten_consumer),
 )
 DRIFTS = (
-    Kind("swapped_claim", "an ended migration holds the claim that its server needs", OPT_IN, _drift.swapped_claim),
+    Kind("swapped_claim", "an ended migration holds the claim that its server needs", REMEDIATE, _drift.swapped_claim),
     Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, _drift.moved_server),
     Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, _drift.missing_allocation),
     Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, _drift.wrong_amount),

@@ -15,8 +15,15 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._at_source import telling_actions
 from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
-from ansible_collections.osops.placement.plugins.module_utils._model import NOT_ASKED, PLACING_ACTIONS, UNHOSTED_STATUS, Dossier
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    COLD_MIGRATION,
+    NOT_ASKED,
+    PLACING_ACTIONS,
+    UNHOSTED_STATUS,
+    Dossier,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plain import worth_asking
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -69,7 +76,8 @@ class Questions:
         dossier = self._asked_as_server(consumer, look)
         if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
             return []
-        return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, look)]
+        claims = self._claims_of_migrations(dossier, look)
+        return [self._asked_where_it_is(self._asked_closer(dossier, land), claims, land), *claims]
 
     def _asked_as_server(self, uuid: str, look: Look) -> Dossier:
         allocation = look.allocations[uuid]
@@ -111,6 +119,17 @@ class Questions:
         partly = look.fresh or snapshot.trees is not None
         ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
         return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
+
+    def _asked_where_it_is(self, dossier: Dossier, claims: list[Dossier], land: Landscape) -> Dossier:
+        """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
+        case = _case(dossier, land)
+        holding = {claim.uuid for claim in claims if claim.allocation.value and case and case.own_tree in claim.allocation.value.resources}
+        failed = [known for known in case.server_migrations if known.uuid in holding and known.type in COLD_MIGRATION] if case else []
+        if not failed:
+            return dossier
+        actions = self._nova.actions(dossier.uuid)
+        wanted = telling_actions(actions.value or (), failed[-1].created_at)
+        return d.replace(dossier, actions=actions, last_actions=tuple(self._nova.action(dossier.uuid, request) for request in wanted))
 
     def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
         """Ask a server without a host for its actions, and for each down to the newest that could give it a host."""

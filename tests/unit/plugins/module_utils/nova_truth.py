@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
@@ -92,15 +93,19 @@ class Watch:
             (
                 *((row.uuid, row.status, row.task_state, row.host, row.node) for row in world.servers.values()),
                 *world.deleted,
-                *world.migrations.values(),
+                *(d.replace(row, created_at=None, updated_at=None) for row in world.migrations.values()),
                 *world.unlisted_migrations,
                 *((consumer, *_shares(held.resources)) for consumer, held in world.holdings.items()),
                 *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
                 *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
                 *(
-                    (action.action, action.over, action.taken_up_by)
+                    (
+                        action.action,
+                        action.over,
+                        *((event.event, event.host, event.result, event.failed_in_copy) for event in action.events),
+                    )
                     for server, row in world.servers.items()
-                    if not row.host
+                    if not row.host or nova.host(server) not in nova.held(server)
                     for action in world.actions.get(server, ())
                 ),
             )
