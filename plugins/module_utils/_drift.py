@@ -75,8 +75,8 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
         doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
     evidence = (*evidence, *case.subject.last_actions)
-    if doubt := _doubt_where_its_guest_is(case, own, migration):
-        return undecided(f"{reason} But {doubt}.", *evidence)
+    if unproven := _doubt_where_its_guest_is(case, own, migration):
+        return undecided(f"{reason} But {unproven}.", *evidence)
     change = rewritten(case.allocation, partner=rewritten(claim, resources={}), resources=claim.resources, **_owner(case))
     return drifted(reason, *evidence, change=change, migration=migration)
 

@@ -14,6 +14,8 @@ description:
   - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
     and so is one that still has everything.
   - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
+    Only a V(swapped_claim) is taken back whole, the documents of the server and of its migration in one request. What the server loses, its
+    migration then holds again.
   - A tree of providers that was deleted is not made anew, which a warning says. A C(nova-compute) makes its own provider.
   - The newest change is taken back first. What is put back is journalled as well, before it is written, and read back.
 author:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from minicloud_ctl import servers
+from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.paths import Paths
 
 DRIVER = "minicloud.SteeredColdMigration"
@@ -33,3 +35,36 @@ def fail(paths: Paths, host: str, call: str, how: str = "") -> None:
 
 def mend(paths: Paths, host: str, call: str) -> None:
     (paths.compute(host) / f"fail-{call}").unlink(missing_ok=True)
+
+
+def migrate_until_copy(paths: Paths, cloud: Cloud, server: str, source: str, destination: str) -> str:
+    """Begin a cold migration of which the source holds the copy, until ``release``; the migration's uuid."""
+    hold(paths, source, COPY)
+    servers.act(cloud, server, "migrate", {"host": destination})
+    migration = servers.await_migration(cloud, server, "migrating")
+    servers.await_task(cloud, server, "resize_migrating")
+    return migration
+
+
+def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "") -> None:
+    """Let the copy that the source holds fail, and wait until Nova has done all that it does about it."""
+    fail(paths, source, COPY, how)
+    release(paths, source, COPY)
+    servers.await_event(cloud, server, "migrate", "compute_resize_instance")
+    mend(paths, source, COPY)
+
+
+def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> str:
+    """Begin a cold migration of which the destination holds the last step, until ``release``; the migration's uuid."""
+    hold(paths, destination, FINISH)
+    servers.act(cloud, server, "migrate", {"host": destination})
+    servers.await_task(cloud, server, "resize_finish")
+    return servers.await_migration(cloud, server, "post-migrating")
+
+
+def fail_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> None:
+    """Let the last step that the destination holds fail, and wait until Nova has done all that it does about it."""
+    fail(paths, destination, FINISH)
+    release(paths, destination, FINISH)
+    servers.await_event(cloud, server, "migrate", "compute_finish_resize")
+    mend(paths, destination, FINISH)
