@@ -16,9 +16,10 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._at_source import doubt_about_source
 from ansible_collections.osops.placement.plugins.module_utils._change import rewritten
 from ansible_collections.osops.placement.plugins.module_utils._landscape import trees
-from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._model import ARRIVED_MIGRATION, COLD_MIGRATION, UNHOSTED_STATUS
 from ansible_collections.osops.placement.plugins.module_utils._plain import explains_children, plain_claim
 from ansible_collections.osops.placement.plugins.module_utils._protections import excluded, foreign_type, too_young
 from ansible_collections.osops.placement.plugins.module_utils._ruling import drifted, protected, undecided
@@ -32,10 +33,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
     """An ended migration holds what its server needs.
 
-    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host.
-    After a live migration the guest may be elsewhere, so it is only reported.
+    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host. It is
+    a resize or cold migration away from there that failed or was reverted, and no move since then took place. That its guest is
+    there is proven, for this move and all that were tried since, by what hosts have recorded: the move was given up before the source
+    was asked for the guest, or while the source copied its disks; or the guest at the destination was destroyed by a revert; or the
+    host has started the guest since. No evacuation or live migration failed to where the server holds something.
+    After a live migration the hypervisors may have gone on without Nova, so it is only reported, with where to look.
 
-    Change: the migration's claim becomes the server's, in one request.
+    Needs: The cells of the hosts that the server and its migration hold, and of those that it moved between. The server, its
+    migrations and its actions are read from its own cell.
+
+    Change: the migration's claim becomes the server's, in one request, and the other hosts that the server held are free.
+    After a live migration: none.
     """
     own = case.own_tree
     if not _rests_without_its_host(case) or own is None:
@@ -64,12 +73,24 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
         f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
         f"the server itself holds {_held(case)}."
     )
-    if migration.type == "live-migration":
+    if migration.type not in COLD_MIGRATION:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
         doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
+    evidence = (*evidence, *case.subject.last_actions)
+    if unproven := _doubt_where_its_guest_is(case, own, migration):
+        return undecided(f"{reason} But {unproven}.", *evidence)
     change = rewritten(case.allocation, partner=rewritten(claim, resources={}), resources=claim.resources, **_owner(case))
     return drifted(reason, *evidence, change=change, migration=migration)
+
+
+def _doubt_where_its_guest_is(case: Case, own: str, migration: Migration) -> str | None:
+    """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
+    if not case.is_source(own, migration):
+        return f"that migration did not leave {case.home} but {migration.source_compute}"
+    if failed := case.failed_move_to(case.other_trees):
+        return f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+    return doubt_about_source(case, migration)
 
 
 def moved_server(case: Case, policy: Policy) -> Ruling | None:
@@ -77,6 +98,9 @@ def moved_server(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: It is settled on its host and holds nothing of it but only others', to which no move of it failed; its flavor, image and
     ports say all that it needs.
+
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
+    provider is that node's.
 
     Change: it is given what its flavor says on its host, instead of what it holds.
     """
@@ -95,6 +119,9 @@ def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: It is settled on its host and holds nothing; its flavor, image and ports say all that it needs.
 
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
+    provider is that node's.
+
     Change: it is given what its flavor says on its host.
     """
     if not _rests_without_its_host(case) or case.allocation.resources:
@@ -107,6 +134,9 @@ def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: It is settled on its host, holds nothing but that, and in other amounts than its flavor, image and ports say. No resize to
     this host failed.
+
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
+    provider is that node's.
 
     Change: its claim becomes what its flavor says.
     """
@@ -128,6 +158,8 @@ def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: The server is settled on its host, holds it and no other, and Nova and Placement name different owners.
 
+    Needs: The cells of the hosts that the server holds and rests on. The server is read from its own cell.
+
     Change: the claim counts for the server's project and user; the amounts stay.
     """
     server, held = case.server, case.allocation
@@ -147,6 +179,8 @@ def leaked_child(case: Case, policy: Policy) -> Ruling | None:
     """The server holds a child provider of its host that nothing of it explains.
 
     Proof: It is settled on its host, and nothing in its flavor, image or ports asks for such a resource.
+
+    Needs: The cells of the hosts that the server holds and rests on. The server is read from its own cell.
 
     Change: none: look on the host whether its guest uses such a device.
     """
@@ -168,6 +202,8 @@ def hostless_server(case: Case, policy: Policy) -> Ruling | None:
     """The server has no host and no task, and holds a claim.
 
     Proof: A direct look-up shows it without a host, without a task and in a state in which servers have a host.
+
+    Needs: The cells of the hosts that it holds. The server is read from its own cell.
 
     Change: none: delete it, or set it to ERROR, and it can be proven to be an orphan.
     """

@@ -79,7 +79,7 @@ ORPHANS = (
     ),
 )
 DRIFTS = (
-    Kind("swapped_claim", "an ended migration holds the claim that its server needs", OPT_IN, _drift.swapped_claim),
+    Kind("swapped_claim", "an ended migration holds the claim that its server needs", REMEDIATE, _drift.swapped_claim),
     Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, _drift.moved_server, needs_every_cell=True),
     Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, _drift.missing_allocation, needs_every_cell=True),
     Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, _drift.wrong_amount, needs_every_cell=True),

@@ -39,6 +39,9 @@ def deleted_server(case: Case, policy: Policy) -> Ruling | None:
     Proof: A direct look-up finds no server, and the listing of the deleted has it (and not as soft-deleted), or Nova still tells its
     actions, which it does only of a row that is marked as deleted. Neither its former host nor a migration shows it alive.
 
+    Needs: The cells of the hosts that it holds. The look-up goes through its own mapping to its own cell, and that it is
+    deleted is shown by a cell that answered.
+
     Change: all that it holds is removed.
     """
     if case.migration or not is_deleted(case.subject):
@@ -53,6 +56,9 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: Nova lists it as ended. Either its server is deleted, as above; or its server is settled where its newest move took it,
     cannot come back by a revert, and itself holds all of what this claim may stand for.
+
+    Needs: The cells of the hosts that it, its server and the server's migrations name. The migration is listed by the cell
+    that has its server too, and an answer that lists it is of a worker that knows this cell.
 
     Change: all that the migration holds is removed.
     """
@@ -84,6 +90,8 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     to list from there on. Both were asked several times, each over a connection of its own, and the answers agree. Nothing shows it
     alive.
 
+    Needs: Every cell: it rests on no listing having the migration.
+
     Change: all that it holds is removed.
     """
     subject = case.subject
@@ -108,6 +116,9 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
 
     Proof: It is settled where its newest move took it, or was unshelved since, and holds that host; every other host that it holds was
     left by an evacuation that is `done` or `completed`, and no move of it to there failed since it last left it.
+
+    Needs: The cells of the hosts that the server holds, rests on and moved between. All of its migrations are in its own
+    cell, and an answer that lists one lists them all.
 
     Change: the hosts that it left are taken out of its claim; the rest stays.
     """
@@ -136,6 +147,9 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
     the other host what a server claims on its host. No evacuation or live migration to there failed since it last left it, so that its
     guest cannot run there. The other host may be gone: then its provider has Nova's trait `COMPUTE_NODE`, no compute node or service
     stands behind it, and the server holds on its own host every resource class that it holds there.
+
+    Needs: The cells of the hosts that the server holds, rests on and moved between. Where no migration of it is listed, its
+    actions, which are read from its own cell, show that no move was ever asked for.
 
     Change: the other hosts are taken out of its claim; the rest stays.
     """
@@ -177,6 +191,8 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
     Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor and no migration, and all that was
     asked of it is over, so that no host can still take it up. What came before a shelve that its host has ended was over then.
 
+    Needs: The cells of the hosts that it holds. The server and its actions are read from its own cell.
+
     Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
     """
     server, subject = case.server, case.subject
@@ -201,6 +217,8 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     from absence: another service that shares Nova's hosts looks the same. It must be older than `orphan_cleanup_forgotten_min_age`.
     Without a consumer type it is undecided while the service catalogue has a service that allocates for itself, unless
     `orphan_cleanup_ignore_allocators` names that.
+
+    Needs: Every cell: it rests on Nova having no record of it anywhere.
 
     Change: all that it holds is removed, if this kind was chosen.
     """

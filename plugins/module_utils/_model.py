@@ -38,6 +38,9 @@ FAILED_MIGRATION = frozenset({"error", "failed"})
 # Types of migrations that can fail when the guest already runs at the destination.
 MAY_LEAVE_GUEST = frozenset({"evacuation", "live-migration"})
 
+# Types of migrations in which Nova itself copies the guest, powered off, from one host to the other.
+COLD_MIGRATION = frozenset({"migration", "resize"})
+
 # Of these, the ones after which the server is at the destination.
 ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
 
@@ -54,6 +57,7 @@ PLACING_ACTIONS = {
 
 # Instance actions for which Nova makes a migration, which stays for as long as its server does.
 MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
+
 # The instance action that gives a host to a server that was shelved, and leaves no migration behind.
 UNSHELVE_ACTION = "unshelve"
 
@@ -62,6 +66,12 @@ RESET_ACTION = "resetState"
 
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
+
+# The instance actions that begin one.
+COLD_MOVING_ACTIONS = frozenset({"migrate", "resize"})
+
+# Instance actions after which a host runs the guest for certain, with the event that it records.
+STARTING_ACTIONS = {"start": "compute_start_instance", "reboot": "compute_reboot_instance"}
 
 # Instance actions that only a server takes that was on a host.
 SHELVING_ACTIONS = frozenset({"shelve", "shelveOffload"})
@@ -322,13 +332,18 @@ class Server:
 
 @d.dataclass(frozen=True)
 class ActionEvent:
-    """A step of an instance action, and the host that took it; without a `finish_time` it still runs, or was cut."""
+    """A step of an instance action, and the host that took it; without a `finish_time` it still runs, or was cut.
+
+    failed_in_copy: whether its traceback shows that the driver of the source gave up a resize or cold migration, before or while it
+        copied the disks.
+    """
 
     event: str
     start_time: str | None
     finish_time: str | None
     result: str | None
     host: str | None = None
+    failed_in_copy: bool = False
 
 
 @d.dataclass(frozen=True)
@@ -389,8 +404,9 @@ class Dossier:
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
     marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
     markers: the same question, asked again of as many API workers as may answer.
-    last_actions: of a server without a host, its actions down to the newest that shelved it, and the newest that could give it a host,
-        each by itself; of one that is not where its newest move ended, the newest that unshelved it.
+    last_actions: each by itself, newest first: of a server without a host, its actions down to the newest that shelved it, and the newest
+        that could give it a host; of one that is not where its newest move ended, the newest that unshelved it; of one whose claim a
+        failed cold migration holds, those since then that can tell where its guest is.
     host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out; several times each,
         so that more than one API worker has answered.
     shape, interfaces, ports, stock: of a server whose claim may have to be written anew, the properties of its image, its ports

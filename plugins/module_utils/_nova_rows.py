@@ -27,6 +27,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._api import Reply
 
+# What the traceback of `compute_resize_instance` shows when the driver gave up: that it raised itself; or that it had Nova roll back
+# (InstanceFaultRollback), which Nova then did, or failed to tell Placement. What fails after the copy shows none of them
+# (nova/compute/manager.py, _resize_instance and _error_out_instance_on_exception).
+_GAVE_UP = ("in migrate_disk_and_power_off", "raise error.inner_exception", "in _instance_update")
+
 
 def service_of(row: Mapping[str, t.Any]) -> Service:
     return Service(
@@ -131,7 +136,13 @@ def action_of(row: Mapping[str, t.Any]) -> Action:
         start_time=row["start_time"],
         message=row["message"],
         events=tuple(
-            ActionEvent(event["event"], event["start_time"], event["finish_time"], event["result"], event.get("host"))
+            ActionEvent(
+                event["event"], event["start_time"], event["finish_time"], event["result"], event.get("host"), _failed_in_copy(event)
+            )
             for event in row.get("events") or ()
         ),
     )
+
+
+def _failed_in_copy(event: Mapping[str, t.Any]) -> bool:
+    return any(sign in (event.get("traceback") or "") for sign in _GAVE_UP)

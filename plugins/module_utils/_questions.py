@@ -16,8 +16,10 @@ import dataclasses as d
 import threading
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._at_source import telling_actions
 from ansible_collections.osops.placement.plugins.module_utils._case import Case, deletion_in
 from ansible_collections.osops.placement.plugins.module_utils._model import (
+    COLD_MIGRATION,
     NOT_ASKED,
     PLACING_ACTIONS,
     UNHOSTED_STATUS,
@@ -100,7 +102,8 @@ class Questions:
         dossier = self._asked_as_server(consumer, look)
         if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
             return []
-        return [self._asked_closer(dossier, land), *self._claims_of_migrations(dossier, look)]
+        claims = self._claims_of_migrations(dossier, look)
+        return [self._asked_where_it_is(self._asked_closer(dossier, land), claims, land), *claims]
 
     def _asked_as_server(self, uuid: str, look: Look) -> Dossier:
         allocation = look.allocations[uuid]
@@ -179,6 +182,20 @@ class Questions:
         newest = next((action for action in actions.value or () if action.action == UNSHELVE_ACTION), None)
         told = (self._nova.action(dossier.uuid, newest.request_id),) if newest else ()
         return d.replace(dossier, actions=actions, last_actions=told)
+
+    def _asked_where_it_is(self, dossier: Dossier, claims: list[Dossier], land: Landscape) -> Dossier:
+        """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
+        case = _case(dossier, land)
+        holding = {claim.uuid for claim in claims if claim.allocation.value and case and case.own_tree in claim.allocation.value.resources}
+        failed = [known for known in case.server_migrations if known.uuid in holding and known.type in COLD_MIGRATION] if case else []
+        if not failed:
+            return dossier
+        actions = self._nova.actions(dossier.uuid)
+        known = {answer.value.request_id: answer for answer in dossier.last_actions if answer.value}
+        wanted = {*telling_actions(actions.value or (), failed[-1].created_at), *known}
+        requests = [action.request_id for action in actions.value or () if action.request_id in wanted]
+        asked = [known.get(request) or self._nova.action(dossier.uuid, request) for request in requests]
+        return d.replace(dossier, actions=actions, last_actions=tuple(asked))
 
     def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
         """Ask a server without a host for its actions, and for each down to the newest that could give it a host.

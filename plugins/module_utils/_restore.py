@@ -227,7 +227,11 @@ def _not_made_again(gone: Iterable[str], providers: Mapping[str, Provider], dele
 
 
 def undone(change: Change, held: Mapping[str, Mapping[str, t.Any]]) -> tuple[Change | None, str]:
-    """Return the write that takes `change` back from consumers that hold `held`, or None and why there is none."""
+    """Return the write that takes `change` back from consumers that hold `held`, or None and why there is none.
+
+    What a server was given is not taken from it, for it may need it by now. A pair is taken back whole: what the server then loses its
+    migration holds again, as before, and both are in one request.
+    """
     inverses = []
     for part in reversed(change.parts):
         now = held[part.consumer]
@@ -237,16 +241,16 @@ def undone(change: Change, held: Mapping[str, Mapping[str, t.Any]]) -> tuple[Cha
             return None, f"{part.consumer} meanwhile holds something else, on {', '.join(sorted(now['allocations'])) or 'no provider'}."
         generation = now["consumer_generation"]
         before = {**now, "project_id": part.before["project_id"], "user_id": part.before["user_id"]} if generation is None else now
-        inverse = Change(part.consumer, generation, before, {**part.before, "consumer_generation": generation})
-        if inverse.frees:
-            taken = ", ".join(sorted(inverse.frees))
-            return None, (
-                f"To take it back, {part.consumer} would lose what it holds on {taken}, which its server may need: "
-                "change that with placement_allocation, if it must be."
-            )
-        inverses.append(inverse)
+        inverses.append(Change(part.consumer, generation, before, {**part.before, "consumer_generation": generation}))
     first, *others = reversed(inverses)
-    return d.replace(first, partner=others[0] if others else None), ""
+    inverse = d.replace(first, partner=others[0] if others else None)
+    if inverse.frees:
+        taken = ", ".join(sorted(inverse.frees))
+        return None, (
+            f"To take it back, {change.consumer} would lose what it holds on {taken}, which its server may need: "
+            "change that with placement_allocation, if it must be."
+        )
+    return inverse, ""
 
 
 _CHANGE = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")

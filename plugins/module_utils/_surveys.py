@@ -34,6 +34,8 @@ def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
     only Nova gives: a provider with processors and memory alone may be another service's. Undecided when another Nova, or a compute
     service without a node, may stand behind it.
 
+    Needs: Every cell: it rests on no cell having the compute node. The host is also looked up directly, by its mapping.
+
     Change: its tree is deleted, children first, once nobody has an allocation of it.
     """
     conflicting = {provider.uuid for provider, node in _conflicts(land)}
@@ -48,6 +50,8 @@ def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Proof: The reading is sound, and the compute node of that name has another uuid, for which Placement has no provider (LP 1817833).
     The provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova gives; undecided without one.
+
+    Needs: Every cell: it rests on no cell having a compute node with the UUID of the provider.
 
     Change: its tree is deleted, children first, once nobody has an allocation of it; restart nova-compute on the host afterwards.
     """
@@ -65,6 +69,8 @@ def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what nova-compute reports. Looked for on
     the providers of other findings, on named hosts, and everywhere if this kind is named.
+
+    Needs: Nothing more: it is only reported, of the providers and compute nodes that were read.
 
     Change: none.
     """
@@ -89,6 +95,8 @@ def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Proof: Its migration has been `finished` for `orphan_cleanup_parked_min_age`.
 
+    Needs: The cell of the server, which lists the migration.
+
     Change: none: confirm or revert it.
     """
     listing = land.snapshot.migrations
@@ -110,6 +118,8 @@ def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
     """A migration is under way and has not changed for very long.
 
     Proof: It has not ended and has not been changed for `orphan_cleanup_stuck_min_age`.
+
+    Needs: The cell of the server, which lists the migration.
 
     Change: none: see whether it runs, and abort it or reset the server's state if not.
     """
@@ -133,6 +143,8 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
     """A compute service is down, and is disabled, forced down or without a compute node.
 
     Proof: It has not reported for `orphan_cleanup_stale_min_age`.
+
+    Needs: The cell of the service, which shows its last report.
 
     Change: none: retire the host.
     """

@@ -54,6 +54,7 @@ options:
       - evacuated_source
       - wrong_host
       - unhosted_server
+      - swapped_claim
   providers:
     description:
       - UUIDs of root providers that an earlier look found. What is left of them is told with the one host, whatever their names are.

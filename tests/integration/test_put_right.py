@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Claims of live servers that are put right by choice, and the servers of which it is not known what is right."""
+"""Claims of live servers that are put right, most of them by choice, and the servers of which it is not known what is right."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ MADE = {
     "wrong_amount": "reduced",
     "wrong_owner": "rewritten",
 }
+# test_failed_cold_migrations.py shows that.
+BY_DEFAULT = "swapped_claim"
 TINY = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
@@ -61,6 +63,7 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     documents = {consumer: placement.allocation(consumer) for consumer in (*live.values(), migration)}
     looked_at = {"orphan_cleanup_consumers": [*live.values(), *special.values()]}
     chosen = {**looked_at, "orphan_cleanup_remediate_kinds": [*MADE]}
+    by_choice = {"orphan_cleanup_consumers": [server for name, server in live.items() if name != BY_DEFAULT] + [*special.values()]}
 
     def play(name: str, *arguments: str, variables: dict[str, t.Any]) -> Run:
         ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
@@ -71,7 +74,7 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
         migration=migration,
         special=special,
         before=placement.everything(),
-        default=play("default", variables=looked_at),
+        default=play("default", variables=by_choice),
         checked=play("checked", "--check", "--diff", variables=chosen),
         after_check=placement.everything(),
         healed=play("healed", variables=chosen),
@@ -95,10 +98,12 @@ def special_flavor(world: World) -> str:
     return name
 
 
-def test_nothing_is_put_right_unless_it_is_chosen(story: Story) -> None:
-    assert (story.default.status, story.default.changed) == (0, 0), story.default.output
+def test_nothing_else_is_put_right_unless_it_is_chosen(story: Story) -> None:
+    by_choice = {server: name for name, server in story.servers.items() if name != BY_DEFAULT}
     found = {entry["consumer"]: entry["kind"] for entry in story.default.read("findings.json")["findings"]}
-    assert {server: found[server] for server in story.servers.values()} == {server: name for name, server in story.servers.items()}
+
+    assert (story.default.status, story.default.changed) == (0, 0), story.default.output
+    assert {server: found[server] for server in by_choice} == by_choice
 
 
 def test_check_mode_tells_it_and_changes_nothing(story: Story) -> None:

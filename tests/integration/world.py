@@ -147,10 +147,7 @@ class World:
 
     def ended_events(self, server: str, action: str) -> set[str]:
         """The events that are over of the newest action of this name."""
-        path = f"/servers/{server}/os-instance-actions"
-        newest = next(known for known in self.cloud.nova("GET", path)["instanceActions"] if known["action"] == action)
-        events = self.cloud.nova("GET", f"{path}/{newest['request_id']}")["instanceAction"]["events"]
-        return {event["event"] for event in events if event["finish_time"]}
+        return servers.ended_events(self.cloud, server, action)
 
     def hold(self, consumer: str, allocations: holdings.Allocations) -> None:
         """Let a consumer hold exactly this, if it does not already."""
@@ -274,13 +271,8 @@ class World:
 
     @contextlib.contextmanager
     def without_placement(self) -> t.Iterator[None]:
-        service = services.placement(self.paths, self.state)
-        processes.stop(self.paths, [service.name])
-        try:
+        with lifecycle.without_placement(self.paths):
             yield
-        finally:
-            lifecycle.start(self.paths, [service])
-            lifecycle.await_http(self.paths, [service])
 
     @contextlib.contextmanager
     def nova_setting(self, lines: str) -> t.Iterator[None]:

@@ -47,7 +47,7 @@ def _kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
 
 def _kind(kind: Kind) -> str:
     text = told(t.cast("t.Callable[..., t.Any]", kind.prove or kind.survey))
-    rows = {"Proof": text["Proof"], f"Change{MADE[kind.by_default]}": text["Change"]}
+    rows = {"Proof": text["Proof"], "Needs": text["Needs"], f"Change{MADE[kind.by_default]}": text["Change"]}
     lines = "".join(f"* **{name}**: {_capital(value)}\n" for name, value in rows.items())
     return f"### {kind.name}\n\n{_capital(kind.meaning)}.\n\n{lines}"
 

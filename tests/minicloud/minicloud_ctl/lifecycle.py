@@ -13,7 +13,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from minicloud_ctl import configs, databases, files, identity, install, processes, rest, services
 from minicloud_ctl import state as states
@@ -251,6 +251,18 @@ def restart(paths: Paths, wanted: list[Service]) -> None:
     processes.stop(paths, [service.name for service in wanted])
     start(paths, wanted)
     await_http(paths, [service for service in wanted if service.port])
+
+
+@contextlib.contextmanager
+def without_placement(paths: Paths) -> Iterator[None]:
+    """Let Placement be down for a while."""
+    service = services.placement(paths, states.load(paths))
+    processes.stop(paths, [service.name])
+    try:
+        yield
+    finally:
+        start(paths, [service])
+        await_http(paths, [service])
 
 
 def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:

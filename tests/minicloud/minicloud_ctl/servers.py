@@ -76,6 +76,23 @@ def await_migration(cloud: Cloud, server: str, *statuses: str) -> str:
     return wait_for(f"the migration of server {server} to be {' or '.join(statuses)}", probe)
 
 
+def ended_events(cloud: Cloud, server: str, action: str) -> set[str]:
+    """The events that are over of the newest action of this name."""
+    path = f"/servers/{server}/os-instance-actions"
+    newest = next(known for known in cloud.nova("GET", path)["instanceActions"] if known["action"] == action)
+    events = cloud.nova("GET", f"{path}/{newest['request_id']}")["instanceAction"]["events"]
+    return {event["event"] for event in events if event["finish_time"]}
+
+
+def await_event(cloud: Cloud, server: str, action: str, event: str) -> None:
+    """Wait until this event of the newest action of this name is over: the last that Nova does for it, whether it went well or not."""
+    wait_for(f"{event} of server {server} to end", lambda: event in ended_events(cloud, server, action))
+
+
+def await_task(cloud: Cloud, server: str, task: str) -> None:
+    wait_for(f"server {server} to have the task {task}", lambda: get(cloud, server)["OS-EXT-STS:task_state"] == task)
+
+
 def migrate(cloud: Cloud, server: str, host: str) -> str:
     """Cold migration to this host, left in VERIFY_RESIZE; the migration's uuid."""
     act(cloud, server, "migrate", {"host": host})

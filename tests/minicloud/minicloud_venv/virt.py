@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import nova.conf
+from nova import exception
 from nova.virt import fake
 
 # Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic" is in the name.
 NAMES = ("minicloud", "minicloud_ironic")
 
 HOLD = "hold-live-migrations"
+
+# What a file `fail-CALL` can have in it so that Nova takes the server back to the state that it had, as after a failed check.
+ROLLBACK = "rollback"
 
 # Of its own since compute nodes have an identity that outlives the service.
 ONE_NODE = getattr(fake, "FakeDriverWithoutFakeNodes", fake.FakeDriver)
@@ -48,3 +52,34 @@ class HeldLiveMigration(ONE_NODE):
         while (Path(nova.conf.CONF.state_path) / HOLD).exists():
             time.sleep(0.1)
         super().live_migration(*args, **kwargs)
+
+
+class SteeredColdMigration(ONE_NODE):
+    """Cold migrations and resizes whose calls wait or fail, as files in the host's state folder say.
+
+    `hold-CALL`: the call waits for as long as the file is there; then nova-compute can be killed in the middle of it.
+    `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt does when it has touched nothing yet.
+    CALL is `migrate_disk_and_power_off` on the source or `finish_migration` on the destination.
+    """
+
+    def migrate_disk_and_power_off(self, *args: Any, **kwargs: Any) -> Any:
+        _follow("migrate_disk_and_power_off")
+        return super().migrate_disk_and_power_off(*args, **kwargs)
+
+    def finish_migration(self, *args: Any, **kwargs: Any) -> None:
+        _follow("finish_migration")
+        super().finish_migration(*args, **kwargs)
+
+
+def _follow(call: str) -> None:
+    """Do what the files for `call` say."""
+    folder = Path(nova.conf.CONF.state_path)
+    while (folder / f"hold-{call}").exists():
+        time.sleep(0.1)
+    failure = folder / f"fail-{call}"
+    if not failure.exists():
+        return
+    error = exception.NovaException(f"{call} fails on purpose")
+    if failure.read_text(encoding="utf-8").strip() == ROLLBACK:
+        raise exception.InstanceFaultRollback(inner_exception=error)
+    raise error

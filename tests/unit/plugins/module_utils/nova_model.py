@@ -41,7 +41,12 @@ LARGE = {"VCPU": 4, "MEMORY_MB": 2048, "DISK_GB": 10}
 
 
 class Failed(Exception):
-    """Something that an operation did not expect: its handlers run."""
+    """Something that an operation did not expect: its handlers run.
+
+    in_copy: whether the driver of a source raised it while it copied the disks of a resize.
+    """
+
+    in_copy = False
 
 
 class RolledBack(Failed):
@@ -273,14 +278,14 @@ class Nova:
         self.world.actions[server] = (d.replace(newest, events=(*newest.events, event)), *older)
         return newest.request_id
 
-    def event_ends(self, server: str, request: str, name: str, result: str) -> None:
+    def event_ends(self, server: str, request: str, name: str, result: str, in_copy: bool = False) -> None:
         """Of several of one name Nova ends the first (nova/db/main/api.py, action_event_finish)."""
 
         def ended(action: Action) -> Action:
             first = next((number for number, event in enumerate(action.events) if event.event == name), None)
             if action.request_id != request or first is None:
                 return action
-            end = d.replace(action.events[first], finish_time=self._time(), result=result)
+            end = d.replace(action.events[first], finish_time=self._time(), result=result, failed_in_copy=in_copy)
             return d.replace(action, events=(*action.events[:first], end, *action.events[first + 1 :]))
 
         self.world.actions[server] = tuple(map(ended, self.world.actions.get(server, ())))

@@ -36,7 +36,8 @@ def resize(nova: Nova, server: str, hosts: tuple[str, ...], larger: bool, device
     yield Step(CONDUCTOR, "resize asked", queued=True)
     was = nova.vm[server]
     for number, host in enumerate(hosts):
-        moved = yield from event(nova, server, "cold_migrate", _migration_task(nova, server, kind, host, larger, device))
+        task = event(nova, server, "cold_migrate", _migration_task(nova, server, kind, host, larger, device))
+        moved = yield from event(nova, server, "conductor_migrate_server", task)
         if moved is None:
             return
         yield Step(host, "prep_resize cast", queued=True)
@@ -44,7 +45,7 @@ def resize(nova: Nova, server: str, hosts: tuple[str, ...], larger: bool, device
         steps = error_out_instance(
             nova, server, host, errors_out_migration(nova, moved, host, _prepared(nova, server, moved, host, last)), was
         )
-        if (yield from reverts_task_state(nova, server, host, event(nova, server, "compute_prep_resize", steps))):
+        if (yield from reverts_task_state(nova, server, host, event(nova, server, "compute_prep_resize", steps, host))):
             yield from _resized(nova, server, moved, host, larger, was)
             return
         yield Step(CONDUCTOR, "resize rescheduled", queued=True)
@@ -103,8 +104,12 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
         nova.set(migration, status="migrating")
         yield Step(source, "migrating")
         nova.save(server, task="resize_migrating", expected=("resize_prep",))
-        yield Step(source, "task migrating")
-        nova.park(server, source)
+        try:
+            yield Step(source, "task migrating")
+            nova.park(server, source)
+        except Failed as failure:
+            failure.in_copy = True
+            raise
         yield Step(source, "powered off")
         nova.set(migration, status="post-migrating")
         yield Step(source, "post-migrating")
@@ -121,7 +126,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
             yield Step(source, "claim reverted")
             raise
 
-    yield from reverts_task_state(nova, server, source, event(nova, server, "compute_resize_instance", resized()))
+    yield from reverts_task_state(nova, server, source, event(nova, server, "compute_resize_instance", resized(), source))
     yield Step(host, "finish_resize cast", queued=True)
 
     def finished() -> Steps:
@@ -142,7 +147,7 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
             yield Step(host, "source dropped")
             raise
 
-    steps = errors_out_migration(nova, migration, host, event(nova, server, "compute_finish_resize", finish()))
+    steps = errors_out_migration(nova, migration, host, event(nova, server, "compute_finish_resize", finish(), host))
     yield from reverts_task_state(nova, server, host, steps)
 
 
@@ -174,7 +179,7 @@ def revert(nova: Nova, server: str) -> Steps:
             raise
 
     inner = error_out_instance(nova, server, dest, or_lost(dropped()))
-    steps = errors_out_migration(nova, migration, dest, event(nova, server, "compute_revert_resize", inner))
+    steps = errors_out_migration(nova, migration, dest, event(nova, server, "compute_revert_resize", inner, dest))
     yield from reverts_task_state(nova, server, dest, steps)
     yield Step(source, "finish_revert cast", queued=True)
 

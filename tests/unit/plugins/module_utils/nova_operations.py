@@ -30,8 +30,8 @@ def event(nova: Nova, server: str, name: str, steps: Steps, host: str | None = N
     request = nova.event_begins(server, name, host)
     try:
         result = yield from steps
-    except Failed:
-        nova.event_ends(server, request, name, "Error")
+    except Failed as failure:
+        nova.event_ends(server, request, name, "Error", failure.in_copy)
         raise
     nova.event_ends(server, request, name, "Success")
     return result

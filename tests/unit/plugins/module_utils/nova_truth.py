@@ -112,10 +112,20 @@ class Watch:
                 *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
                 *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
                 *(
-                    (action.action, action.over, action.taken_up_by, action.shelved_by, action.unshelved_on, order.get(action.start_time))
+                    (
+                        *(
+                            action.action,
+                            action.over,
+                            action.taken_up_by,
+                            action.shelved_by,
+                            action.unshelved_on,
+                            order.get(action.start_time),
+                        ),
+                        *((event.event, event.host, event.result, event.failed_in_copy) for event in action.events),
+                    )
                     for server, row in world.servers.items()
                     for action in world.actions.get(server, ())
-                    if not row.host or action.action == UNSHELVE_ACTION
+                    if not row.host or nova.host(server) not in nova.held(server) or action.action == UNSHELVE_ACTION
                 ),
             )
         )

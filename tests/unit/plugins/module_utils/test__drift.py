@@ -37,9 +37,15 @@ class Cloud(World):
         return next((found for found in judge(self.snapshot(), policy) if found.consumer == consumer), None)
 
 
+def failed_copy(cloud: Cloud, server: str, *holds: str) -> None:
+    """A cold migration that the source's driver gave up, as its host recorded it."""
+    move = cloud.migration(server, cloud.here, cloud.there, "error", *holds)
+    cloud.recorded(move, ("compute_prep_resize", cloud.there, "Success"), ("compute_resize_instance", cloud.here, "Error"), in_copy=True)
+
+
 def swapped_claim(cloud: Cloud, **fields: t.Any) -> str:
     server = cloud.server(cloud.here, cloud.there, **fields)
-    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    failed_copy(cloud, server, cloud.here)
     return server
 
 
@@ -51,13 +57,13 @@ def swapped_claim_of_a_live_migration(cloud: Cloud) -> str:
 
 def swapped_claim_of_one_who_holds_nothing(cloud: Cloud) -> str:
     server = cloud.server(cloud.here)
-    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    failed_copy(cloud, server, cloud.here)
     return server
 
 
 def swapped_claim_with_a_shared_disk(cloud: Cloud) -> str:
     server = cloud.server(cloud.here, cloud.there, cloud.pool)
-    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here, cloud.pool)
+    failed_copy(cloud, server, cloud.here, cloud.pool)
     return server
 
 

@@ -36,7 +36,7 @@ def _world() -> World:
     world.server(third)
     world.server(here, there)
     swapped = world.server(here, there)
-    world.migration(swapped, there, here, "error", here)
+    world.migration(swapped, here, there, "reverted", here)
     world.server(there, here, there)
     world.delete(world.server(here, here))
     world.stranger(here, type="INSTANCE")

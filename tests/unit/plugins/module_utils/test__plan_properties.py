@@ -57,7 +57,7 @@ def _of_every_action() -> Plan:
     world.delete(world.server(here, here))
     world.stranger(here, type="INSTANCE")
     world.server(there, here, there)
-    world.migration(world.server(here, there), there, here, "error", here)
+    world.migration(world.server(here, there), here, there, "reverted", here)
     world.server(here, there)
     world.server(third, third, project="theirs")
     world.server(third)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import json
 import typing as t
@@ -15,7 +16,7 @@ import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._apply import Outcome
-from ansible_collections.osops.placement.plugins.module_utils._change import Change, ProviderRemoval, document, rewritten
+from ansible_collections.osops.placement.plugins.module_utils._change import Change, ProviderRemoval, document, rewritten, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._journal import BEFORE, PLANNED, Journal, read, record
 from ansible_collections.osops.placement.plugins.module_utils._model import Allocation, Provider
@@ -122,11 +123,22 @@ def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
 
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
-def test_a_swapped_pair_is_not_taken_back(change: Change) -> None:
-    """What the migration lost the server now needs: the two together free nothing, and the server alone would lose its host."""
-    inverse, why = undone(change, _left(change))
+def test_a_swapped_pair_is_taken_back_whole(change: Change) -> None:
+    """What the server loses its migration holds again: the two together free nothing."""
+    inverse = _inverse(change, _left(change))
 
-    assert inverse is None and f"{SERVER} would lose what it holds on {B}" in why
+    assert inverse.frees == {} and inverse.partner
+    assert [part.consumer for part in inverse.parts] == [SERVER, MIGRATION]
+    for undoing, made in zip(inverse.parts, change.parts, strict=True):
+        assert same_claim(undoing.before, made.after) and same_claim(undoing.after, made.before)
+
+
+@pytest.mark.parametrize("moved", [SERVER, MIGRATION])
+def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None:
+    held = _left(SWAPPED)
+    inverse, why = undone(SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}})
+
+    assert inverse is None and f"{moved} meanwhile holds something else" in why
 
 
 @pytest.mark.parametrize(
@@ -214,12 +226,23 @@ def test_whatever_was_done_and_is_held_now_nobody_loses_anything(case: tuple[Cha
 
     assert held == untouched
     assert (inverse is None) == bool(why)
-    for part in inverse.parts if inverse else ():
-        now = held[part.consumer]
-        assert part.generation == now["consumer_generation"] == part.after["consumer_generation"]
-        for provider, share in now["allocations"].items():
+    if inverse is None:
+        return
+    for part in inverse.parts:
+        assert part.generation == held[part.consumer]["consumer_generation"] == part.after["consumer_generation"]
+    now, then = _sums(held[part.consumer] for part in inverse.parts), _sums(part.after for part in inverse.parts)
+    # What one of a pair loses the other has afterwards.
+    assert all(then[share] >= amount for share, amount in now.items())
+
+
+def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[tuple[str, str]]:
+    """The amounts in all documents together, by provider and resource class."""
+    sums: collections.Counter[tuple[str, str]] = collections.Counter()
+    for held in documents:
+        for provider, share in held["allocations"].items():
             for resource_class, amount in share["resources"].items():
-                assert part.after["allocations"][provider]["resources"][resource_class] >= amount
+                sums[provider, resource_class] += amount
+    return sums
 
 
 # The changes that a journal tells of

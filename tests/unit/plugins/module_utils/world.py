@@ -11,8 +11,10 @@ import types
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
+from ansible_collections.osops.placement.plugins.module_utils._at_source import telling_actions
 from ansible_collections.osops.placement.plugins.module_utils._change import Change
 from ansible_collections.osops.placement.plugins.module_utils._model import (
+    COLD_MIGRATION,
     PLACING_ACTIONS,
     UNSHELVE_ACTION,
     Action,
@@ -42,6 +44,7 @@ CLAIM = types.MappingProxyType({"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1})
 FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 OLD = 30 * 86400
 NOW = "2026-11-20T12:00:00Z"
+LATER = "2026-11-20T13:00:00.000000"
 
 
 def answer(request: str, status: int, value: T | None = None) -> Answer[T]:
@@ -177,6 +180,29 @@ class World:
         """A time that is later than that of whatever was made before."""
         return f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000"
 
+    def recorded(self, migration: str, *events: tuple[str, str, str], action: str = "migrate", in_copy: bool = False) -> None:
+        """Record the newest action of a migration's server, in which conductor created it; `events` by name, root of the host and result.
+
+        in_copy: whether the driver of the source gave up the copy.
+        """
+        move = self.migrations[migration]
+        began = ActionEvent("conductor_migrate_server", move.created_at, move.created_at, "Success", "conductor")
+        rows = (
+            ActionEvent(
+                event, move.created_at, move.created_at, result, self.nodes[root].host, in_copy and event == "compute_resize_instance"
+            )
+            for event, root, result in events
+        )
+        self._act(move.server, action, move.created_at, began, *rows)
+
+    def recorded_later(self, server: str, action: str, event: str, root: str, result: str = "Success", at: str = LATER) -> None:
+        """Record the newest action of a server, with one event on a host, as of a time after all others."""
+        self._act(server, action, at, ActionEvent(event, at, at, result, self.nodes[root].host))
+
+    def _act(self, server: str, action: str, at: str | None, *events: ActionEvent) -> None:
+        known = self.actions.get(server, ())
+        self.actions[server] = (Action(action, f"req-{len(known)}", "user", at, None, events), *known)
+
     def stranger(self, *providers: str, **fields: t.Any) -> str:
         """A consumer that Nova does not know."""
         return self.hold(self.uuid(), *providers, **fields)
@@ -265,8 +291,12 @@ class World:
         if server and not server.host:
             asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in self._last_actions(uuid))
         elif server:
-            unshelved = next((action for action in self.actions.get(uuid, ()) if action.action == UNSHELVE_ACTION), None)
-            asked["last_actions"] = (self._answer("last_actions", uuid, 200, unshelved),) if unshelved else ()
+            did = self.actions.get(uuid, ())
+            wanted = {action.request_id for action in did if action.action == UNSHELVE_ACTION}
+            failed = next((move for move in moves if self._holds_host_of(move, server)), None)
+            if failed:
+                wanted.update(telling_actions(did, failed.created_at))
+            asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in did if action.request_id in wanted)
         if asked["server"].status == 404:
             gone = self.deleted.get(uuid)
             deletion = (Action("delete", "req-1", "admin", NOW, None),)
@@ -292,6 +322,12 @@ class World:
                 asked += [older for older in did[number:] if older.action in PLACING_ACTIONS][:1]
                 break
         return asked
+
+    def _holds_host_of(self, move: Migration, server: Server | None) -> bool:
+        """Whether a resize or cold migration that is over holds the host where its server is, and the server itself does not."""
+        root = next((node.uuid for node in self.nodes.values() if server and (node.host, node.name) == (server.host, server.node)), None)
+        held = {uuid: self.holdings[uuid].resources if uuid in self.holdings else {} for uuid in (move.uuid, move.server)}
+        return move.ended and move.type in COLD_MIGRATION and root in held[move.uuid] and root not in held[move.server]
 
     def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:
         forced = self.statuses.get((question, uuid), status)

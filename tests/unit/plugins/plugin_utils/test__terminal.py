@@ -183,7 +183,7 @@ def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> Non
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     server = world.server(here, there)
-    move = world.migration(server, here, there, "error", here)
+    move = world.migration(server, here, there, "reverted", here)
     told = _words(_lines(_found(world), kinds=["swapped_claim"]))
 
     assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Cold migrations that really fail: in the driver of the source, with Placement out of reach, or with a nova-compute that dies."""
+
+from __future__ import annotations
+
+from minicloud_ctl import lifecycle, servers, steering
+from minicloud_ctl.scenarios.registry import Context, scenario
+
+
+def _copying(context: Context) -> tuple[str, str, str, str]:
+    """A cold migration whose source, a host of its own, holds the copy; (server, migration, source, destination)."""
+    source = context.own_host("copying", driver=steering.DRIVER)
+    (destination,) = context.steady_hosts(1)
+    server = servers.boot(context.cloud, context.name, source)
+    migration = steering.migrate_until_copy(context.paths, context.cloud, server, source, destination)
+    context.record.add_server(server, context.name)
+    context.record.migration = migration
+    context.record.hosts.update(source=source, destination=destination)
+    return server, migration, source, destination
+
+
+@scenario(
+    "a cold migration whose copy failed while Placement was away, its server set to active again: it holds the destination", alone=True
+)
+def failed_cold_migration(context: Context) -> None:
+    server, migration, source, destination = _copying(context)
+    with lifecycle.without_placement(context.paths):
+        steering.fail_copy(context.paths, context.cloud, server, source)
+    servers.act(context.cloud, server, "os-resetState", {"state": "active"})
+    servers.settle(context.cloud, server, source)
+    context.record.orphaned(server, context.provider(destination), "swapped_claim")
+    context.record.needed(migration, context.provider(source), "the guest is here; its server must get this allocation back")
+
+
+@scenario("the same, the server still in ERROR: nobody has settled it", alone=True)
+def failed_cold_migration_error(context: Context) -> None:
+    server, migration, source, destination = _copying(context)
+    with lifecycle.without_placement(context.paths):
+        steering.fail_copy(context.paths, context.cloud, server, source)
+    servers.settle(context.cloud, server, source, "ERROR")
+    context.record.needed(server, context.provider(destination), "ERROR: where the guest is has not been looked at")
+    context.record.needed(migration, context.provider(source), "ERROR: where the guest is has not been looked at")
+
+
+@scenario("a source that died while it copied and is back: for Nova the server rests there, and the migration goes on for ever")
+def killed_while_copying(context: Context) -> None:
+    server, migration, source, destination = _copying(context)
+    context.kill(source)
+    steering.release(context.paths, source, steering.COPY)
+    lifecycle.start_computes(context.paths, [source])
+    servers.settle(context.cloud, server, source)
+    context.record.needed(server, context.provider(destination), "destination of a migration that Nova calls under way")
+    context.record.needed(migration, context.provider(source), "source of a migration that Nova calls under way; the guest is here")

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the hosts with the driver ``minicloud.SteeredColdMigration`` do when they copy a server or take one in."""
+
+from __future__ import annotations
+
+from minicloud_ctl import servers
+from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.paths import Paths
+
+DRIVER = "minicloud.SteeredColdMigration"
+
+# The calls of the driver: the first on the source, the second on the destination.
+COPY, FINISH = "migrate_disk_and_power_off", "finish_migration"
+
+# What libvirt raises when it has touched nothing yet: Nova takes the server back to the state that it had.
+ROLLBACK = "rollback"
+
+
+def hold(paths: Paths, host: str, call: str) -> None:
+    """Let each such call on this host wait until ``release``."""
+    (paths.compute(host) / f"hold-{call}").touch()
+
+
+def release(paths: Paths, host: str, call: str) -> None:
+    (paths.compute(host) / f"hold-{call}").unlink(missing_ok=True)
+
+
+def fail(paths: Paths, host: str, call: str, how: str = "") -> None:
+    """Let each such call on this host raise until ``mend``; one that is held does so when it is released."""
+    (paths.compute(host) / f"fail-{call}").write_text(how, encoding="utf-8")
+
+
+def mend(paths: Paths, host: str, call: str) -> None:
+    (paths.compute(host) / f"fail-{call}").unlink(missing_ok=True)
+
+
+def migrate_until_copy(paths: Paths, cloud: Cloud, server: str, source: str, destination: str) -> str:
+    """Begin a cold migration of which the source holds the copy, until ``release``; the migration's uuid."""
+    hold(paths, source, COPY)
+    servers.act(cloud, server, "migrate", {"host": destination})
+    migration = servers.await_migration(cloud, server, "migrating")
+    servers.await_task(cloud, server, "resize_migrating")
+    return migration
+
+
+def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "") -> None:
+    """Let the copy that the source holds fail, and wait until Nova has done all that it does about it."""
+    fail(paths, source, COPY, how)
+    release(paths, source, COPY)
+    servers.await_event(cloud, server, "migrate", "compute_resize_instance")
+    mend(paths, source, COPY)
+
+
+def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> str:
+    """Begin a cold migration of which the destination holds the last step, until ``release``; the migration's uuid."""
+    hold(paths, destination, FINISH)
+    servers.act(cloud, server, "migrate", {"host": destination})
+    servers.await_task(cloud, server, "resize_finish")
+    return servers.await_migration(cloud, server, "post-migrating")
+
+
+def fail_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> None:
+    """Let the last step that the destination holds fail, and wait until Nova has done all that it does about it."""
+    fail(paths, destination, FINISH)
+    release(paths, destination, FINISH)
+    servers.await_event(cloud, server, "migrate", "compute_finish_resize")
+    mend(paths, destination, FINISH)
