@@ -239,12 +239,24 @@ def reset_and_end_by_sql(stage: Stage, server: str, migration: str) -> None:
     stage.end_by_sql(migration)
 
 
+def failed_on_the_destination(stage: Stage, server: str) -> str:
+    """The guest, or what there is of it, is on the destination."""
+    return finish_fails_and_placement_refuses(stage, server)
+
+
+def reset_to_the_source_by_sql(stage: Stage, server: str, migration: str) -> None:
+    """Somebody takes the move for undone: for Nova the server rests on the source."""
+    stage.reset(server)
+    stage.world.sql(CELL1, "UPDATE instances SET host = ?, node = ? WHERE uuid = ?", SOURCE, SOURCE, server)
+
+
 @d.dataclass(frozen=True)
 class State:
     """A cold migration that failed in some way, and how an operator settles its server.
 
     left: what the server and the migration hold after the failure.
-    home: where Nova says that the server is, and its guest.
+    home: where Nova says that the server is.
+    guest_elsewhere: whether its guest, or its disk, is on the other host all the same, so that nothing may be changed.
     unsettled, settled: what a run calls the server and the migration that hold something: the reason of a protection, or the kind.
     """
 
@@ -254,6 +266,7 @@ class State:
     home: str
     unsettled: tuple[str, str]
     settled: tuple[str, str]
+    guest_elsewhere: bool = False
 
     @property
     def name(self) -> str:
@@ -278,6 +291,15 @@ STATES = (
     State(destination_dies_while_it_finishes, (DST, SRC), reset_and_end_by_sql, DESTINATION, (FINE, MOVING), (FINE, ENDED)),
     State(revert_without_placement, (DST, SRC), nothing, SOURCE, (SWAPPED, ENDED), (SWAPPED, ENDED)),
     State(revert_that_placement_refuses, (DST, SRC), reset, SOURCE, (IN_ERROR, IN_ERROR), (SWAPPED, ENDED)),
+    State(
+        failed_on_the_destination,
+        (DST, SRC),
+        reset_to_the_source_by_sql,
+        SOURCE,
+        (FINE, IN_ERROR),
+        (SWAPPED, ENDED),
+        guest_elsewhere=True,
+    ),
     State(server_holds_both, (SRC | DST, NONE), reset, SOURCE, (IN_ERROR, FINE), ("wrong_host", FINE)),
     State(both_hold_the_source, (SRC, SRC), reset, SOURCE, (FINE, IN_ERROR), (FINE, ENDED)),
 )
@@ -397,12 +419,21 @@ def test_it_is_found_and_told(story: Story, state: State) -> None:
 def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_with_nothing(
     story: Story, world: World, state: State
 ) -> None:
-    home = SOURCE if state.name in BY_CHOICE else state.home
+    host = SOURCE if state.name in BY_CHOICE else state.home
+    wanted = story.held("settled", state) if state.guest_elsewhere else ({world.provider(host): CLAIM}, {})
 
     for point in ("cleaned", "cleaned again"):
         assert story.runs[point].status == 0, story.runs[point].output
-        assert story.held(point, state) == ({world.provider(home): CLAIM}, {})
+        assert story.held(point, state) == wanted
     assert story.runs["once more"].changed == 0
+
+
+def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> None:
+    """The attack: for Nova the server rests on the source, and its guest is on the host that would be freed."""
+    entry = story.runs["cleaned"].entry(story.servers[failed_on_the_destination.__name__])
+
+    assert (entry["verdict"], entry["change"]) == ("undecided", None)
+    assert f"to {DESTINATION} left no guest there: start the server, or reboot it hard, on {SOURCE}" in entry["reason"]
 
 
 @each_state
