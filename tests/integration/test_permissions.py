@@ -86,7 +86,7 @@ def office(minicloud: Minicloud, world: World) -> Office:
 def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
     """Something for every rule to tell of, a provider without a compute node among it; a claim that nobody knows."""
     minicloud.scenario("healthy", "deleted_server", "evacuated_source", "shelved_offloaded", "wrong_amount", "forgotten_migration")
-    placement.create_provider(f"bare-{uuid.uuid4()}", {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 1024}})
+    placement.create_provider(f"bare-{uuid.uuid4()}", {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 1024}}, traits=["COMPUTE_NODE"])
     return world.claim("compute-1")
 
 
