@@ -233,7 +233,10 @@ def begin(life: Life, name: str, home: int) -> Operation:
 
 
 def do(life: Life, what: str, home: int) -> None:
+    """Let `what` happen; an operation goes to the host number `home`, or to the one that it names itself ("migrate to host 2")."""
     nova = life.nova
+    what, _to, place = what.partition(" to host ")
+    home = int(place) if place else home
     if what == "start":
         for host in nova.hosts:
             if operation := life.restart(host):

@@ -175,6 +175,25 @@ class Situation:
             return False
         return any(self.home in self.nova.held(row.uuid) for row in self.moved(kinds, *statuses))
 
+    def unshelved_elsewhere(self) -> bool:
+        """The server rests where it was unshelved, and no move of it ended there."""
+        ends = {row.dest_compute for row in self.moved((*COLD, *LIVE, *EVACUATION), "confirmed", "completed", "done")}
+        did = self.nova.world.actions.get(self.server, ())
+        return (
+            self.rests
+            and self.row is not None
+            and bool(ends)
+            and any(self.row.host in action.unshelved_on for action in did)
+            and not ({self.row.host} & ends)
+        )
+
+    def left_a_failed_move(self) -> bool:
+        """The server rests elsewhere than where a live migration or evacuation failed to, and was there by another move."""
+        failed = {row.dest_compute for row in self.moved((*LIVE, *EVACUATION), "error", "failed")}
+        left = {row.source_compute for row in self.moved((*COLD, *LIVE), "confirmed", "completed")}
+        left |= {row.dest_compute for row in self.moved(COLD, "reverted")}
+        return self.rests and self.row is not None and bool((failed & left) - {self.row.host})
+
     def holds_own_move(self) -> bool:
         """A failed move within the host still holds a claim there."""
         failed = (row for row in self.moved(COLD, "error") if row.source_compute == row.dest_compute)
@@ -200,6 +219,8 @@ half_way: dict[str, Callable[[Situation], bool]] = {
     "evacuation completed by the source before its end": lambda now: (
         now.rests and bool(now.moved(EVACUATION, "completed")) and now.holds_home() and not now.guest_home()
     ),
+    "unshelved where no move ended": Situation.unshelved_elsewhere,
+    "left where a move had failed to": Situation.left_a_failed_move,
     "deleted in the middle of a move": lambda now: (
         now.row is None and bool(set(now.nova.world.holdings) & now.nova.world.unlisted_migrations)
     ),

@@ -44,6 +44,7 @@ AFTERMATHS = (
     ("reset", "finish", "migrate", "start", "confirm"),
     ("finish", "start", "reset", "down", "evacuate", "start"),
     ("reset to error", "start", "finish"),
+    ("reset", "start", "finish", "reset", "shelve", "unshelve to host 2", "finish", "migrate", "revert"),
 )
 
 
