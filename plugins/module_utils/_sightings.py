@@ -41,7 +41,9 @@ class Sighting:
         """Return what `as_dict` told. Raises TypeError, KeyError or ValueError for anything else."""
         known = cls(told["count"], told["since"], told["last"], tuple(told["generations"]))
         numbers = [known.count, *(number for number in known.generations if number is not None)]
-        if not all(type(number) is int for number in numbers) or not all(isinstance(at, str) for at in (known.since, known.last)):
+        # To Python True is a number, too.
+        whole = all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+        if not whole or not all(isinstance(at, str) for at in (known.since, known.last)):
             raise ValueError("it is not a sighting")
         return known
 

@@ -264,7 +264,7 @@ def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires
 
     with started('exec "$@"', str(play)) as playbook:
         detached.append(playbook.pid)
-    world.wait("the task in the background to have written", lambda: (tmp_path / "remediation.json").exists())
+    world.wait("the task in the background to have written", (tmp_path / "remediation.json").exists)
     assert ended.ran and set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {"removed"}
 
     few.claim()
@@ -274,7 +274,7 @@ def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires
     play.write_text(json.dumps([{**here, "tasks": [task]}]))
     with started('nohup "$@" >/dev/null & echo', str(play)) as shell:
         shell.communicate(timeout=60)
-    world.wait("the run to have written", lambda: (tmp_path / "remediation.json").exists())
+    world.wait("the run to have written", (tmp_path / "remediation.json").exists)
     assert set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {"removed"}
 
 
