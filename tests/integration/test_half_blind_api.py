@@ -76,6 +76,7 @@ def deletions(wires: Wires) -> Hook:
 def before(guests: Guests, placement: Placement, world: World) -> Iterator[dict[str, t.Any]]:
     """What the living hold; they hold it again afterwards, should a test find that they do not."""
     before = held_by(guests.live.values(), placement)
+    assert all(allocations for allocations, _generation in before.values()), before
     yield before
     if held_by(guests.live.values(), placement) != before:
         for consumer, (allocations, _generation) in before.items():
