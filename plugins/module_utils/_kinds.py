@@ -95,7 +95,7 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     Change: all that it holds is removed.
     """
     subject = case.subject
-    if case.migration or not unlisted(subject) or subject.marker.status != 200 or case.contradiction:
+    if case.migration or not unlisted(subject) or subject.marker.status != 200 or subject.actions.status != 404 or case.contradiction:
         return None
     differing = [answer for answer in subject.markers if answer.status != 200]
     if differing:

@@ -233,7 +233,7 @@ class World:
             services=answer("GET /os-services", 200, tuple(self.services)),
             hypervisors=answer("GET /os-hypervisors/detail", 200, tuple(map(self._with_servers, self.nodes.values()))),
             migrations=answer("GET /os-migrations", 200, self._listed_migrations()),
-            samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in list(self.servers.items())[:1]),
+            samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in sorted(self.servers.items())[:1]),
             control=answer("GET /servers/detail?deleted=True", 200, ()) if self.servers else None,
             nominated=(*self.holdings, *(uuid for uuid, server in self.servers.items() if server.host and uuid not in self.holdings)),
             dossiers={uuid: self._dossier(uuid) for uuid in subjects},
