@@ -172,10 +172,14 @@ class NovaReader:
         """Return all migrations whose server is not deleted."""
         return self._pages("/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE)
 
-    def migrations_at(self, host: str) -> Answer[tuple[Migration, ...]]:
-        """Return the migrations that name `host` as source or destination, as `migrations` does, over a connection of its own."""
+    def migrations_at(self, host: str, attempt: int = 0) -> Answer[tuple[Migration, ...]]:
+        """Return the migrations that name `host` as source or destination, as `migrations` does.
+
+        Each `attempt` has a connection and an address of its own, so that a balancer which chooses by either may choose another worker.
+        """
+        size = _PAGE - attempt
         return self._pages(
-            "/os-migrations", self._listing, "migrations", self._migration_key, migration_of, _PAGE, own_connection=True, host=host
+            "/os-migrations", self._listing, "migrations", self._migration_key, migration_of, size, own_connection=True, host=host
         )
 
     def migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
@@ -213,15 +217,15 @@ class NovaReader:
             f"/servers/{server}/os-instance-actions/{request_id}", self._direct, lambda reply: action_of(reply.body["instanceAction"])
         )
 
-    def marker(self, uuid: str) -> Answer[bool]:
+    def marker(self, uuid: str, attempt: int = 0) -> Answer[bool]:
         """Ask whether `uuid` is a migration's, of a deleted server or not: 200 proves it, anything else proves nothing.
 
         There is no look-up by uuid; as a paging marker Nova finds also what it no longer lists
-        (nova/db/main/api.py, migration_get_by_uuid with read_deleted="yes").
+        (nova/db/main/api.py, migration_get_by_uuid with read_deleted="yes"). See `migrations_at` for `attempt`.
         """
         if self._migration_key != "uuid":
             return NOT_ASKED
-        return self._api.ask("/os-migrations", self._listing, lambda reply: True, True, limit="1", marker=uuid)
+        return self._api.ask("/os-migrations", self._listing, lambda reply: True, True, limit=str(1 + attempt), marker=uuid)
 
     def some_servers(self, count: int) -> tuple[Server, ...]:
         """Return the newest servers of all projects, at most `count`."""

@@ -41,7 +41,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _ACTIONS = 10
 
 
-# How often Nova is asked, each time over a connection of its own, what one API worker that lacks a cell would answer wrongly: at
+# How often Nova is asked, each time over another connection and at another address, what one API worker that lacks a cell would answer wrongly: at
 # detection, and right before a write. docs/safety.md says how likely it is that all of these answers are wrong.
 WORKERS_ASKED = 4
 WORKERS_ASKED_BEFORE_A_WRITE = 10
@@ -60,7 +60,7 @@ class MigrationsAtHosts:
         with self._lock:
             answers = self._answers.setdefault(host, [])
             while len(answers) < times:
-                answers.append(self._nova.migrations_at(host))
+                answers.append(self._nova.migrations_at(host, len(answers)))
             return tuple(answers)
 
 
@@ -147,7 +147,7 @@ class Questions:
     def _repeat_marker(self, uuid: str, marker: Answer[bool], times: int) -> tuple[Answer[bool], ...]:
         answers: list[Answer[bool]] = []
         while len(answers) < times - 1 and all(answer.status == marker.status for answer in answers):
-            answers.append(self._nova.marker(uuid))
+            answers.append(self._nova.marker(uuid, 1 + len(answers)))
         return tuple(answers)
 
     def _asked_closer(self, dossier: Dossier, land: Landscape) -> Dossier:

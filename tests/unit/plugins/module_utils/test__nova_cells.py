@@ -94,8 +94,8 @@ class TwoCells(Cloud):
     def migrations_of(self, server: str) -> t.Any:
         return self._rows(super().migrations_of(server))
 
-    def migrations_at(self, host: str) -> t.Any:
-        return self._rows(super().migrations_at(host))
+    def migrations_at(self, host: str, attempt: int = 0) -> t.Any:
+        return self._rows(super().migrations_at(host, attempt))
 
     def server(self, uuid: str) -> t.Any:
         found = super().server(uuid)
@@ -119,8 +119,8 @@ class TwoCells(Cloud):
         found = super().deleted_listing(uuid, brief)
         return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
 
-    def marker(self, uuid: str) -> t.Any:
-        found = super().marker(uuid)
+    def marker(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().marker(uuid, attempt)
         return answer(found.request, 400) if self.lacks_first() else found
 
     def host(self, name: str) -> t.Any:

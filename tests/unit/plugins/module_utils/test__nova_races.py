@@ -200,7 +200,7 @@ class Cloud:
         self.happens()
         return answer("GET /os-migrations?instance_uuid", 200, tuple(row for row in self.world.migrations.values() if row.server == server))
 
-    def migrations_at(self, host: str) -> t.Any:
+    def migrations_at(self, host: str, attempt: int = 0) -> t.Any:
         self.happens()
         rows = self.world.migrations.values()
         return answer("GET /os-migrations?host", 200, tuple(row for row in rows if host in (row.source_compute, row.dest_compute)))
@@ -225,7 +225,7 @@ class Cloud:
         found = next((action for action in self.world.actions.get(uuid, ()) if action.request_id == request), None)
         return answer("GET /os-instance-actions/", 200 if found else 404, found)
 
-    def marker(self, uuid: str) -> t.Any:
+    def marker(self, uuid: str, attempt: int = 0) -> t.Any:
         self.happens()
         known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)

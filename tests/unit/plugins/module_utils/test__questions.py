@@ -51,8 +51,8 @@ class Site(World):
             actions=actions,
             action=action,
             deleted_listing=lambda uuid, brief: known[uuid].deleted_listing,
-            migrations_at=lambda host: answer("GET /os-migrations?host", 200, ()),
-            marker=lambda uuid: known[uuid].marker,
+            migrations_at=lambda host, attempt: answer("GET /os-migrations?host", 200, ()),
+            marker=lambda uuid, attempt=0: known[uuid].marker,
             shape=lambda uuid: known[uuid].shape,
             interfaces=lambda uuid: known[uuid].interfaces,
         )
@@ -123,7 +123,9 @@ def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newes
 
 
 @pytest.mark.parametrize(("moved", "status"), [(False, 200), (True, 0)])
-def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_without_a_migration(site: Site, moved: bool, status: int) -> None:
+def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_without_a_migration(
+    site: Site, moved: bool, status: int
+) -> None:
     """That no migration of it is listed may be the answer of an API worker that does not know its cell."""
     server = site.server(site.there, site.here, site.there)
     if moved:
