@@ -29,6 +29,8 @@ else:
 
 # These are retried by keystoneauth. A dead cell is a lasting 500, which is an answer for us: see Api.get.
 _TRANSIENT = (429, 502, 503, 504)
+# What these say counts as proof, so they must come from the service itself and be whole: its errors have words.
+_PROVING = (400, 404)
 # The pauses in seconds before a broken answer is asked for again; what is broken after the last of them counts.
 _PAUSES = (0.5, 1.0)
 _ADVICE = {
@@ -215,12 +217,17 @@ class Api:
         try:
             body = response.json() if response.content else {}
         except ValueError:
-            if response.status_code < 400:
+            if response.status_code < 400 or (method == "GET" and response.status_code in _PROVING):
                 raise BrokenAnswer(
                     f"{self.name} at {self.endpoint} answered {method} {path} with something that is not JSON: is a proxy in the way?"
                 ) from None
             body = {}
-        return Reply(response.status_code, response.headers, body)
+        reply = Reply(response.status_code, response.headers, body)
+        if method == "GET" and reply.status in _PROVING and not reply.detail:
+            raise BrokenAnswer(
+                f"{self.name} at {self.endpoint} answered {method} {path} with a {reply.status} that is not its own: is a proxy in the way?"
+            )
+        return reply
 
 
 @contextlib.contextmanager

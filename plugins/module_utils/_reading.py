@@ -294,7 +294,9 @@ class Reading:
         land, scope = Landscape(snapshot), snapshot.scope
         named = {root.uuid for root in land.roots if land.covers(root.uuid)}
         strangers = named - set(land.nodes) if scope.wants("ghost_provider", "name_conflict") else set()
-        snapshot = self._with_hosts_looked_up(snapshot, strangers)
+        if strangers and not snapshot.cloud.other_novas:
+            # All of them, in scope or not: one whose host goes by another name is given away by its neighbours.
+            snapshot = self._with_hosts_looked_up(snapshot, {root.uuid for root in land.roots} - set(land.nodes))
         asked_for = named & set(land.nodes) if scope.narrow or "capacity_drift" in scope.kinds else set()
         held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
         if scope.shard:

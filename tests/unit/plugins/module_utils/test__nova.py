@@ -23,6 +23,9 @@ if t.TYPE_CHECKING:
     Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
 
 
+UNKNOWN_MARKER = {"badRequest": {"code": 400, "message": "Marker could not be found."}}
+
+
 def uuid(number: int) -> str:
     return f"{number:08x}-0000-4000-8000-000000000000"
 
@@ -151,7 +154,7 @@ def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
 
 def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> None:
     """Nova lists it on its host, and does not find it as a marker."""
-    found = _reader(lambda query: (400, {}) if "marker" in query else (200, _servers(1, 2))).servers_told_at("compute-1")
+    found = _reader(lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))).servers_told_at("compute-1")
 
     assert [server.uuid for server in found.value or ()] == [uuid(1), uuid(2)]
     assert found.status == 200
@@ -163,7 +166,7 @@ def test_a_listing_that_never_knows_its_own_rows_as_markers_leaves_no_value() ->
 
     def forgetful(query: dict[str, str]) -> tuple[int, t.Any]:
         if "marker" in query:
-            return 400, {}
+            return 400, UNKNOWN_MARKER
         first_pages.append(query)
         return 200, _servers(1, 2, more=True)
 
@@ -191,6 +194,18 @@ def test_a_lasting_500_is_believed_after_a_few_times_and_at_once_while_a_cell_is
     reader.believe_errors(True)
     assert reader.server(uuid(1)).status == 500
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize("body", [{}, {"error": "not found"}, {"servers": []}])
+def test_a_404_that_is_not_novas_own_proves_nothing(body: t.Any) -> None:
+    with pytest.raises(CloudError, match="with a 404 that is not its own: is a proxy in the way"):
+        _reader(lambda query: (404, body)).server(uuid(1))
+
+
+def test_a_404_of_novas_own_is_an_answer() -> None:
+    body = {"itemNotFound": {"code": 404, "message": "Instance could not be found."}}
+
+    assert _reader(lambda query: (404, body)).server(uuid(1)).status == 404
 
 
 def test_an_answer_of_another_shape_is_asked_again() -> None:

@@ -105,7 +105,7 @@ class Trees:
 
     def _told(self, uuid: str, part: str) -> tuple[int, Body]:
         if uuid not in self.providers:
-            return 404, {}
+            return 404, {"errors": [{"detail": "No resource provider with that uuid found."}]}
         known = self.providers[uuid]
         has = known[part] if part == "inventories" else sorted(known[part])
         return 200, {part: has, "resource_provider_generation": known["generation"]}
@@ -119,7 +119,7 @@ class Trees:
 
     def take(self, uuid: str, part: str, body: Body) -> tuple[int, Body]:
         if uuid not in self.providers:
-            return 404, {}
+            return 404, {"errors": [{"detail": "No resource provider with that uuid found."}]}
         known = self.providers[uuid]
         if body["resource_provider_generation"] != known["generation"]:
             return 409, {"errors": [{"detail": "generation already changed"}]}
