@@ -14,8 +14,6 @@ from ansible_collections.osops.placement.plugins.module_utils._judge import ORPH
 from ansible_collections.osops.placement.tests.integration.support import spared
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
@@ -26,25 +24,6 @@ pytestmark = pytest.mark.usefixtures("orphan")
 @pytest.fixture(scope="module")
 def orphan(minicloud: Minicloud) -> None:
     minicloud.scenario("healthy", "deleted_server", "second_nova")
-
-
-@pytest.fixture
-def dead_cell(minicloud: Minicloud) -> Iterator[None]:
-    minicloud.scenario("cell_down")
-    yield
-    minicloud.run("scenario", "--undo", "cell_down")
-
-
-@pytest.mark.usefixtures("dead_cell")
-def test_a_dead_cell(ansible: Ansible, placement: Placement) -> None:
-    before = placement.everything()
-
-    run = ansible.playbook("cleanup_orphans")
-
-    assert run.status != 0
-    assert "cell is not answering" in run.output
-    assert "Traceback" not in run.output
-    assert placement.everything() == before
 
 
 def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:

@@ -86,26 +86,24 @@ def moving(world: World, victim: str) -> Iterator[str]:
 
 @pytest.mark.usefixtures("victim", "stray")
 @pytest.mark.parametrize(
-    ("service", "path", "said"),
+    ("service", "path"),
     [
-        ("placement", r"^/resource_providers$", "A cell is not answering: after the reading"),
-        ("nova", "/os-hypervisors/detail", "Nova answered 500 when asked for its compute nodes: a cell is not answering"),
-        ("nova", "/os-hypervisors/detail.*marker=", "Nova answered 500 when asked for its compute nodes: a cell is not answering"),
-        ("nova", "/os-migrations", "A cell is not answering: after the reading"),
-        ("nova", "/servers/detail.*all_tenants", "A cell is not answering: after the reading"),
-        ("nova", "/servers/[^/?]*$", "A cell is not answering: after the reading"),
+        ("placement", r"^/resource_providers$"),
+        ("nova", "/os-hypervisors/detail"),
+        ("nova", "/os-hypervisors/detail.*marker="),
+        ("nova", "/os-migrations"),
+        ("nova", "/servers/detail.*all_tenants"),
+        ("nova", "/servers/[^/?]*$"),
     ],
 )
-def test_dies_during_the_listings(
-    ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str, said: str
-) -> None:
+def test_dies_during_the_listings(ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str) -> None:
     before = placement.everything()
     died = getattr(wires, service).on("GET", path, before=world.close_cell)
 
-    run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
+    run = ansible.playbook("cleanup_orphans", variables={**EVERY_KIND, "orphan_cleanup_fail_on": "partial"})
 
     assert died.ran and run.status != 0
-    assert said in run.told
+    assert run.read("findings.json")["summary"]["coverage"]["unjudged_hosts"] == [HOST]
     spared(run, before, placement)
 
 
@@ -134,8 +132,8 @@ def test_is_dead_and_its_server_queued_for_delete(ansible: Ansible, placement: P
     run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
 
     world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?", victim)
-    assert run.status != 0
-    assert "A cell is not answering: before the reading Nova could not say anything of cell2-compute-1" in run.told
+    coverage = run.read("findings.json")["summary"]["coverage"]
+    assert (coverage["complete"], coverage["unjudged_hosts"]) == (False, [HOST])
     spared(run, before, placement)
 
 
@@ -162,7 +160,7 @@ def test_is_dead_from_the_migrations_to_the_last_look_up(
     run = ansible.playbook("detect_orphans", variables=EVERY_KIND)
 
     assert back.ran
-    assert "A cell is not answering: after the reading" in run.told
+    assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
     assert moving not in {entry["consumer"] for entry in run.read("findings.json")["findings"]}
     spared(run, before, placement)
 
@@ -188,8 +186,10 @@ def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Pla
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
-    assert died.ran and run.status != 0
-    assert "Nothing may be changed now. A cell is not answering" in run.told
+    assert died.ran
+    outcomes = run.read("remediation.json")["outcomes"]
+    assert {outcome["outcome"] for outcome in outcomes} == {"skipped"}
+    assert all(f"this rests on absence, and the cell of {HOST} does not answer" in outcome["reason"] for outcome in outcomes)
     spared(run, before, placement)
 
 
@@ -200,9 +200,9 @@ def test_dies_between_two_writes(ansible: Ansible, wires: Wires, world: World, m
 
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
 
-    assert died.ran and told["failed"]
-    assert list(many.truth(told).values()) == ["removed"] * 8 + ["failed"] * 12
-    assert {outcome["reason"] for outcome in told["outcomes"][8:]} == {"A cell has stopped answering: nothing more is changed in this run."}
+    assert died.ran and not told["failed"]
+    assert list(many.truth(told).values()) == ["removed"] * 8 + ["skipped"] * 12
+    assert all(f"the cell of {HOST} does not answer" in outcome["reason"] for outcome in told["outcomes"][8:])
     assert wires.placement.requests.count("POST /allocations") == 1
     assert many.recorded(tmp_path) == many.consumers[:8]
     many.others_are_spared()

@@ -115,8 +115,11 @@ def test_a_host_that_is_missed(
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
     show(world, "compute_nodes", missed)
 
-    assert turn.ran and run.status == 0
-    assert run.read("findings.json")["summary"]["coverage"]["hypervisors"] == len(nodes) - 1
+    assert turn.ran
+    coverage = run.read("findings.json")["summary"]["coverage"]
+    assert coverage["hypervisors"] == len(nodes) - 1
+    # One that is there again when it is looked up directly is as one that an API worker does not know.
+    assert coverage["complete"] is (how == "vanishes")
     assert "which is not exactly one compute node that Nova lists" in run.entry(residents.homes[missed])["reason"]
     spared(run, before, placement)
 
@@ -124,15 +127,14 @@ def test_a_host_that_is_missed(
 @pytest.mark.long
 @pytest.mark.usefixtures("still")
 def test_the_last_host_of_a_page_vanishes(ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]) -> None:
-    """The next page cannot be asked for."""
+    """The next page cannot be asked for, and the listing is read again."""
     before = placement.everything()
     wires.nova.on("GET", f"/os-hypervisors/detail.*marker={nodes[1]}", before=lambda: hide(world, "compute_nodes", nodes[1]))
 
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
     show(world, "compute_nodes", nodes[1])
 
-    assert run.status != 0
-    assert "Nova's listing /os-hypervisors/detail changed while being read, after 2 rows of it: run again." in run.told
+    assert run.read("findings.json")["summary"]["coverage"]["hypervisors"] == len(nodes) - 1
     spared(run, before, placement)
 
 
@@ -153,8 +155,8 @@ def test_migrations_come_and_go(ansible: Ansible, placement: Placement, wires: W
 
     (begun,) = servers.migrations(world.cloud, mover)
     after = placement.everything()
-    assert back.ran and run.status == 0 and "Traceback" not in run.output
-    assert run.entry(residents.parked)["verdict"] == "undecided"
+    assert back.ran and run.status != 0 and "Traceback" not in run.output
+    assert "in one answer and not in another" in run.told
     assert after.pop(begun["uuid"]).keys() == before.pop(mover).keys() == {world.provider("compute-3")}
     assert after.pop(mover).keys() == {world.provider("compute-4")}
     assert {consumer: set(held) for consumer, held in after.items()} == {consumer: set(held) for consumer, held in before.items()}
