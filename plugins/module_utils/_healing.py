@@ -13,6 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -107,7 +108,7 @@ def _not_called(before: Result) -> Healing:
     """Only a sound reading proves anything."""
     coverage = before.get("summary", {}).get("coverage", {})
     if not coverage.get("complete"):
-        why = " ".join(coverage.get("closed_gates", [before.get("msg", "")]))
+        why = " ".join(coverage.get("closed_gates", [before.get("msg", "")])) or tell_unjudged(coverage)
         return Healing(FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}")
     why = next((entry["reason"] for entry in _entries(before)), "It holds what it should, or is gone.")
     return Healing(SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}")

@@ -144,7 +144,7 @@ class Landscape:
         """Say who else may stand behind a root provider without a compute node; nothing if nobody."""
         if self._leaves_out_nodes:
             return self._leaves_out_nodes
-        if doubt := self._lookup_that_leaves_doubt(root):
+        if doubt := self.lookup_that_leaves_doubt(root):
             return doubt
         if regions := self.snapshot.cloud.other_novas:
             return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
@@ -159,7 +159,7 @@ class Landscape:
             return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
         return ""
 
-    def _lookup_that_leaves_doubt(self, root: str) -> str:
+    def lookup_that_leaves_doubt(self, root: str) -> str:
         """Say which direct look-up of the host behind a provider did not answer that there is none; nothing if all did."""
         for name in names_of_root(self.name(root)):
             lookup = self.snapshot.host_lookups.get(name)

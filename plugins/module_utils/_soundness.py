@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._printable import some
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._case import Case
+    from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 
 
 def find_gap(case: Case, needs_every_cell: bool) -> str | None:
@@ -32,16 +34,22 @@ def find_gap(case: Case, needs_every_cell: bool) -> str | None:
     touched = sorted(hosts_touched(case) & silent)
     if touched:
         return f"it touches {some(touched)}, whose cell does not answer"
-    unknown = sorted(case.land.name(root) for root in roots_touched(case) if root not in case.land.nodes)
+    unknown = sorted(case.land.name(root) for root in roots_touched(case) if _may_be_of_silent_host(root, case.land))
     if unknown:
         return f"a cell does not answer, and {some(unknown)} may be of a host there"
     return None
 
 
+def _may_be_of_silent_host(root: str, land: Landscape) -> bool:
+    """Tell whether a root provider may be of a host whose cell does not answer: where a direct look-up does not say that it has no host."""
+    return root not in land.nodes and bool(land.lookup_that_leaves_doubt(root))
+
+
 def hosts_touched(case: Case) -> set[str]:
     """Return the hosts on which the consumer or its server may be: where they hold, where the server is said to be, and where it moved."""
     hosts = {case.land.nodes[root].host for root in roots_touched(case) if root in case.land.nodes}
-    hosts |= {case.land.name(root) for root in roots_touched(case) if root not in case.land.nodes}
+    for root in roots_touched(case) - set(case.land.nodes):
+        hosts.update(names_of_root(case.land.name(root)))
     if case.server is not None and case.server.host:
         hosts.add(case.server.host)
     for migration in case.server_migrations:

@@ -197,12 +197,15 @@ summary:
       type: dict
       contains:
         complete:
-          description: Whether the reading as a whole is sound. If not, nothing may be changed.
+          description:
+            - Whether the whole cloud was read, and no two answers contradict each other.
+            - While a cell does not answer it is false and RV(summary.coverage.closed_gates) is empty. What is proven without that cell may then
+              be changed.
           returned: success
           type: bool
           sample: true
         closed_gates:
-          description: Why it is not sound, a sentence each.
+          description: Why the reading is not sound, a sentence each with what to do. Unless this is empty, nothing may be changed.
           returned: success
           type: list
           elements: str

@@ -71,7 +71,7 @@ def _metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterable[Sample
             "What orphans hold of all that is claimed in the cloud.",
             [({"resource_class": cls}, share) for cls, share in stranded["share_of_claimed"].items()],
         ),
-        "complete": ("Whether the reading was sound (1), or nothing could be changed for it was not (0).", _one(coverage["complete"])),
+        "complete": ("Whether the whole cloud was read and all answers agree (1) or not (0).", _one(coverage["complete"])),
         "closed_gates": ("For how many reasons the reading was not sound.", _one(len(coverage["closed_gates"]))),
         "silent_hosts": ("Hosts in cells that did not answer.", _one(coverage["silent_hosts"])),
         "unjudged_hosts": ("Hosts that were not judged, because their cell did not answer.", _one(len(unjudged_hosts(coverage)))),

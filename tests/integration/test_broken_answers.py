@@ -30,7 +30,7 @@ QUESTIONS = {
         "/os-services$",
         r"/os-hypervisors/detail\?",
         r"/os-migrations\?limit=1000$",
-        r"/servers/detail\?all_tenants=1&limit=",
+        r"/servers/detail\?all_tenants=1&host=[^&]*&limit=20",
         f"/servers/{_UUID}$",
         f"/servers/{_UUID}/os-instance-actions$",
         r"/os-migrations\?.*marker=",
@@ -127,8 +127,8 @@ def test_each_question_is_answered_badly_once_during_the_remediation(
     ("service", "path", "fault"),
     [
         *(("nova", r"/os-migrations\?limit=1000$", fault) for fault in NAMED),
-        ("nova", r"/servers/detail\?all_tenants=1&limit=", Fault.BROKEN),
-        ("nova", r"/servers/detail\?all_tenants=1&limit=", Fault.OBJECT),
+        ("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=20", Fault.BROKEN),
+        ("nova", r"/servers/detail\?all_tenants=1&host=[^&]*&limit=20", Fault.OBJECT),
         ("placement", r"^/resource_providers(\?|$)", Fault.HTML),
     ],
 )

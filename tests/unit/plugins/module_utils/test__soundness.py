@@ -89,13 +89,24 @@ def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) ->
     assert site.finding(server).verdict == "undecided"
 
 
-def test_a_provider_that_may_be_of_the_dead_cell_leaves_its_holder_undecided(site: Site) -> None:
-    """Its host has another name than the provider, and only the compute nodes could say which."""
-    nameless = site.provider("node-of-dead-1.example.org")
+@pytest.mark.parametrize(("status", "verdict"), [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")])
+def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_host_was_looked_up(
+    site: Site, status: int, verdict: str
+) -> None:
+    nameless = site.provider("gone-1")
     server = site.server(site.here, nameless)
     site.delete(server)
+    lookups = {"gone-1": answer("GET /os-hosts/gone-1", status, status == 200 or None)}
 
-    assert "may be of a host there" in site.finding(server).reason
+    assert site.finding(server, host_lookups=lookups).verdict == verdict
+
+
+def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(site: Site) -> None:
+    node = site.provider(f"{SILENT}.example.org")
+    server = site.server(site.here, node)
+    site.delete(server)
+
+    assert site.finding(server).verdict == "undecided"
 
 
 @pytest.mark.parametrize("what", ["forgotten_consumer", "forgotten_migration"])
