@@ -71,6 +71,8 @@ def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
 
 def _listings(snapshot: Snapshot) -> str | None:
     """Nova cannot list its compute nodes or its migrations."""
+    if not snapshot.every_cell_listed and not unjudged_hosts(snapshot):
+        return "A cell did not answer when Nova was asked for its compute nodes, and did before and after: run again."
     for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
         if answer.value is not None:
             continue

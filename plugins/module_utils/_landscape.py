@@ -87,8 +87,8 @@ class Landscape:
 
     @functools.cached_property
     def hosts_listed(self) -> frozenset[str]:
-        """The hosts whose nova-compute and compute node Nova lists; of a cell that does not answer, those whose nova-compute it names."""
-        return hosts_in_every_listing(self.snapshot)
+        """The hosts whose nova-compute and compute node are both listed: nobody else can stand behind a provider of such a name."""
+        return hosts_in_every_listing(self.snapshot) & {node.host for node in self.nodes.values()}
 
     @property
     def everywhere(self) -> bool:

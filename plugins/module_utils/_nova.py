@@ -152,10 +152,9 @@ class NovaReader:
         """Return the uuids of the servers of one host."""
         return self._pages("/servers", self._listing, "servers", "id", lambda row: str(row["id"]), _PAGE, all_tenants="1", host=host)
 
-    def some_servers_at(self, host: str, count: int) -> tuple[Server, ...]:
+    def some_servers_at(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of one host, at most `count`; none where these credentials do not see the host of a server."""
-        answer = self._readable(self._api.ask("/servers/detail", self._listing, servers_of, all_tenants="1", host=host, limit=str(count)))
-        return answer.value or ()
+        return self._readable(self._api.ask("/servers/detail", self._listing, servers_of, all_tenants="1", host=host, limit=str(count)))
 
     def server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
@@ -227,10 +226,9 @@ class NovaReader:
             return NOT_ASKED
         return self._api.ask("/os-migrations", self._listing, lambda reply: True, True, limit=str(1 + attempt), marker=uuid)
 
-    def some_servers(self, count: int) -> tuple[Server, ...]:
+    def some_servers(self, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of all projects, at most `count`."""
-        answer = self._readable(self._api.ask("/servers/detail", self._listing, servers_of, all_tenants="1", limit=str(count)))
-        return answer.value or ()
+        return self._readable(self._api.ask("/servers/detail", self._listing, servers_of, all_tenants="1", limit=str(count)))
 
     def _pages(
         self,

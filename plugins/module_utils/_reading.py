@@ -118,7 +118,7 @@ class Reading:
     def _listed(self, scope: Scope | None, with_servers: bool) -> Snapshot:
         """Read all listings, and of the claims those in `scope`; none of them without a scope."""
         started = now()
-        services = self._services()
+        services = self._services_at_first()
         providers = self._placement.providers()
         hypervisors, claims = self._claims(scope, providers, lambda: self._compute_nodes(services, providers, with_servers))
         migrations = self._nova.migrations()
@@ -151,12 +151,17 @@ class Reading:
         )
         return self._looked_up(snapshot, names_to_look_up(snapshot))
 
+    def _services_at_first(self) -> Answer[tuple[Service, ...]]:
+        """List the services before anything else is read; a cell that does not answer is asked once more before it counts as down."""
+        answer = self._services()
+        if all_answer(answer):
+            return answer
+        time.sleep(_SECOND_LOOK)
+        return self._services()
+
     def _services(self) -> Answer[tuple[Service, ...]]:
-        """List the services; a cell that does not answer is asked once more before it counts as down."""
+        """List the services. Once something was read, a cell that did not answer counts: it was left out of what was read before."""
         answer = self._nova.services()
-        if not all_answer(answer):
-            time.sleep(_SECOND_LOOK)
-            answer = self._nova.services()
         self._nova.believe_errors(not all_answer(answer))
         return answer
 
@@ -173,6 +178,7 @@ class Reading:
         if known.value is None:
             return listing
         if all_answer(known):
+            # It is back, and if it was away while something else was read, the answers of others will show it.
             return self._nova.hypervisors(with_servers, roots)
         return _answering_cells.list_compute_nodes(self._nova, known, providers, with_servers)
 
@@ -338,8 +344,17 @@ class Reading:
         """
         hosts = sorted({node.host for node in hypervisors.value or () if node.servers or (node.servers is None and node.running_vms)})
         apart = hosts[:: max(1, len(hosts) // _SAMPLED_HOSTS)][:_SAMPLED_HOSTS]
-        listed = [server for of_host in each(lambda host: self._nova.some_servers_at(host, _SAMPLED_FROM), apart) for server in of_host]
-        placed = [server for server in listed or self._nova.some_servers(_SAMPLED_FROM) if server.host]
+        of_hosts = each(lambda host: self._nova.some_servers_at(host, _SAMPLED_FROM), apart)
+        listed = [server for answer in of_hosts for server in answer.value or ()]
+        if not listed:
+            newest = self._nova.some_servers(_SAMPLED_FROM)
+            listed = list(newest.value or ())
+            unread = [answer for answer in (*of_hosts, newest) if answer.value is None]
+            if not listed and unread:
+                raise CloudError(
+                    f"Nova answered {unread[0].status} when asked for servers to test these credentials with ({unread[0].request})."
+                )
+        placed = [server for server in listed if server.host]
         chosen = choose_samples(placed, self._session.project, _SAMPLES)
         looked_up = each(lambda server: self._nova.server(server.uuid), chosen)
         return tuple(looked_up), tuple(server.project for server in chosen)

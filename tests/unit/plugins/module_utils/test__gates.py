@@ -12,7 +12,15 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence, closed_gates, silent_hosts, unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Hypervisor, Migration, Server, Service, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    LISTED_BY_SERVERS,
+    Answer,
+    Hypervisor,
+    Migration,
+    Server,
+    Service,
+    Snapshot,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
@@ -194,3 +202,13 @@ def test_an_unreadable_answer_names_no_silent_host() -> None:
     unreadable: Answer[t.Any] = answer("GET /os-services", 500)
 
     assert silent_hosts(unreadable) == []
+
+
+def test_a_cell_that_was_away_only_while_the_compute_nodes_were_listed_closes_it() -> None:
+    """Its compute nodes are missing, and no answer about services says so."""
+    snapshot = _sound()
+    made_up = d.replace(snapshot.hypervisors, request=LISTED_BY_SERVERS)
+
+    (sentence,) = closed_gates(d.replace(snapshot, hypervisors=made_up))
+
+    assert sentence.endswith("run again.")

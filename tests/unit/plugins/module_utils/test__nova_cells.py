@@ -133,7 +133,8 @@ class TwoCells(Cloud):
 
     def some_servers(self, count: int) -> t.Any:
         found = super().some_servers(count)
-        return tuple(server for server in found if not self._is_first(server.uuid)) if self.lacks_first() else found
+        shown = tuple(server for server in found.value if not self._is_first(server.uuid))
+        return d.replace(found, value=shown) if self.lacks_first() else found
 
 
 class MixedWorkers(TwoCells):

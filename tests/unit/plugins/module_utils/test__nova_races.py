@@ -232,14 +232,14 @@ class Cloud:
 
     def some_servers(self, count: int) -> t.Any:
         self.happens()
-        return tuple(self.world.servers.values())[:count]
+        return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])
 
     def server_uuids(self) -> t.Any:
         self.happens()
         return frozenset(self.world.servers)
 
     def some_servers_at(self, host: str, count: int) -> t.Any:
-        return self.servers_at(host)[:count]
+        return answer("GET /servers/detail?host", 200, self.servers_at(host)[:count])
 
     def server_uuids_at(self, host: str) -> t.Any:
         return answer("GET /servers?host", 200, tuple(server.uuid for server in self.servers_at(host)))
