@@ -101,7 +101,7 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
 # Before anybody lives in the new cell ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answering", [(OLD,), (PRIMED,), (OLD, NEW)], ids=lambda names: " and ".join(names))
+@pytest.mark.parametrize("answering", [(OLD,), (PRIMED,), (OLD, NEW)], ids=" and ".join)
 def test_the_trees_of_running_hosts_that_are_still_empty(
     ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, answering: tuple[str, ...]
 ) -> None:

@@ -161,7 +161,7 @@ def marked_as_deleted_by_hand_after_a_delete_that_failed(world: World, here: str
 
 
 def ended_migration_of_a_server_marked_as_deleted(world: World, here: str, there: str) -> str:
-    server = marked_as_deleted_by_hand(world, there, here)
+    server = marked_as_deleted_by_hand(world, here=there, there=here)
     return world.migration(server, here, there, "error", here)
 
 
@@ -248,13 +248,13 @@ def moved_in_vain_and_later_evacuated_from_there(world: World, here: str, there:
     return server
 
 
-def _unshelved_on(world: World, here: str, there: str, *holds: str) -> str:
-    """It was moved to `here`, shelved, and is on `there` since."""
-    server = world.server(there, *holds)
-    world.migration(server, there, here, "confirmed")
-    world.did(server, "create", NOW, host=world.nodes[there].host)
-    world.did(server, "shelve", NOW, host=world.nodes[here].host)
-    world.did(server, "unshelve", NOW, host=world.nodes[there].host)
+def _unshelved_on(world: World, moved_to: str, home: str, *holds: str) -> str:
+    """It was moved to `moved_to`, shelved, and is at `home` since."""
+    server = world.server(home, *holds)
+    world.migration(server, home, moved_to, "confirmed")
+    world.did(server, "create", NOW, host=world.nodes[home].host)
+    world.did(server, "shelve", NOW, host=world.nodes[moved_to].host)
+    world.did(server, "unshelve", NOW, host=world.nodes[home].host)
     return server
 
 
