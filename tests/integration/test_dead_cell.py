@@ -177,7 +177,15 @@ def test_every_kind_is_opted_in(ansible: Ansible, dead_cell: Story, placement: P
     assert not [request for request in wires.placement.requests if not request.startswith("GET ")]
 
 
-@pytest.mark.parametrize(("fail_on", "fails"), [("error", False), ("partial", True), ("undecided", True), ("findings", True)])
+@pytest.mark.parametrize(
+    ("fail_on", "fails"),
+    [
+        ("error", False),
+        ("partial", True),
+        pytest.param("undecided", True, marks=pytest.mark.long),
+        pytest.param("findings", True, marks=pytest.mark.long),
+    ],
+)
 def test_when_the_play_fails(ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool) -> None:
     before = placement.everything()
 
