@@ -232,7 +232,13 @@ class Reading:
         return d.replace(snapshot, hypervisors=d.replace(snapshot.hypervisors, value=asked)) if wanted else snapshot
 
     def _servers_on(self, node: Hypervisor) -> tuple[str, ...] | None:
-        return self._nova.servers_on(node.uuid)
+        try:
+            return self._nova.servers_on(node.uuid)
+        except CloudError:
+            # Nova looks for a compute node in one cell after the other, and so does not find it beyond one that is down.
+            if all_answer(self._nova.services()):
+                raise
+            return self._servers_at(node)
 
     def _servers_at(self, node: Hypervisor) -> tuple[str, ...] | None:
         return self._nova.server_uuids_at(node.host).value

@@ -14,6 +14,7 @@ from unittest import mock
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils import _reading
+from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
 from ansible_collections.osops.placement.plugins.module_utils._model import Details, Policy, Scope
 from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
@@ -194,3 +195,25 @@ def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
     site.remove_host(gone)
 
     assert [finding.verdict for finding in judge(site.looked_at(stranger), HARSH) if finding.consumer == stranger] == ["undecided"]
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site: Site, down: bool) -> None:
+    """Asked for one compute node, Nova fails when it comes to the cell that is down before it finds the node."""
+    server = site.server(site.roots[0], site.roots[0])
+    listed = site.snapshot(dossiers={}, nominated=())
+    nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    reading = site.reading()
+    reading._nova.servers_on = mock.Mock(side_effect=CloudError("Nova answered 500"))
+    reading._nova.server_uuids_at = lambda host: answer("GET /servers?host", 200, (server,) if host == "compute-0" else ())
+    if down:
+        site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
+    wanted = d.replace(listed, hypervisors=d.replace(listed.hypervisors, value=nodes))
+
+    if not down:
+        with pytest.raises(CloudError):
+            reading.with_servers(wanted, [site.roots[0]])
+        return
+    found = reading.with_servers(wanted, [site.roots[0]]).hypervisors.value or ()
+
+    assert {node.uuid: node.servers for node in found if node.servers is not None} == {site.roots[0]: (server,)}
