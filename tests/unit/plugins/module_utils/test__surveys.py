@@ -15,6 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._agreement import 
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval
 from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     LISTED_BY_SERVERS,
     Cloud,
@@ -157,6 +158,15 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
 
     assert not [finding for finding in judge(snapshot, HARSH) if finding.change]
     assert closed_gates(snapshot)
+
+
+def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(site: Site) -> None:
+    """Its service goes by another name, so that 404 for its own name proves nothing where the workers do not know its cell."""
+    root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
+    (finding,) = site.findings("ghost_provider")
+
+    assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
+    assert not Landscape(site.read()).is_gone(root)
 
 
 def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Site) -> None:
