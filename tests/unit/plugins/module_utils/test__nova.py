@@ -219,7 +219,13 @@ def test_an_answer_of_another_shape_is_asked_again() -> None:
 def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
     """Return what Nova answers about a server of whose `count` actions it shows at most `size` at once, [api]max_limit."""
     rows = [
-        {"action": "create" if number == count - 1 else "reboot", "request_id": f"req-{number}", "user_id": "u", "start_time": "", "message": None}
+        {
+            "action": "create" if number == count - 1 else "reboot",
+            "request_id": f"req-{number}",
+            "user_id": "u",
+            "start_time": "",
+            "message": None,
+        }
         for number in range(count)
     ]
 
