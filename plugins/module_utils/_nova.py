@@ -217,7 +217,7 @@ class NovaReader:
         markers: list[str] = []
         while True:
             query = {"marker": markers[-1]} if markers else {}
-            reply, page = self._api.read(path, self._direct, actions_of, **query)
+            reply, page = self._api.read(path, self._direct, actions_of, False, **query)
             if page is None:
                 return self._api.answer(path, self._direct, query, reply, None)
             found += page
