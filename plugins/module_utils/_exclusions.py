@@ -81,7 +81,7 @@ def _name(told: t.Any, option: str) -> str:
         raise InvalidInput(
             f"{option}: {name!r} is the text of a list or of an entry, and not a name: give a list, with its dates in quotes."
         )
-    return name
+    return name.strip()
 
 
 def _reason(told: t.Any, option: str) -> str:

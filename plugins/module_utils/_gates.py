@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    checks = (_services, _listings, _region, _credentials, _moves, _filters)
+    checks = (_services, _listings, _made_of_servers, _region, _credentials, _moves, _filters)
     found = [check(snapshot) for check in checks]
     closed = [sentence for sentence in found if sentence]
     return (*without_proof(snapshot.cloud), *closed, *disagreements(snapshot))
@@ -83,6 +83,16 @@ def _listings(snapshot: Snapshot) -> str | None:
             )
         return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
     return None
+
+
+def _made_of_servers(snapshot: Snapshot) -> str | None:
+    """Nova could not list its compute nodes, though no answer about its services says that a cell is down.
+
+    What the servers of answering hosts show instead is not all of them, and it is not known which hosts are left out.
+    """
+    if snapshot.every_cell_listed or unjudged_hosts(snapshot):
+        return None
+    return "Nova could not list its compute nodes, because a cell did not answer for a while, and later all of them answered: run again."
 
 
 def _region(snapshot: Snapshot) -> str | None:

@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._gates import (
 from ansible_collections.osops.placement.plugins.module_utils._model import NOVA_TRAITS
 from ansible_collections.osops.placement.plugins.module_utils._retire import may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE
+from ansible_collections.osops.placement.plugins.module_utils._uuid import canonical
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
@@ -146,6 +147,9 @@ class Landscape:
             return self._leaves_out_nodes
         if doubt := self.lookup_that_leaves_doubt(root):
             return doubt
+        if canonical(self.name(root)):
+            # The name of a node of ironic: no host has it, so that the look-up by it proves nothing.
+            return "its name is a UUID, as that of a bare metal node, by which its host cannot be looked up directly"
         if regions := self.snapshot.cloud.other_novas:
             return f"region {', '.join(regions)} has a Nova of its own on this same Placement, and it may be one of its hosts"
         hosts = {node.host for node in self.nodes.values()}

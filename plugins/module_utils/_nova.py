@@ -207,8 +207,25 @@ class NovaReader:
         return self._api.ask(path, self._direct, servers_of, all_tenants="1", deleted="True", uuid=uuid)
 
     def actions(self, server: str) -> Answer[tuple[Action, ...]]:
-        """Return what was done to a server, newest first; also for a deleted one until it is archived."""
-        return self._api.ask(f"/servers/{server}/os-instance-actions", self._direct, actions_of)
+        """Return all that was done to a server, newest first; also for a deleted one until it is archived.
+
+        No `value` when not all of them could be read: that something is not among them counts as well.
+        """
+        path = f"/servers/{server}/os-instance-actions"
+        found: list[Action] = []
+        markers: list[str] = []
+        while True:
+            query = {"marker": markers[-1]} if markers else {}
+            reply, page = self._api.read(path, self._direct, actions_of, False, **query)
+            if page is None:
+                return self._api.answer(path, self._direct, query, reply, None)
+            found += page
+            if not page or not reply.body.get("links"):
+                return self._api.answer(path, self._direct, {}, reply, tuple(found))
+            if page[-1].request_id in markers:
+                # One request can have two actions, and Nova takes the newer of them for the marker.
+                return self._api.answer(path, self._direct, query, reply, None)
+            markers.append(page[-1].request_id)
 
     def action(self, server: str, request_id: str) -> Answer[Action]:
         """Return one action with its events; without them where these credentials may not see events."""

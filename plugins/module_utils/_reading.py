@@ -19,7 +19,7 @@ import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils import _answering_cells
-from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root, names_to_look_up
+from ansible_collections.osops.placement.plugins.module_utils._agreement import agree, names_of_root, names_to_look_up
 from ansible_collections.osops.placement.plugins.module_utils._clock import now
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each, together
 from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
@@ -175,7 +175,8 @@ class Reading:
             return listing
         # The cell may have gone down since the services were listed.
         known = services if not all_answer(services) else self._services()
-        if known.value is None:
+        if known.value is None or not agree(services, known):
+            # Workers that do not know the same cells: which hosts are left out is not known then.
             return listing
         if all_answer(known):
             # It is back, and if it was away while something else was read, the answers of others will show it.

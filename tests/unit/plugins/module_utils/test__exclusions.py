@@ -134,3 +134,11 @@ def test_what_cannot_be_understood_is_refused_in_one_sentence(entry: t.Any, why:
         policy({"exclude_providers": [entry]})
 
     assert why in str(refusal.value) and str(refusal.value).startswith("exclude_providers: ")
+
+
+def test_blanks_around_a_name_do_not_undo_its_exclusion() -> None:
+    """Ansible splits the text of an extra variable at its commas and leaves the blanks where they were."""
+    spare = policy({"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]})
+
+    assert spare.exclude_providers == {"compute-1", "compute-2"}
+    assert spare.exclude_consumers == {CONSUMER}

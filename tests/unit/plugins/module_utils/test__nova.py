@@ -214,3 +214,47 @@ def test_an_answer_of_another_shape_is_asked_again() -> None:
 
     assert reader.some_servers(1).value == ()
     assert reader.retried == 1
+
+
+def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
+    """Return what Nova answers about a server of whose `count` actions it shows at most `size` at once, [api]max_limit."""
+    rows = [
+        {
+            "action": "create" if number == count - 1 else "reboot",
+            "request_id": f"req-{number}",
+            "user_id": "u",
+            "start_time": "",
+            "message": None,
+        }
+        for number in range(count)
+    ]
+
+    def answer(query: dict[str, str]) -> tuple[int, t.Any]:
+        start = int(query["marker"].removeprefix("req-")) + 1 if "marker" in query else 0
+        if broken_from is not None and start >= broken_from:
+            return 404, {"itemNotFound": {"message": "Instance could not be found."}}
+        page = rows[start : start + size]
+        return 200, {"instanceActions": page, **({"links": [{"rel": "next"}]} if len(page) >= size else {})}
+
+    return answer
+
+
+@pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
+def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
+    """That a server was never asked to move is concluded from their list, and the oldest of them are on its last page."""
+    found = _reader(_actions_in_pages(count, size)).actions(uuid(1))
+
+    assert [action.request_id for action in found.value or ()] == [f"req-{number}" for number in range(count)]
+
+
+def test_actions_of_which_a_page_cannot_be_read_are_none() -> None:
+    found = _reader(_actions_in_pages(5, 2, broken_from=2)).actions(uuid(1))
+
+    assert (found.status, found.value) == (404, None)
+
+
+def test_actions_that_do_not_come_to_an_end_are_none() -> None:
+    row = {"action": "reboot", "request_id": "req-1", "user_id": "u", "start_time": "", "message": None}
+    found = _reader(lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})).actions(uuid(1))
+
+    assert found.value is None

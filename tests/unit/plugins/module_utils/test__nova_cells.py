@@ -161,6 +161,27 @@ class MixedWorkers(TwoCells):
         return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
 
 
+class DeadAndUnaware(MixedWorkers):
+    """A cloud whose first cell goes down and comes back, while some workers do not know it at all, and so do not say that it is down."""
+
+    def lacks_first(self) -> bool:
+        """Tell whether a listing leaves the cell out, because it is down or because the worker does not know it."""
+        return self.is_down or super().lacks_first()
+
+    def services(self) -> t.Any:
+        found = Cloud.services(self)
+        if super().lacks_first():
+            return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
+        silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first if self.is_down}
+        return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
+
+    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.hypervisors(self, with_servers, roots)
+        if super().lacks_first():
+            return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
+        return answer(found.request, 500) if self.is_down else found
+
+
 class UnawareListings(TwoCells):
     """A cloud in which an adversary chooses the listings that come from workers which do not know the first cell."""
 
@@ -219,6 +240,17 @@ def mixed_workers(draw: st.DrawFn) -> MixedWorkers:
 
 
 @st.composite
+def dead_and_unaware(draw: st.DrawFn) -> DeadAndUnaware:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    down = draw(st.integers(1, 2 * LONGEST))
+    script[down] = DOWN
+    if draw(st.booleans()):
+        script[down + draw(st.integers(1, LONGEST))] = UP
+    return DeadAndUnaware(life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9])))
+
+
+@st.composite
 def unaware_listings(draw: st.DrawFn) -> UnawareListings:
     life = left_over(*draw(st.sampled_from(leftovers())))
     script = _script(draw, life) if draw(st.booleans()) else {}
@@ -247,6 +279,14 @@ def test_nothing_needed_is_removed_while_a_cell_dies(cloud: TwoCells) -> None:
 @SETTINGS
 @hypothesis.given(mixed_workers())
 def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
+    run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@SETTINGS
+@hypothesis.given(dead_and_unaware())
+def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know(cloud: DeadAndUnaware) -> None:
     run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)

@@ -11,9 +11,20 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
 from ansible_collections.osops.placement.plugins.module_utils._change import ProviderRemoval
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import Cloud, Details, Inventory, Policy, Scope, Service
+from ansible_collections.osops.placement.plugins.module_utils._landscape import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._model import (
+    LISTED_BY_SERVERS,
+    Cloud,
+    Details,
+    Inventory,
+    Policy,
+    Scope,
+    Service,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World, answer
 
 if t.TYPE_CHECKING:
@@ -133,6 +144,29 @@ def test_without_a_sound_reading_nothing_is_a_ghost(site: Site, changes: dict[st
     site.ghost()
 
     assert site.findings("ghost_provider", **changes) == []
+
+
+def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_cell_answers_again(site: Site) -> None:
+    """A cell did not answer when the nodes were asked for, and did before and after: ironic's node without a server is in no answer."""
+    used, empty = (site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1") for number in (1, 2))
+    site.server(used, used)
+    site.details = dict.fromkeys((used, empty), Details(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"})))
+    nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
+    lookups = {name: answer("GET /os-hosts", 404) for name in names_of_root(site.providers[empty].name)}
+
+    snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
+
+    assert not [finding for finding in judge(snapshot, HARSH) if finding.change]
+    assert closed_gates(snapshot)
+
+
+def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(site: Site) -> None:
+    """Its service goes by another name, so that 404 for its own name proves nothing where the workers do not know its cell."""
+    root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
+    (finding,) = site.findings("ghost_provider")
+
+    assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
+    assert not Landscape(site.read()).is_gone(root)
 
 
 def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Site) -> None:
