@@ -53,6 +53,12 @@ def names_to_look_up(snapshot: Snapshot) -> list[str]:
     return sorted(named - hosts_in_every_listing(snapshot))
 
 
+def hosts_in_doubt(snapshot: Snapshot) -> list[str]:
+    """Return the hosts that aggregates and servers name, that a listing lacks, and of which a direct look-up did not say whether they exist."""
+    lookups = snapshot.host_lookups
+    return [name for name in names_to_look_up(snapshot) if name in lookups and lookups[name].status not in (200, 404)]
+
+
 def names_of_root(name: str) -> tuple[str, ...]:
     """Return the names that the host behind a root provider may have: the provider's own, and that without its domain."""
     return tuple(dict.fromkeys((name, name.partition(".")[0])))

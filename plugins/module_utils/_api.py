@@ -31,6 +31,7 @@ else:
 _TRANSIENT = (429, 502, 503, 504)
 # What these say counts as proof, so they must come from the service itself and be whole: its errors have words.
 _PROVING = (400, 404)
+_OWN_ERRORS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
 # The pauses in seconds before a broken answer is asked for again; what is broken after the last of them counts.
 _PAUSES = (0.5, 1.0)
 _ADVICE = {
@@ -63,6 +64,11 @@ class Reply:
             return " ".join(" ".join(str(error.get("detail", "")).split()) for error in self._errors)
         wrapped = self.body.values() if isinstance(self.body, dict) else ()
         return " ".join(str(value["message"]) for value in wrapped if isinstance(value, dict) and "message" in value)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether an error is in the form of Placement, Nova or Neutron, and not in that of something on the way to them."""
+        return bool(self._errors) or (isinstance(self.body, dict) and not _OWN_ERRORS.isdisjoint(self.body))
 
     @property
     def code(self) -> str | None:
@@ -223,7 +229,7 @@ class Api:
                 ) from None
             body = {}
         reply = Reply(response.status_code, response.headers, body)
-        if method == "GET" and reply.status in _PROVING and not reply.detail:
+        if method == "GET" and reply.status in _PROVING and not reply.is_own:
             raise BrokenAnswer(
                 f"{self.name} at {self.endpoint} answered {method} {path} with a {reply.status} that is not its own: is a proxy in the way?"
             )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clock import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._model import (
     COLD_MIGRATION,
     COLD_MOVING_ACTIONS,
@@ -150,7 +151,7 @@ def _was_started_since(case: Case, move: Migration, newer: list[Action]) -> bool
 
 def _is_later(one: str | None, other: str | None) -> bool:
     """Tell whether a time is later than another; where one of them is not known, it is not."""
-    return bool(one and other) and _moment(one) > _moment(other)
+    return is_earlier(other, one)
 
 
 def _moment(time: str | None) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._agreement import agree, disagreements
+from ansible_collections.osops.placement.plugins.module_utils._agreement import agree, disagreements, hosts_in_doubt
 from ansible_collections.osops.placement.plugins.module_utils._offers import without_proof
 from ansible_collections.osops.placement.plugins.module_utils._printable import some
 
@@ -49,9 +49,12 @@ def all_answer(services: Answer[tuple[Service, ...]]) -> bool:
 
 def closed_for_absence(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be concluded from the absence of something; none when all of Nova answered."""
-    silent = unjudged_hosts(snapshot)
-    dead = (f"A cell is not answering: Nova could not say anything of {some(silent)}.",) if silent else ()
-    return (*closed_gates(snapshot), *dead)
+    silent, doubtful = unjudged_hosts(snapshot), hosts_in_doubt(snapshot)
+    found = [
+        f"A cell is not answering: Nova could not say anything of {some(silent)}." if silent else "",
+        f"Nova did not say whether {some(doubtful)}, which its listings leave out, has a compute node (GET /os-hosts)." if doubtful else "",
+    ]
+    return (*closed_gates(snapshot), *filter(None, found))
 
 
 def as_before(before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]) -> bool:
@@ -71,8 +74,6 @@ def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
 
 def _listings(snapshot: Snapshot) -> str | None:
     """Nova cannot list its compute nodes or its migrations."""
-    if not snapshot.every_cell_listed and not unjudged_hosts(snapshot):
-        return "A cell did not answer when Nova was asked for its compute nodes, and did before and after: run again."
     for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
         if answer.value is not None:
             continue

@@ -87,7 +87,7 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     """The migration went with its deleted server, and its claim stayed.
 
     Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid for a migration's when it is asked
-    to list from there on. Both were asked several times, each over a connection of its own, and the answers agree. Nothing shows it
+    to list from there on. Both were asked several times, each time over another connection, and the answers agree. Nothing shows it
     alive.
 
     Needs: Every cell: it rests on no listing having the migration.

@@ -227,6 +227,13 @@ class Landscape:
         roots = {self.root(provider) for provider in holding if not self.shared(provider)}
         return tuple(sorted(self.nodes[root].host if root in self.nodes else self.name(root) for root in roots if root))
 
+    def names_of_hosts(self, holding: Iterable[str]) -> tuple[str, ...]:
+        """Return the names under which Nova may know the hosts behind the providers of `holding`."""
+        names: set[str] = set()
+        for host in self.hosts_of(holding):
+            names.update([host] if host in self.hosts_listed else names_of_root(host))
+        return tuple(sorted(names))
+
     def name(self, provider: str) -> str:
         """Return a provider's name, or its uuid where Placement did not list it."""
         known = self.providers.get(provider)

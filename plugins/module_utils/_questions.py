@@ -127,7 +127,7 @@ class Questions:
         # no listing is therefore asked again with a filter that has an index.
         marker = self._nova.marker(uuid)
         markers, times = self._ask_more_workers(uuid, marker, look)
-        hosts = look.land.hosts_of(allocation.value.resources if allocation.value else ())
+        hosts = look.land.names_of_hosts(allocation.value.resources if allocation.value else ())
         at_hosts = [answer for host in hosts for answer in look.at_hosts.of(host, times)]
         return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
 

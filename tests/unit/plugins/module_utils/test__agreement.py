@@ -11,8 +11,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._agreement import disagreements, names_of_root, names_to_look_up
-from ansible_collections.osops.placement.plugins.module_utils._gates import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._agreement import (
+    disagreements,
+    hosts_in_doubt,
+    names_of_root,
+    names_to_look_up,
+)
+from ansible_collections.osops.placement.plugins.module_utils._gates import closed_for_absence, closed_gates
 from ansible_collections.osops.placement.plugins.module_utils._model import Aggregate, Service, Snapshot
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
@@ -80,6 +85,16 @@ def test_a_host_that_is_found_directly_and_has_only_a_service_in_the_listings_is
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
 
     assert NEW in _told(site.snapshot(services=services, services_after=services, host_lookups=lookups))
+
+
+@pytest.mark.parametrize(("status", "doubtful"), [(404, []), (403, [NEW]), (500, [NEW])])
+def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on_absence(status: int, doubtful: list[str]) -> None:
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
+    snapshot = Site().snapshot(aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups)
+
+    assert hosts_in_doubt(snapshot) == doubtful
+    assert closed_gates(snapshot) == ()
+    assert bool(closed_for_absence(snapshot)) is bool(doubtful)
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])

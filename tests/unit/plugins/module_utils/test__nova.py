@@ -196,7 +196,7 @@ def test_a_lasting_500_is_believed_after_a_few_times_and_at_once_while_a_cell_is
     assert len(asked) == 4
 
 
-@pytest.mark.parametrize("body", [{}, {"error": "not found"}, {"servers": []}])
+@pytest.mark.parametrize("body", [{}, {"error": {"message": "not found"}}, {"servers": []}])
 def test_a_404_that_is_not_novas_own_proves_nothing(body: t.Any) -> None:
     with pytest.raises(CloudError, match="with a 404 that is not its own: is a proxy in the way"):
         _reader(lambda query: (404, body)).server(uuid(1))
