@@ -42,7 +42,7 @@ QUESTIONS = {
     ),
 }
 # Each of them is somebody else's mistake on the way, or the service's own, which is over when one asks again.
-SHORT = [Fault.CUT, pytest.param(Fault.HALF, marks=pytest.mark.long), pytest.param(Fault.HTML, marks=pytest.mark.long), Fault.BROKEN]
+SHORT = [Fault.CUT, *(pytest.param(fault, marks=pytest.mark.long) for fault in (Fault.HALF, Fault.HTML, Fault.BROKEN))]
 # What the sentence about one that lasts has to have in it.
 NAMED = {
     Fault.CUT: "(?i)cut|incomplete|broke|ended|closed|short|json",

@@ -165,6 +165,7 @@ def test_the_metrics_say_it(story: Story) -> None:
     assert float(value) == len(HOSTS)
 
 
+@pytest.mark.long
 def test_every_kind_is_opted_in(ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires) -> None:
     """The first run has emptied the tree of a ghost, which nobody may call one while a cell could have its host."""
     before, providers = placement.everything(), placement.providers()
@@ -226,6 +227,7 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
         yield scheduled
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("service", "path"),
     [
@@ -252,6 +254,7 @@ def test_dies_in_the_middle_of_a_detection(
     assert not summary or summary["coverage"]["complete"] is False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
 def test_is_dead_for_one_answer(planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str) -> None:
     before = placement.everything()

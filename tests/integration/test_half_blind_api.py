@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-RUNS, MANY_RUNS = 25, 500
+RUNS, MANY_RUNS = 10, 500
 TREES = {"orphan_cleanup_remediate_kinds": ["ghost_provider", "name_conflict"]}
 EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHANS, *DRIFTS, *CONDITIONS) if kind.by_default != "report"]}
 # As they are without `Ansible.playbook`, which lets everything be of any age.

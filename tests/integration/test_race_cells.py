@@ -88,11 +88,11 @@ def moving(world: World, victim: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("service", "path"),
     [
-        ("placement", r"^/resource_providers$"),
+        pytest.param("placement", r"^/resource_providers$", marks=pytest.mark.long),
         ("nova", "/os-hypervisors/detail"),
-        ("nova", "/os-hypervisors/detail.*marker="),
-        ("nova", "/os-migrations"),
-        ("nova", "/servers/detail.*all_tenants"),
+        pytest.param("nova", "/os-hypervisors/detail.*marker=", marks=pytest.mark.long),
+        pytest.param("nova", "/os-migrations", marks=pytest.mark.long),
+        pytest.param("nova", "/servers/detail.*all_tenants", marks=pytest.mark.long),
         ("nova", "/servers/[^/?]*$"),
     ],
 )

@@ -236,6 +236,7 @@ def test_a_provider_that_nova_does_not_list_is_left_alone(
     assert wrong["failed"] and "does not tell of the deletion of provider compute-1" in wrong["msg"]
 
 
+@pytest.mark.long
 def test_what_somebody_adds_in_the_last_moment_stays(
     ansible: Ansible, placement: Placement, world: World, wires: Wires, tmp_path: Path
 ) -> None:
