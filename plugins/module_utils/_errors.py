@@ -30,6 +30,10 @@ class AllocationConflict(WriteRefused):
     """A write was refused because a consumer is not, or no longer, what the writer takes it for."""
 
 
+class ProofExpired(AllocationConflict):
+    """A write was not sent, because others took so long that what it was proven by is too old."""
+
+
 class ProviderConflict(WriteRefused):
     """A write was refused because a provider changed since it was read."""
 

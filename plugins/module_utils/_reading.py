@@ -358,9 +358,7 @@ class Reading:
             listed = list(newest.value or ())
             unread = [answer for answer in (*of_hosts, newest) if answer.value is None]
             if not listed and unread:
-                raise CloudError(
-                    f"Nova answered {unread[0].status} when asked for servers to test these credentials with ({unread[0].request})."
-                )
+                raise CloudError(f"Nova answered {unread[0].status} when asked for some servers to look at ({unread[0].request}).")
         placed = [server for server in listed if server.host]
         chosen = choose_samples(placed, self._session.project, _SAMPLES)
         looked_up = each(lambda server: self._nova.server(server.uuid), chosen)

@@ -18,7 +18,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._change import document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._concurrent import each
-from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, WriteRefused
+from ansible_collections.osops.placement.plugins.module_utils._errors import AllocationConflict, CloudError, ProofExpired, WriteRefused
 from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -99,7 +99,7 @@ class AllocationWriter:
     def _alone(self, change: Change, until: float) -> CloudError | None:
         """Make one of several changes that could not be made together: others took their time, so look at it once more."""
         if time.monotonic() > until:
-            return CloudError(f"Placement took too long over others: {change.consumer} has to be proven anew, so run again.")
+            return ProofExpired(f"Placement took too long over others: {change.consumer} has to be proven again, so run again.")
         try:
             moved = self.moved([change])
         except CloudError as error:

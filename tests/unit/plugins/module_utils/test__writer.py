@@ -287,7 +287,7 @@ def test_others_that_waited_too_long_for_one_are_not_begun(placement: Placement,
     first, *others = _write(placement, *changes)
 
     assert "answered 504" in str(first)
-    assert all("has to be proven anew" in str(error) for error in others)
+    assert all("has to be proven again" in str(error) for error in others)
     assert len(placement.posts) == 2 and len(placement.held) == 3
 
 
