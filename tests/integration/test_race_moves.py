@@ -69,9 +69,6 @@ RACES = {
     "between two providers": Race("placement", ("GET", "^/resource_providers/[^/]*/allocations", 2), moves_to(THIRD), THIRD),
     "between Placement and Nova": Race("nova", ("GET", "/os-hypervisors/detail", 1), moves_to(THIRD), THIRD),
     "as it is looked up, to a third host": Race("nova", ("GET", "/servers/{}$", 1), moves_to(THIRD), THIRD),
-    "as it is looked up, to the host that it seemed to hold in vain": Race(
-        "nova", ("GET", "/servers/{}$", 1), moves_to(OTHER), OTHER, "Nothing is left to change: it holds what it should."
-    ),
     "as it is looked up, and is deleted": Race("nova", ("GET", "/servers/{}$", 1), is_deleted, None),
     "before the remediation": Race(
         "nova", ("GET", "/os-services$", CELLS_ASKED + 1), parks, THIRD, "It changed since detection: generation"
@@ -79,7 +76,7 @@ RACES = {
     "before the renewed proof": Race(
         "placement", ("GET", "/allocations/{}$", 2), moves_to(THIRD), THIRD, "It changed since detection: generation"
     ),
-    "as it is looked up anew": Race("nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "What would be written is no longer"),
+    "as it is looked up anew": Race("nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "and no migration is listed"),
     "after the renewed proof": Race("placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "changed just now"),
     "as it is written": Race("placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "changed just now"),
     "shelved, before the renewed proof": Race(

@@ -25,6 +25,12 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": KINDS}
 NOBODY = "11111111-2222-4333-8444-555555555555"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def live_server(minicloud: Minicloud) -> None:
+    """What Nova does not know is proven only where it shows a live server."""
+    minicloud.scenario("healthy")
+
+
 @pytest.fixture
 def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
     """Three consumers on compute-1 that Nova knows nothing of."""
