@@ -17,22 +17,22 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.osops.placement.plugins.module_utils._complaints import records_of
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._written import written
-from ansible_collections.osops.placement.plugins.plugin_utils import _lines, _terminal, _terminal_hosts
-from ansible_collections.osops.placement.plugins.plugin_utils._formats import FORMATS, NAMES, PROMETHEUS
-from ansible_collections.osops.placement.plugins.plugin_utils._notice import NOTICES, Notice
-from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import records_of
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMATS, NAMES, PROMETHEUS
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES, Notice
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import hosts, lines, terminal
 
 WIDEST = 120
 
 COLOURS = {
-    _lines.CHANGED: "COLOR_CHANGED",
-    _lines.SPARED: "COLOR_SKIP",
-    _lines.DOUBTFUL: "COLOR_WARN",
-    _lines.WRONG: "COLOR_ERROR",
-    _lines.FINE: "COLOR_OK",
+    lines.CHANGED: "COLOR_CHANGED",
+    lines.SPARED: "COLOR_SKIP",
+    lines.DOUBTFUL: "COLOR_WARN",
+    lines.WRONG: "COLOR_ERROR",
+    lines.FINE: "COLOR_OK",
 }
 
 
@@ -97,15 +97,15 @@ class ActionModule(ActionBase):
         width = min(shutil.get_terminal_size((Display().columns or WIDEST, 0)).columns, WIDEST)
         lines: list[str] = []
         if read["findings"]:
-            lines += _terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
+            lines += terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
         if read["remediation"]:
-            lines += _terminal.remediation_lines(read["remediation"], options["journal"], width)
+            lines += terminal.remediation_lines(read["remediation"], options["journal"], width)
         if read["hosts"]:
             for host in read["hosts"]["hosts"]:
-                lines += _terminal_hosts.host_lines(host, width)
+                lines += hosts.host_lines(host, width)
         if read["guests"]:
-            lines += _terminal_hosts.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
-        for tone, text in _lines.toned(lines):
+            lines += hosts.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
+        for tone, text in lines.toned(lines):
             Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:

@@ -83,7 +83,7 @@ _value:
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._healing import healing
+from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import healing
 
 
 def heal_outcome(

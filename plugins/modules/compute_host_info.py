@@ -214,17 +214,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._hosts import HostReader
-from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
-from ansible_collections.osops.placement.plugins.module_utils._steps import OF_CONSUMERS
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import OF_CONSUMERS
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import REMEDIATE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -190,18 +190,29 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._removal import ProviderWriter, ServiceWriter
-from ansible_collections.osops.placement.plugins.module_utils._retire import compute_nodes, must_leave_nothing, trees_of_service
-from ansible_collections.osops.placement.plugins.module_utils._services import COMPUTE, amended, amendment, described, listed, named
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter, ServiceWriter
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    compute_nodes,
+    must_leave_nothing,
+    trees_of_service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
+    amended,
+    amendment,
+    described,
+    listed,
+    named,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._model import Service
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

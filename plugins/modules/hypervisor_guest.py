@@ -306,11 +306,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._guests import handled
-from ansible_collections.osops.placement.plugins.module_utils._instances import SUFFIXES, instances_options
-from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._saved_xml import BACKUPS
-from ansible_collections.osops.placement.plugins.module_utils._virsh import KEPT, REFUSING, virsh_options
+from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.domain_xml import BACKUPS
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import handled
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIXES, instances_options
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import KEPT, REFUSING, virsh_options
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:

@@ -208,17 +208,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._leftover_detection import GuestDetection, left_over_in
-from ansible_collections.osops.placement.plugins.module_utils._leftovers import guests_in
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
-from ansible_collections.osops.placement.plugins.module_utils._written import written
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_detection import GuestDetection, left_over_in
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import guests_in
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 _POLICY = ("min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers")
 

@@ -294,11 +294,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clock import now
-from ansible_collections.osops.placement.plugins.module_utils._guests import canonical_only
-from ansible_collections.osops.placement.plugins.module_utils._instances import Instances, instances_options
-from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._virsh import Virsh, virsh_options
+from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._common.times import now
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import canonical_only
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import Instances, instances_options
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Virsh, virsh_options
 
 PARTS = ["domains", "directories"]
 

@@ -123,16 +123,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._blockers import move_told
-from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._gates import all_answer
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._uuid import required
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import move_told
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import all_answer
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._model import Answer, Migration
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

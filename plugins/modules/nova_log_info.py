@@ -198,11 +198,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clock import UTC, seconds
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._nova_log import Complaints
-from ansible_collections.osops.placement.plugins.module_utils._nova_log_sources import read_files, read_unit
-from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, seconds
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import read_files, read_unit
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:

@@ -444,29 +444,29 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._codec import decode, encode
-from ansible_collections.osops.placement.plugins.module_utils._entries import LISTS
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings import RETURNED, report
-from ansible_collections.osops.placement.plugins.module_utils._known import earlier, memory
-from ansible_collections.osops.placement.plugins.module_utils._model import Scope
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._offers import lacking
-from ansible_collections.osops.placement.plugins.module_utils._policy import (
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     idle_allocators,
     policy,
     policy_options,
     unknown_exclusions,
     warn_of_ended,
 )
-from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
-from ansible_collections.osops.placement.plugins.module_utils._scope import scope, scope_options
-from ansible_collections.osops.placement.plugins.module_utils._select import Selection
-from ansible_collections.osops.placement.plugins.module_utils._sightings import patience, patience_options
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import RETURNED, report
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import LISTS
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import earlier, memory
+from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience, patience_options
+from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import lacking
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

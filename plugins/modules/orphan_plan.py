@@ -285,20 +285,20 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._approval import Approval
-from ansible_collections.osops.placement.plugins.module_utils._capacity import totals
-from ansible_collections.osops.placement.plugins.module_utils._change import diff_of
-from ansible_collections.osops.placement.plugins.module_utils._errors import BreakerTripped, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import given, read_json, write_json
-from ansible_collections.osops.placement.plugins.module_utils._journal import PLANNED, record
-from ansible_collections.osops.placement.plugins.module_utils._judge import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._limits import limits, limits_options
-from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, is_compact, to_heal
-from ansible_collections.osops.placement.plugins.module_utils._steps import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._findings.stranded import totals
+from ansible_collections.osops.placement.plugins.module_utils._models.change import diff_of
+from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import limits, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import PLANNED, record
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import REMEDIATE
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._steps import Step, TreeStep
+    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:

@@ -191,30 +191,30 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._apply import OUTCOMES, Remediation, count_failed
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, diff_of
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import given, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._limits import (
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT, RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, diff_of
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     NOT_TRIED,
     failures_allowed,
     failures_option,
     limits,
     limits_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._lock import alone
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._plan import Plan, check_cloud
-from ansible_collections.osops.placement.plugins.module_utils._policy import policy, policy_options, warn_of_ended
-from ansible_collections.osops.placement.plugins.module_utils._reading import Reading
-from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
-from ansible_collections.osops.placement.plugins.module_utils._trees import TreeRemoval
-from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone
+from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import TreeRemoval
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import OUTCOMES, Remediation, count_failed
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import stopping
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

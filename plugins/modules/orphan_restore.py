@@ -185,23 +185,23 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._change import FAILED, RESTORED, diff_of
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings import FORMAT, RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._journal import Journal, read
-from ansible_collections.osops.placement.plugins.module_utils._limits import NOT_TRIED, failures_allowed, failures_option
-from ansible_collections.osops.placement.plugins.module_utils._lock import alone
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._restore import OUTCOMES, deleted_in, restore, steps_in
-from ansible_collections.osops.placement.plugins.module_utils._stop import stopping
-from ansible_collections.osops.placement.plugins.module_utils._tree_restore import TreeRestorer
-from ansible_collections.osops.placement.plugins.module_utils._uuid import required
-from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT, RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, RESTORED, diff_of
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED, failures_allowed, failures_option
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal, read
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import OUTCOMES, deleted_in, restore, steps_in
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import stopping
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

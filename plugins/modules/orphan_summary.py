@@ -118,11 +118,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._files import read_json, write_json
-from ansible_collections.osops.placement.plugins.module_utils._offline import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._runs import Ran, failures, summed, table
-from ansible_collections.osops.placement.plugins.module_utils._written import written
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import Ran, failures, summed, table
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping

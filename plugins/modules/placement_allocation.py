@@ -251,17 +251,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._allocations import absent, described, guard, present
-from ansible_collections.osops.placement.plugins.module_utils._change import Change, document
-from ansible_collections.osops.placement.plugins.module_utils._errors import CloudError, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._uuid import required
-from ansible_collections.osops.placement.plugins.module_utils._writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, document
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import absent, described, guard, present
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._model import Allocation
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 
 TARGETS = {"present": present, "absent": absent}
 

@@ -112,18 +112,18 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
-from ansible_collections.osops.placement.plugins.module_utils._module import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._removal import ProviderWriter
-from ansible_collections.osops.placement.plugins.module_utils._retire import holds_back, must_be_nobodys, tree_of
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import holds_back, must_be_nobodys, tree_of
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import names_of_root
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._module import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

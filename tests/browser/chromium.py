@@ -16,12 +16,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from ansible_collections.osops.placement.plugins.plugin_utils._html import render
+from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 _FLAGS = (
     "--headless",

@@ -13,8 +13,8 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.plugin_utils._lines import CHANGED, DOUBTFUL, FINE, SPARED, WRONG, toned
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import findings_lines
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import CHANGED, DOUBTFUL, FINE, SPARED, WRONG, toned
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import findings_lines
 from ansible_collections.osops.placement.tests.browser import reports
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from ansible_collections.osops.placement.plugins.module_utils._printable import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
 from ansible_collections.osops.placement.tests.browser import reports
 
 if t.TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._lock import alone, lock_path
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone, lock_path
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import records
 from ansible_collections.osops.placement.tests.integration.support import Ansible, told

@@ -18,7 +18,7 @@ from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios import deleted, graves
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.plugins.module_utils._complaints import joined
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import joined
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 

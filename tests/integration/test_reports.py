@@ -26,7 +26,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.plugins.module_utils._coverage import tell_unjudged
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
 from ansible_collections.osops.placement.tests.integration.support import spared
 
 if t.TYPE_CHECKING:

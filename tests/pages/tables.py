@@ -15,13 +15,13 @@ import re
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils import _agreement, _gates
-from ansible_collections.osops.placement.plugins.module_utils._judge import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
-from ansible_collections.osops.placement.plugins.module_utils._offers import NEEDS, dotted
-from ansible_collections.osops.placement.plugins.module_utils._protections import PROTECTIONS
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
+from ansible_collections.osops.placement.plugins.module_utils._snapshot import agreement, soundness
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import NEEDS, dotted
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._judge import Kind
+    from ansible_collections.osops.placement.plugins.module_utils._rules.engine import Kind
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
@@ -63,11 +63,11 @@ def _protections() -> str:
 
 def _closing() -> str:
     """The gates in the order in which they are written: the functions that look at a snapshot and may give a reason."""
-    return "".join(f"* {told(gate)['head']}\n" for gate in _checks_of(_gates))
+    return "".join(f"* {told(gate)['head']}\n" for gate in _checks_of(soundness))
 
 
 def _agreement_checks() -> str:
-    return "".join(f"* {told(check)['head']}\n" for check in _checks_of(_agreement))
+    return "".join(f"* {told(check)['head']}\n" for check in _checks_of(agreement))
 
 
 def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:

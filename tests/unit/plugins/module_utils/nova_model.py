@@ -13,11 +13,12 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._model import Action, ActionEvent, Allocation
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, ActionEvent
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, OLD, PROJECT, World
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._model import Holding
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding
 
 API, CONDUCTOR = "nova-api", "nova-conductor"
 KEPT = object()

@@ -10,16 +10,18 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._change import Change
-from ansible_collections.osops.placement.plugins.module_utils._judge import judge
-from ansible_collections.osops.placement.plugins.module_utils._model import SETTLED_STATUS, UNSHELVE_ACTION, Policy
-from ansible_collections.osops.placement.plugins.module_utils._nominate import nominate
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import nominate
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import SETTLED_STATUS, UNSHELVE_ACTION
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ansible_collections.osops.placement.plugins.module_utils._model import Holding, Migration
-    from ansible_collections.osops.placement.plugins.module_utils._ruling import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World

@@ -12,7 +12,7 @@ import typing as t
 
 import keystoneauth1.exceptions as ksa
 
-from ansible_collections.osops.placement.plugins.module_utils._api import Api
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
 Body = dict[str, t.Any]
 Fault = t.Callable[[], "int | None"]

@@ -10,30 +10,24 @@ import dataclasses as d
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._agreement import names_of_root
-from ansible_collections.osops.placement.plugins.module_utils._at_source import telling_actions
-from ansible_collections.osops.placement.plugins.module_utils._change import Change
-from ansible_collections.osops.placement.plugins.module_utils._model import (
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     COLD_MIGRATION,
     PLACING_ACTIONS,
     UNSHELVE_ACTION,
     Action,
     ActionEvent,
-    Allocation,
-    Answer,
-    Cloud,
-    Details,
-    Dossier,
     Flavor,
     Hypervisor,
-    Inventory,
     Migration,
     Port,
-    Provider,
     Server,
     Service,
-    Snapshot,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Details, Inventory, Provider
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Cloud, Dossier, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import names_of_root
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import telling_actions
 
 T = t.TypeVar("T")
 

@@ -10,7 +10,8 @@ import typing as t
 
 import hypothesis.strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._model import Migration, Policy, Service
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Service
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, World
 
 AT_REST = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED")

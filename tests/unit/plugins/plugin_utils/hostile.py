@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings import report
-from ansible_collections.osops.placement.plugins.module_utils._known import Memory
-from ansible_collections.osops.placement.plugins.module_utils._model import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._report import Report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 HOSTILE = {

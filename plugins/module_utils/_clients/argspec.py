@@ -1,0 +1,78 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What all modules that ask a cloud share: the connection options, and the way in and out."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import OPENSTACKSDK_IMPORT_ERROR
+from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect
+from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+
+    ArgumentSpec = dict[str, dict[str, t.Any]]
+    Connect = Callable[[], Session]
+
+_HARMLESS = re.compile(
+    r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)|system_scope|region_name|interface|\w+_version"
+)
+_OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
+
+
+def connection_options() -> ArgumentSpec:
+    """Return the options that `doc_fragments/_connection.py` documents; names and meaning are those of openstack.cloud."""
+    return {
+        "cloud": {"type": "raw", "no_log": True},
+        "auth": {"type": "dict", "no_log": True},
+        "auth_type": {"type": "str"},
+        "region_name": {"type": "str"},
+        "interface": {"type": "str", "choices": ["public", "internal", "admin"], "aliases": ["endpoint_type"]},
+        "validate_certs": {"type": "bool", "aliases": ["verify"]},
+        "ca_cert": {"type": "path", "aliases": ["cacert"]},
+        "client_cert": {"type": "path", "aliases": ["cert"]},
+        "client_key": {"type": "path", "no_log": True, "aliases": ["key"]},
+        "api_timeout": {"type": "int", "default": 120},
+    }
+
+
+def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]) -> t.NoReturn:
+    """Do `work` and exit with its result, as `run_offline` does.
+
+    `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
+    """
+    module.no_log_values -= _harmless(module.params)
+    if OPENSTACKSDK_IMPORT_ERROR is not None:
+        module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
+    run_offline(module, lambda module: work(module, lambda: connect(module.params)))
+
+
+def _harmless(params: t.Mapping[str, t.Any]) -> set[str]:
+    """Return the values in the connection options `cloud` and `auth` that are known to be no secrets.
+
+    These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
+    """
+    values = [*_leaves("cloud", params["cloud"]), *_leaves("auth", params["auth"])]
+    plain = {value for name, value in values if _HARMLESS.fullmatch(name)}
+    return plain - {value for name, value in values if not _HARMLESS.fullmatch(name)}
+
+
+def _leaves(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:
+    """Yield each value in a nested option with its own name."""
+    if isinstance(option, dict):
+        for key, value in option.items():
+            yield from _leaves(str(key), value)
+    elif option is not None:
+        yield name, str(option)

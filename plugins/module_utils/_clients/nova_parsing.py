@@ -1,0 +1,148 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What the rows of Nova's answers mean."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Action,
+    ActionEvent,
+    Aggregate,
+    Flavor,
+    Hypervisor,
+    Migration,
+    Server,
+    Service,
+)
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Reply
+
+# What the traceback of `compute_resize_instance` shows when the driver gave up: that it raised itself; or that it had Nova roll back
+# (InstanceFaultRollback), which Nova then did, or failed to tell Placement. What fails after the copy shows none of them
+# (nova/compute/manager.py, _resize_instance and _error_out_instance_on_exception).
+_GAVE_UP = ("in migrate_disk_and_power_off", "raise error.inner_exception", "in _instance_update")
+
+
+def service_of(row: Mapping[str, t.Any]) -> Service:
+    return Service(
+        binary=row["binary"],
+        host=row["host"],
+        status=row["status"],
+        state=row.get("state"),
+        forced_down=bool(row.get("forced_down")),
+        disabled_reason=row.get("disabled_reason"),
+        updated_at=row.get("updated_at"),
+        id=row.get("id"),
+        zone=row.get("zone"),
+    )
+
+
+def aggregate_of(row: Mapping[str, t.Any]) -> Aggregate:
+    return Aggregate(row["uuid"], row["name"], row.get("availability_zone"), tuple(row["hosts"]))
+
+
+def hypervisor_of(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
+    has, used = ("vcpus", "memory_mb", "local_gb"), ("vcpus_used", "memory_mb_used", "local_gb_used")
+    return Hypervisor(
+        uuid=row["id"],
+        name=row["hypervisor_hostname"],
+        host=row["service"]["host"],
+        state=row["state"],
+        status=row["status"],
+        # A host without servers has no such key.
+        servers=tuple(server["uuid"] for server in row.get("servers", ())) if with_servers else None,
+        has=_figures(row, has),
+        used=_figures(row, used),
+        running_vms=row.get("running_vms") or 0,
+    )
+
+
+def _figures(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
+    return {cls: row[key] for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True) if row.get(key) is not None}
+
+
+def migration_of(row: Mapping[str, t.Any]) -> Migration:
+    return Migration(
+        uuid=row.get("uuid") or f"migration {row['id']}",
+        server=row["instance_uuid"],
+        type=row["migration_type"],
+        status=row["status"],
+        source_compute=row["source_compute"],
+        source_node=row["source_node"],
+        dest_compute=row["dest_compute"],
+        dest_node=row["dest_node"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def all_migrations_of(reply: Reply) -> tuple[Migration, ...] | None:
+    return None if reply.body.get("migrations_links") else tuple(map(migration_of, reply.body["migrations"]))
+
+
+def servers_of(reply: Reply) -> tuple[Server, ...]:
+    return tuple(map(server_of, reply.body["servers"]))
+
+
+def server_of(row: Mapping[str, t.Any]) -> Server:
+    # Booted from a volume, a server has an empty text where others have their image.
+    image = row.get("image") or {}
+    return Server(
+        uuid=row["id"],
+        name=row.get("name", ""),
+        status=row.get("status", ""),
+        project=row.get("tenant_id"),
+        user=row.get("user_id"),
+        host=row.get("OS-EXT-SRV-ATTR:host"),
+        node=row.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
+        task_state=row.get("OS-EXT-STS:task_state"),
+        task_known="OS-EXT-STS:task_state" in row,
+        host_known="OS-EXT-SRV-ATTR:host" in row,
+        created=row.get("created"),
+        updated=row.get("updated"),
+        terminated_at=row.get("OS-SRV-USG:terminated_at"),
+        image=image.get("id"),
+        volumes=tuple(volume["id"] for volume in row.get("os-extended-volumes:volumes_attached", ())),
+        flavor=_flavor(row.get("flavor") or {}),
+        image_properties=image.get("properties"),
+    )
+
+
+def _flavor(row: Mapping[str, t.Any]) -> Flavor | None:
+    if "vcpus" not in row:
+        return None
+    return Flavor(row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs"))
+
+
+def actions_of(reply: Reply) -> tuple[Action, ...]:
+    return tuple(map(action_of, reply.body["instanceActions"]))
+
+
+def action_of(row: Mapping[str, t.Any]) -> Action:
+    return Action(
+        action=row["action"],
+        request_id=row["request_id"],
+        user=row["user_id"],
+        start_time=row["start_time"],
+        message=row["message"],
+        events=tuple(
+            ActionEvent(
+                event["event"], event["start_time"], event["finish_time"], event["result"], event.get("host"), _failed_in_copy(event)
+            )
+            for event in row.get("events") or ()
+        ),
+    )
+
+
+def _failed_in_copy(event: Mapping[str, t.Any]) -> bool:
+    return any(sign in (event.get("traceback") or "") for sign in _GAVE_UP)

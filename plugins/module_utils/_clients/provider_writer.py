@@ -1,0 +1,191 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The only code that writes to resource providers and to Nova's services. What it says it did, it has read back."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import StateReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, ProviderConflict
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
+from ansible_collections.osops.placement.plugins.module_utils._common.text import some
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import listed
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
+    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderState
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+
+_PROVIDERS = "1.20"
+_GENERATION = "resource_provider_generation"
+# From 2.53 on a service is known by a uuid.
+_SERVICES = "2.53"
+
+# A nova-compute that has just started changes its providers several times; in seconds, the pause between two attempts.
+_ATTEMPTS = 4
+_PAUSE = 0.5
+
+
+class ProviderWriter:
+    """Deletes trees of resource providers, and adds traits and aggregates to providers."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._reader = PlacementReader(api)
+        self._states = StateReader(api)
+
+    def remove(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
+        """Delete the providers of a whole tree in their order, the root last; return those that are gone, and why the others are not.
+
+        Placement itself refuses to delete what anybody holds a share of.
+        """
+        refusal = ""
+        for provider in tree:
+            refusal = self._delete(provider.uuid, provider.name)
+            if refusal:
+                break
+        try:
+            left = self._reader.trees([tree[-1].uuid])
+        except CloudError as error:
+            raise CloudError(
+                f"{refusal} What is left of {tree[-1].name} is not known, for it could not be read back: {error}".strip()
+            ) from error
+        if left and not refusal:
+            refusal = f"Placement accepted the deletion of {tree[-1].name}, but lists it still."
+        return [provider for provider in tree if provider.uuid not in left], refusal if left else ""
+
+    def add(self, provider: Provider, traits: Collection[str], aggregates: Collection[str]) -> tuple[set[str], CloudError | None]:
+        """Add `traits` and `aggregates` to those that `provider` has, and read it back; return what it still lacks, and why.
+
+        Placement takes only whole lists. Each is sent with the generation under which it was read, so that nothing is lost which
+        somebody else adds meanwhile: Placement then answers 409, and the provider is read again. Raises CloudError when it cannot be read.
+        """
+        refusal: CloudError | None = None
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE)
+            state = self._state(provider)
+            if not _lacking(state, traits, aggregates):
+                break
+            try:
+                self._put(provider, state, traits, aggregates)
+            except ProviderConflict as error:
+                refusal = error
+                continue
+            except CloudError as error:
+                refusal = error
+            break
+        return _lacking(self._state(provider), traits, aggregates), refusal
+
+    def _state(self, provider: Provider) -> ProviderState:
+        state = self._states.read(provider.uuid)
+        if state is None:
+            raise CloudError(f"Provider {provider.name} ({provider.uuid}) does not exist any more.")
+        return state
+
+    def _put(self, provider: Provider, state: ProviderState, traits: Collection[str], aggregates: Collection[str]) -> None:
+        generation = state.generation
+        if missing := set(traits) - state.traits:
+            for trait in sorted(missing):
+                self._ensure_trait(trait)
+            generation = self._put_part(provider, generation, "traits", state.traits | missing)
+        if missing := set(aggregates) - state.aggregates:
+            self._put_part(provider, generation, "aggregates", state.aggregates | missing)
+
+    def _ensure_trait(self, trait: str) -> None:
+        """Create a custom trait that Placement does not have any more: one that no provider has can be deleted."""
+        if trait.startswith("CUSTOM_"):
+            self._api.expect(self._api.write("PUT", f"/traits/{trait}", _PROVIDERS), f"to create trait {trait}", 201, 204)
+
+    def _put_part(self, provider: Provider, generation: int | None, part: str, names: Iterable[str]) -> int:
+        body = {_GENERATION: generation, part: sorted(names)}
+        path = f"/resource_providers/{provider.uuid}/{part}"
+        reply = self._api.write("PUT", path, _PROVIDERS, body)
+        what = f"to change the {part} of provider {provider.name}"
+        if reply.status == 409:
+            raise ProviderConflict(f"Placement refused {what}: {reply.detail}")
+        self._api.expect(reply, what)
+        return self._api.parse(lambda reply: int(reply.body[_GENERATION]), reply, path)
+
+    @contextlib.contextmanager
+    def standing_in(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
+        """Give an empty provider to compute `nodes` that have none, while their service is deleted.
+
+        To the deletion of a service with such a node, as a conflict of names leaves it, Nova answers 500
+        (nova/scheduler/client/report.py, delete_resource_provider). What stands in, it deletes with the service.
+        """
+        made = []
+        try:
+            for node in nodes:
+                body = {"uuid": node.uuid, "name": node.uuid}
+                reply = self._api.write("POST", "/resource_providers", _PROVIDERS, body)
+                self._api.expect(reply, f"to let a provider stand in for {node.name}")
+                made.append(node)
+            yield
+        finally:
+            for node in made:
+                self._delete(node.uuid, node.name)
+
+    def _delete(self, uuid: str, name: str) -> str:
+        try:
+            reply = self._api.write("DELETE", f"/resource_providers/{uuid}", _PROVIDERS)
+            self._api.expect(reply, f"to delete provider {name}", 204, 404)
+        except CloudError as error:
+            return str(error)
+        return ""
+
+
+def _lacking(state: ProviderState, traits: Iterable[str], aggregates: Iterable[str]) -> set[str]:
+    return (set(traits) - state.traits) | (set(aggregates) - state.aggregates)
+
+
+class ServiceWriter:
+    """Changes and deletes services of Nova."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._reader = NovaReader(api)
+
+    def amend(self, service: Service, body: Mapping[str, t.Any]) -> Service:
+        """Change `service` and return it as Nova then lists it."""
+        self._api.expect(self._send("PUT", service, body), f"to change the {service.binary} of {service.host}")
+        now = self._find(service)
+        if now is None:
+            raise CloudError(f"The {service.binary} of {service.host} was deleted just now: Nova does not list it any more.")
+        return now
+
+    def remove(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
+        """Delete `service`, with which Nova deletes its compute `nodes`. Raises CloudError while any of them is still there."""
+        refusal = ""
+        try:
+            self._api.expect(self._send("DELETE", service), f"to delete the {service.binary} of {service.host}", 204, 404)
+        except CloudError as error:
+            refusal = str(error)
+        if self._find(service) is not None:
+            raise CloudError(refusal or f"Nova accepted the deletion of the {service.binary} of {service.host}, but lists it still.")
+        left = [
+            node.name
+            for node, servers in zip(nodes, each(self._reader.servers_on, [node.uuid for node in nodes]), strict=True)
+            if servers is not None
+        ]
+        if left:
+            raise CloudError(f"The {service.binary} of {service.host} is deleted, but Nova still lists its compute node {some(left)}.")
+
+    def _send(self, method: str, service: Service, body: Mapping[str, t.Any] | None = None) -> Reply:
+        return self._api.write(method, f"/os-services/{service.id}", _SERVICES, body)
+
+    def _find(self, service: Service) -> Service | None:
+        return next((known for known in listed(self._reader.services()) if known.id == service.id), None)

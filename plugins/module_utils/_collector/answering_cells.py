@@ -1,0 +1,53 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The compute nodes of the cells that answer, while another cell is down and `os-hypervisors` is 500 as a whole.
+
+`os-services` still names every host and says which cells do not answer, and the servers of a host can still be listed. Nova gives the root
+provider of a compute node the name of that node, so a host and its root provider are found by the name of the host, or by the nodes on
+which its servers are. A host with neither a provider of its name nor a server is left out: what holds its provider is undecided then.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
+from ansible_collections.osops.placement.plugins.module_utils._common.times import now
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+
+
+def list_compute_nodes(
+    nova: NovaReader, services: Answer[tuple[Service, ...]], providers: Mapping[str, Provider], with_servers: bool
+) -> Answer[tuple[Hypervisor, ...]]:
+    """Return the compute nodes of the cells that answer, if wanted with the servers of their hosts."""
+    roots = {provider.name: provider for provider in providers.values() if provider.is_host}
+    answering = [service for service in services.value or () if service.binary == COMPUTE and service.status != "UNKNOWN"]
+    found = each(lambda service: _nodes_of(nova, service, roots, with_servers), answering)
+    nodes = {node.uuid: node for of_host in found for node in of_host}
+    return Answer(LISTED_BY_SERVERS, "", 200, now(), tuple(nodes.values()))
+
+
+def _nodes_of(nova: NovaReader, service: Service, roots: Mapping[str, Provider], with_servers: bool) -> list[Hypervisor]:
+    state, status = service.state or "", service.status
+    if service.host in roots:
+        root = roots[service.host]
+        servers = nova.server_uuids_at(service.host).value if with_servers else None
+        return [Hypervisor(root.uuid, root.name, service.host, state, status, servers)]
+    listed = nova.servers_at(service.host)
+    names = {server.node for server in listed if server.node}
+    servers = tuple(server.uuid for server in listed)
+    return [Hypervisor(roots[name].uuid, name, service.host, state, status, servers) for name in sorted(names & set(roots))]

@@ -1,0 +1,234 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The questions that are asked about one consumer: what it is, what it holds, and where it lives.
+
+Nothing here concludes anything: `_rules.engine` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import threading
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    COLD_MIGRATION,
+    PLACING_ACTIONS,
+    UNHOSTED_STATUS,
+    UNSHELVE_ACTION,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED, Dossier
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, deletion_in
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import worth_asking
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import telling_actions
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import NeutronReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Migration, Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+
+# How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
+_ACTIONS = 10
+
+
+# How often Nova is asked, each time over another connection and at another address, what one API worker that lacks a cell would answer wrongly: at
+# detection, and right before a write. docs/safety.md says how likely it is that all of these answers are wrong.
+WORKERS_ASKED = 4
+WORKERS_ASKED_BEFORE_A_WRITE = 10
+
+
+class MigrationsAtHosts:
+    """The listings of migrations by host; each host's is asked for once for all who hold something there."""
+
+    def __init__(self, nova: NovaReader) -> None:
+        self._nova = nova
+        self._lock = threading.Lock()
+        self._answers: dict[str, list[Answer[tuple[Migration, ...]]]] = {}
+
+    def of(self, host: str, times: int) -> tuple[Answer[tuple[Migration, ...]], ...]:
+        """Return at least `times` answers."""
+        with self._lock:
+            answers = self._answers.setdefault(host, [])
+            while len(answers) < times:
+                answers.append(self._nova.migrations_at(host, len(answers)))
+            return tuple(answers)
+
+
+@d.dataclass(frozen=True)
+class Look:
+    """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
+
+    land: Landscape
+    allocations: Mapping[str, Answer[Allocation]]
+    migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
+    fresh: bool
+    at_hosts: MigrationsAtHosts
+
+
+class Questions:
+    """Asks the three services about single consumers."""
+
+    def __init__(self, placement: PlacementReader, nova: NovaReader, neutron: NeutronReader) -> None:
+        self._placement = placement
+        self._nova = nova
+        self._neutron = neutron
+
+    def about(self, consumer: str, look: Look) -> list[Dossier]:
+        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
+        land, allocation = look.land, look.allocations[consumer]
+        holds = allocation.value is not None and bool(allocation.value.resources)
+        projects = land.snapshot.scope.projects
+        if projects and holds and allocation.value and allocation.value.project not in projects:
+            return []
+        if consumer in land.migrations:
+            if not holds:
+                return []
+            move = land.migrations[consumer]
+            subject = self._asked_as_server(move.server, look)
+            case = _case(subject, land)
+            if case is not None and case.at_failed_destination(move):
+                subject = d.replace(subject, actions=self._nova.actions(move.server))
+            return [Dossier(consumer, allocation), subject]
+        dossier = self._asked_as_server(consumer, look)
+        if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
+            return []
+        claims = self._claims_of_migrations(dossier, look)
+        return [self._asked_where_it_is(self._asked_closer(dossier, land), claims, land), *claims]
+
+    def _asked_as_server(self, uuid: str, look: Look) -> Dossier:
+        allocation = look.allocations[uuid]
+        migrations = look.migrations_of(uuid)
+        server = self._nova.server(uuid)
+        if server.status != 404:
+            actions, last_actions = self._last_actions(server.value)
+            if server.value is not None and server.value.host and not migrations.value:
+                # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
+                actions = self._nova.actions(uuid)
+            dossier = Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
+            return self._asked_for_unshelving(dossier, look.land)
+        actions = self._nova.actions(uuid)
+        deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
+        if deleted.value:
+            return Dossier(uuid, allocation, migrations, server, deleted, actions)
+        if actions.value:
+            # Only these say that its row is marked as deleted; so that it was not made or brought back meanwhile, it is looked for again.
+            server = self._nova.server(uuid)
+        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
+        # no listing is therefore asked again with a filter that has an index.
+        marker = self._nova.marker(uuid)
+        markers, times = self._ask_more_workers(uuid, marker, look)
+        hosts = look.land.names_of_hosts(allocation.value.resources if allocation.value else ())
+        at_hosts = [answer for host in hosts for answer in look.at_hosts.of(host, times)]
+        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
+
+    def _ask_more_workers(self, uuid: str, marker: Answer[bool], look: Look) -> tuple[tuple[Answer[bool], ...], int]:
+        """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
+
+        One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
+        they look like a migration that is deleted.
+        """
+        if marker.status == 200:
+            times = WORKERS_ASKED_BEFORE_A_WRITE if look.fresh else WORKERS_ASKED
+            return self._repeat_marker(uuid, marker, times), times
+        if marker.status == 400 and look.fresh:
+            return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED
+        return (), 1
+
+    def _repeat_marker(self, uuid: str, marker: Answer[bool], times: int) -> tuple[Answer[bool], ...]:
+        answers: list[Answer[bool]] = []
+        while len(answers) < times - 1 and all(answer.status == marker.status for answer in answers):
+            answers.append(self._nova.marker(uuid, 1 + len(answers)))
+        return tuple(answers)
+
+    def _asked_closer(self, dossier: Dossier, land: Landscape) -> Dossier:
+        """Ask what a server was given besides its flavor, if its claim may have to be written anew."""
+        case = _case(dossier, land)
+        if case is None or case.own_tree is None or not worth_asking(case):
+            return dossier
+        return d.replace(
+            dossier,
+            shape=self._nova.shape(dossier.uuid),
+            interfaces=self._nova.interfaces(dossier.uuid),
+            ports=self._neutron.ports_of(dossier.uuid),
+            stock=self._placement.stock(case.own_tree),
+        )
+
+    def _claims_of_migrations(self, dossier: Dossier, look: Look) -> list[Dossier]:
+        """Ask what the ended migrations of a server hold that has nothing of its own host."""
+        case = _case(dossier, look.land)
+        if case is None or not case.settled or case.own_tree in case.trees:
+            return []
+        snapshot = look.land.snapshot
+        partly = look.fresh or snapshot.trees is not None
+        ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
+        return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
+
+    def _asked_for_unshelving(self, dossier: Dossier, land: Landscape) -> Dossier:
+        """Ask whether a server that is not where its newest move ended was unshelved there since, which no migration tells."""
+        case = _case(dossier, land)
+        if case is None or not case.settled or case.arrived:
+            return dossier
+        actions = self._nova.actions(dossier.uuid)
+        newest = next((action for action in actions.value or () if action.action == UNSHELVE_ACTION), None)
+        told = (self._nova.action(dossier.uuid, newest.request_id),) if newest else ()
+        return d.replace(dossier, actions=actions, last_actions=told)
+
+    def _asked_where_it_is(self, dossier: Dossier, claims: list[Dossier], land: Landscape) -> Dossier:
+        """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
+        case = _case(dossier, land)
+        holding = {claim.uuid for claim in claims if claim.allocation.value and case and case.own_tree in claim.allocation.value.resources}
+        failed = [known for known in case.server_migrations if known.uuid in holding and known.type in COLD_MIGRATION] if case else []
+        if not failed:
+            return dossier
+        actions = self._nova.actions(dossier.uuid)
+        known = {answer.value.request_id: answer for answer in dossier.last_actions if answer.value}
+        wanted = {*telling_actions(actions.value or (), failed[-1].created_at), *known}
+        requests = [action.request_id for action in actions.value or () if action.request_id in wanted]
+        asked = [known.get(request) or self._nova.action(dossier.uuid, request) for request in requests]
+        return d.replace(dossier, actions=actions, last_actions=tuple(asked))
+
+    def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+        """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
+
+        What came between that and a shelve that its host has ended is not asked for: it was over then.
+        """
+        if server is None or server.host or server.status not in UNHOSTED_STATUS:
+            return NOT_ASKED, ()
+        actions = self._nova.actions(server.uuid)
+        listed = actions.value or ()
+        asked: list[Answer[Action]] = []
+        for number, action in enumerate(listed[:_ACTIONS]):
+            told = self._nova.action(server.uuid, action.request_id)
+            asked.append(told)
+            if action.action in PLACING_ACTIONS:
+                break
+            if told.value and told.value.shelved_by:
+                placed_by = next((older for older in listed[number:] if older.action in PLACING_ACTIONS), None)
+                asked += [self._nova.action(server.uuid, placed_by.request_id)] if placed_by else []
+                break
+        return actions, tuple(asked)
+
+
+def both(one: Dossier | None, other: Dossier) -> Dossier:
+    """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
+    if one is None:
+        return other
+    answered = {field.name: value for field in d.fields(one) if (value := getattr(one, field.name)) not in (NOT_ASKED, ())}
+    return d.replace(other, **answered)
+
+
+def _case(dossier: Dossier, land: Landscape) -> Case | None:
+    """Return the case of a live server, None without one."""
+    allocation = dossier.allocation.value
+    return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None

@@ -1,0 +1,231 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Who is worth a closer look: what the listings alone say. A listing nominates; only direct answers convict. Pure."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import of_another
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import asking, claim_of
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, trees
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates, silent_hosts
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding, Provider, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+
+# Not its disk: servers may claim that of a sharing provider, and nova-compute counts it all the same.
+_COMPARED = ("VCPU", "MEMORY_MB")
+# Of the few hosts of a shard most may have the same fault; so many have to agree before what they have is taken for usual.
+_WITNESSES = 5
+
+
+def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, living: Collection[str] = ()) -> list[str]:
+    """Return the consumers that the listings do not show to be servers that hold the tree of their host and nothing else.
+
+    glances: servers by uuid whose flavor was read because their host was `worth_a_glance`.
+    living: the servers that Nova lists, where it could not list its compute nodes; those are not nominated then.
+    """
+    land = Landscape(snapshot)
+    if not land.nodes:
+        silent = set(silent_hosts(snapshot.services))
+        unknown = [consumer for consumer in snapshot.holdings if consumer not in living]
+        return sorted(unknown, key=lambda consumer: (bool(silent & set(land.hosts_of(snapshot.holdings[consumer]))), consumer))
+    scope, without = snapshot.scope, _without_claim(land)
+    holdings = snapshot.holdings
+    if scope.shard:
+        holdings = {consumer: holding for consumer, holding in holdings.items() if not of_another(consumer, holding, land)}
+    if scope.closely:
+        return sorted({*holdings, *scope.consumers, *without})
+    home, seen = _Homes(land), glances or {}
+    nominated = without
+    for consumer, holding in holdings.items():
+        server = seen.get(consumer)
+        at_home = home.of(consumer, holding) or _shown_at_home(server, holding, land)
+        if not at_home or (server is not None and _looks_wrong(server, holding, land)):
+            nominated.add(consumer)
+    return sorted(nominated)
+
+
+def worth_looking_at(nominated: list[str], snapshot: Snapshot, at_most: int) -> list[str]:
+    """Return those of `nominated` about whom something may be concluded, and of the others as many as show what it looks like."""
+    if closed_gates(snapshot):
+        return nominated[:at_most]
+    land = Landscape(snapshot)
+    if not land.unjudged_hosts:
+        return nominated
+    beyond = [consumer for consumer in nominated if _is_beyond_reach(snapshot.holdings.get(consumer, {}), land)]
+    left_out = set(beyond[at_most:])
+    return [consumer for consumer in nominated if consumer not in left_out]
+
+
+def _is_beyond_reach(holding: Holding, land: Landscape) -> bool:
+    """Tell whether a consumer holds something that may be of a cell that does not answer."""
+    nodes = [land.nodes.get(root or "") for root in trees(holding, land)]
+    return any(node is None or node.host in land.unjudged_hosts for node in nodes)
+
+
+def choose_samples(servers: Sequence[Server], own_project: str | None, count: int) -> list[Server]:
+    """Return `count` of `servers`, of as many projects as can be, those of other projects than our own first."""
+    by_project: dict[str | None, list[Server]] = {}
+    for server in servers:
+        by_project.setdefault(server.project, []).append(server)
+    others = [of_project for project, of_project in by_project.items() if project != own_project]
+    of_others = [server for turn in itertools.zip_longest(*others) for server in turn if server is not None]
+    return [*of_others, *by_project.get(own_project, [])][:count]
+
+
+def roots_without_node(land: Landscape, holdings: Iterable[Holding]) -> set[str]:
+    """Return the root providers of `holdings` that no listed compute node stands behind."""
+    held = {root for holding in holdings for root in trees(holding, land) if root}
+    return held - set(land.nodes)
+
+
+def worth_a_glance(snapshot: Snapshot) -> list[str]:
+    """Return the hosts where a server that is at home may hold the wrong amounts, or a child provider that nothing explains.
+
+    And those with several compute nodes, of which the hypervisor listing does not say which server is on which.
+    """
+    land, scope = Landscape(snapshot), snapshot.scope
+    if scope.closely or scope.mode == "triage" or not snapshot.every_cell_listed:
+        return []
+    home = _Homes(land)
+    hosts = {land.nodes[root].host for root in land.nodes if land.covers(root)} & set(home.shared_hosts)
+    if scope.wants("wrong_amount"):
+        counted = (share for consumer, holding in snapshot.holdings.items() for share in home.counted(consumer, holding).items())
+        covered = {uuid: node for uuid, node in land.nodes.items() if land.covers(uuid)}
+        odd = odd_nodes(covered, by_tree(counted, snapshot.providers), witnesses=_WITNESSES if scope.shard else 1)
+        hosts |= {land.nodes[root].host for root in odd if land.nodes[root].state == "up"}
+    if scope.wants("leaked_child"):
+        at_home = (holding for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding))
+        roots = (root for holding in at_home for root, held in trees(holding, land).items() if held != {root})
+        hosts |= {land.nodes[root].host for root in roots if root}
+    return sorted(hosts)
+
+
+def hosts_of_interest(snapshot: Snapshot) -> Collection[str]:
+    """Return the compute nodes that are to be asked for their servers one by one, where not all were listed with them."""
+    land = Landscape(snapshot)
+    if snapshot.scope.narrow:
+        held = {land.root(provider) for holding in snapshot.holdings.values() for provider in holding}
+        return {root for root in land.nodes if root in held or land.covers(root)}
+    return [root for root in land.nodes if land.covers(root)] if snapshot.scope.mode == "triage" else ()
+
+
+def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
+    """Return the compute nodes that must be asked for their servers before anybody is said to be on none of them.
+
+    That Nova has no memory of a consumer at all counts only when no host shows it. Triage does without that kind, and a proof
+    made anew (`fresh`) has asked every host already if it is of that kind.
+    """
+    land, scope = Landscape(snapshot), snapshot.scope
+    nowhere = [dossier for dossier in snapshot.dossiers.values() if dossier.server.status == 404 or _has_no_host(dossier.server.value)]
+    forgotten = any(dossier.marker.status == 400 for dossier in nowhere)
+    if forgotten and not fresh and scope.mode == "full" and scope.wants("forgotten_consumer"):
+        return land.nodes
+    # It may be where it holds something, where a migration of it does, and at both ends of each.
+    moves = [move for dossier in nowhere for move in land.listed_migrations_of(dossier.uuid).value or ()]
+    ends = {host for move in moves for host in (move.source_compute, move.dest_compute)}
+    theirs = [snapshot.dossiers[uuid] for uuid in (move.uuid for move in moves) if uuid in snapshot.dossiers]
+    held = (dossier.allocation.value.resources for dossier in (*nowhere, *theirs) if dossier.allocation.value)
+    claimed = {land.root(provider) for holding in held for provider in holding}
+    return {root for root, node in land.nodes.items() if root in claimed or node.host in ends}
+
+
+def by_tree(shares: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]) -> dict[str, Resources]:
+    """Add up shares of providers by the roots of their trees."""
+    sums: dict[str, collections.Counter[str]] = {}
+    for uuid, share in shares:
+        if uuid in providers:
+            sums.setdefault(providers[uuid].root, collections.Counter()).update(share)
+    return t.cast("dict[str, Resources]", sums)
+
+
+def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources], witnesses: int = 1) -> list[str]:
+    """Return the compute nodes whose trees are not `claimed` as nova-compute says they are used, or that are not up to say so.
+
+    What a host reserves counts as used. How much that is differs from cloud to cloud and hardly from host to host, so the
+    difference that most hosts have is taken for it; where there is no such difference, or fewer than `witnesses` have it, every host is
+    odd.
+    """
+    odd = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
+    for cls in _COMPARED:
+        gaps = {
+            uuid: node.used.get(cls, 0) - sum(claimed.get(uuid, {}).get(member, 0) for member in node.COUNTED[cls])
+            for uuid, node in nodes.items()
+            if uuid not in odd
+        }
+        (usual, times), *_others = collections.Counter(gaps.values()).most_common(1) or [(0, 0)]
+        odd |= {uuid for uuid, gap in gaps.items() if gap != usual or times < max(witnesses, len(gaps) // 2 + 1)}
+    return sorted(odd)
+
+
+class _Homes:
+    """Where the hypervisor listing shows each server, by the root of its compute node."""
+
+    def __init__(self, land: Landscape) -> None:
+        self._land = land
+        by_host: dict[str, list[Hypervisor]] = {}
+        for node in land.nodes.values():
+            by_host.setdefault(node.host, []).append(node)
+        # Of a service with many nodes (ironic) the listing does not say which node a server is on.
+        alone = [of_host[0] for of_host in by_host.values() if len(of_host) == 1]
+        self.shared_hosts = sorted(host for host, nodes in by_host.items() if len(nodes) > 1)
+        self._servers: dict[str | None, frozenset[str] | None] = {
+            node.uuid: None if node.servers is None else frozenset(node.servers) for node in alone
+        }
+
+    def of(self, consumer: str, holding: Holding) -> bool:
+        """Tell whether the consumer is at home; on a host that was not asked for its servers nobody is thought not to be."""
+        root, *others = trees(holding, self._land) or (None,)
+        if others or root not in self._servers:
+            return False
+        servers = self._servers[root]
+        return servers is None or consumer in servers
+
+    def counted(self, consumer: str, holding: Holding) -> Holding:
+        """Return what nova-compute counts of `holding`: a server on its host, and both hosts of a migration under way."""
+        migration = self._land.migrations.get(consumer)
+        if migration is not None:
+            return {} if migration.ended else holding
+        return {provider: share for provider, share in holding.items() if consumer in (self._servers.get(self._land.root(provider)) or ())}
+
+
+def _without_claim(land: Landscape) -> set[str]:
+    """The servers on the hosts in scope that hold nothing."""
+    in_scope = (node for node in land.nodes.values() if land.covers(node.uuid))
+    return {server for node in in_scope for server in node.servers or () if server not in land.snapshot.holdings}
+
+
+def _has_no_host(server: Server | None) -> bool:
+    return server is not None and not server.host
+
+
+def _shown_at_home(server: Server | None, holding: Holding, land: Landscape) -> bool:
+    tree = land.tree_at(server.host, server.node) if server else None
+    return tree is not None and set(trees(holding, land)) == {tree}
+
+
+def _looks_wrong(server: Server, holding: Holding, land: Landscape) -> bool:
+    """Tell whether a server without special wishes holds a child provider, or other amounts than its flavor's on its host."""
+    flavor = server.flavor
+    if flavor is None or asking(flavor.extra_specs or {}):
+        return False
+    if any(land.root(provider) != provider and not land.shared(provider) for provider in holding):
+        return True
+    on_host = {cls: amount for provider, share in holding.items() if not land.shared(provider) for cls, amount in share.items()}
+    claims = [claim_of(flavor, volume_backed) for volume_backed in (False, True)]
+    if any(map(land.shared, holding)):
+        claims = [{cls: amount for cls, amount in claim.items() if cls != "DISK_GB"} for claim in claims]
+    return on_host not in claims

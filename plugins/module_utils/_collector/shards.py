@@ -1,0 +1,71 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""A cloud cut into shards: what each of them reads, and whose finding is whose. Pure.
+
+A shard has the trees whose root uuids fall to it, and lists the claims of these. What every shard reads whole are the listings of
+Nova, so that each knows where each server lives, and the claims on sharing providers, which belong to no tree.
+
+A consumer that holds shares of several trees is seen by several shards, and looks healthy to the one where it lives. So it belongs to
+the lowest of the trees where it does not live, whose shard surely nominates it, and to the tree of its home only when there is no other.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, trees
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+
+
+def trees_of(shard: Shard, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]) -> frozenset[str]:
+    """Return the roots in the shard, and with them the compute nodes that have no provider."""
+    roots = {provider.root for provider in providers.values()} | {node.uuid for node in nodes}
+    return frozenset(filter(shard.has, roots))
+
+
+def read_by(shard: Shard, providers: Mapping[str, Provider]) -> list[str]:
+    """Return the providers whose claims the shard lists."""
+    return [uuid for uuid, provider in providers.items() if provider.sharing or shard.has(provider.root)]
+
+
+def seen_by(shard: Shard, holdings: Mapping[str, Holding], providers: Mapping[str, Provider]) -> dict[str, Holding]:
+    """Return those of `holdings` that the shard has to do with, as far as it reads them."""
+    read = set(read_by(shard, providers))
+    parts = {
+        consumer: {provider: share for provider, share in holding.items() if provider in read} for consumer, holding in holdings.items()
+    }
+    return {consumer: part for consumer, part in parts.items() if any(shard.has(providers[provider].root) for provider in part)}
+
+
+def of_another(consumer: str, holding: Holding, land: Landscape) -> bool:
+    """Tell whether the shard of a consumer's host sees all that this one does: it is on a host elsewhere and seen here only on a shared disk."""
+    nodes = land.nodes_with(consumer)
+    return bool(nodes) and not trees(holding, land) and not any(map(land.covers, nodes))
+
+
+def owner(consumer: str, holding: Holding, land: Landscape, glances: Mapping[str, Server]) -> str | None:
+    """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody nominates it.
+
+    glances: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
+        say on which of these a server is.
+    """
+    held = {root for root in trees(holding, land) if root is not None}
+    homes = land.nodes_with(consumer)
+    if elsewhere := held - homes:
+        return min(elsewhere)
+    if homes:
+        glance = glances.get(consumer)
+        shown = {land.tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
+        return min((held - shown) or held or homes)
+    return min((root for provider in holding if (root := land.root(provider))), default=None)

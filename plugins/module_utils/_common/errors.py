@@ -1,0 +1,62 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The errors that our own code raises; `_common.runner.run_offline` turns them into `fail_json`."""
+
+from __future__ import annotations
+
+
+class PlacementToolsError(Exception):
+    """One sentence for an operator: what went wrong, where, and what to do."""
+
+
+class CloudError(PlacementToolsError):
+    """The cloud could not be reached, refused us, or gave an answer that cannot be used."""
+
+
+class BrokenAnswer(CloudError):
+    """A service answered with something that is cut off or not of its API: worth asking again."""
+
+
+class WriteRefused(CloudError):
+    """A service refused a write: it surely did not take effect."""
+
+
+class AllocationConflict(WriteRefused):
+    """A write was refused because a consumer is not, or no longer, what the writer takes it for."""
+
+
+class ProofExpired(AllocationConflict):
+    """A write was not sent, because others took so long that what it was proven by is too old."""
+
+
+class ProviderConflict(WriteRefused):
+    """A write was refused because a provider changed since it was read."""
+
+
+class HostError(PlacementToolsError):
+    """Something on a hypervisor could not be read or done, or is not as it must be for it to be done."""
+
+
+class GateClosed(PlacementToolsError):
+    """The reading as a whole is not sound enough for anything to be changed (a dead cell, the wrong region, …)."""
+
+
+class BreakerTripped(PlacementToolsError):
+    """A run would change more than its limits allow."""
+
+
+class NotApproved(PlacementToolsError):
+    """A change is not, or no longer, the one that was approved."""
+
+
+class JournalError(PlacementToolsError):
+    """The journal could not be written; what it should have recorded must not happen."""
+
+
+class InvalidInput(PlacementToolsError):
+    """An option or a file that the user gave cannot be used."""

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The JSON files that pass from one task to the next; mode 0600, for they name projects and users."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+
+def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
+    """Write `contents` to `path`, making its folder if need be, so that a reader sees the old file or the whole new one."""
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")
+        try:
+            with os.fdopen(file, "w", encoding="utf-8") as stream:
+                json.dump(contents, stream, indent=2, sort_keys=True)
+                stream.write("\n")
+            os.replace(unfinished, path)
+        except BaseException:
+            os.unlink(unfinished)
+            raise
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}. Choose another folder or make this one writable.") from error
+
+
+def read_json(path: str) -> t.Any:
+    """Return what `path` holds. Raises InvalidInput when it is not there or not JSON."""
+    try:
+        return json.loads(bytes_of(path))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
+
+
+def bytes_of(path: str) -> bytes:
+    """Return what the file `path` holds. Raises InvalidInput when it is not there."""
+    try:
+        with open(os.path.expanduser(path), "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def given(option: str, value: t.Any) -> t.Any:
+    """Return the contents of an option that takes the path of a JSON file or the contents themselves.
+
+    Raises InvalidInput when it is empty, or a path where there is no JSON.
+    """
+    if not value:
+        raise InvalidInput(f"{option} is empty: give the path of a file, or its contents.")
+    return read_json(value) if isinstance(value, str) else value

@@ -1,0 +1,30 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The one place where errors become `fail_json`. Modules that run on hypervisors need it, too: any Python from 3.9 on reads this."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import PlacementToolsError
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def run_offline(module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
+    """Do `work`, for which no cloud is needed, and exit with its result. One with `failed` in it fails the task and keeps what was done."""
+    try:
+        result = work(module)
+    except PlacementToolsError as error:
+        module.fail_json(msg=str(error))
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)

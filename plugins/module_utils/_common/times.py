@@ -1,0 +1,97 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Times and durations as users and the two APIs write them.
+
+Modules that run on hypervisors need it, too: any Python from 3.9 on reads this.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import re
+import time
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+
+# datetime.UTC is of Python 3.11.
+UTC = datetime.UTC
+
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
+
+
+def seconds(text: str | int) -> int:
+    """Return the number of seconds that `text` stands for.
+
+    Raises InvalidInput when it is no duration.
+    """
+    match = _DURATION.fullmatch(str(text))
+    if match is None:
+        raise InvalidInput(f"{str(text)!r} is no duration: write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d.")
+    number, unit = match.groups()
+    return int(number) * _SECONDS[unit]
+
+
+def spoken(total: int) -> str:
+    """Return `total` seconds in its two largest units, such as `3d 4h`."""
+    parts = []
+    for unit in ("d", "h", "m", "s"):
+        count, total = divmod(total, _SECONDS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2]) or "0s"
+
+
+def between(earlier: str | None, later: str | None) -> int | None:
+    """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
+    start, end = _moment(earlier), _moment(later)
+    if start is None or end is None:
+        return None
+    return max(0, int((end - start).total_seconds()))
+
+
+def _moment(text: str | None) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) if text else None
+    except ValueError:
+        return None
+
+
+def is_earlier(first: str | None, second: str | None) -> bool:
+    """Tell whether one time is known to be before another, as Nova writes them in UTC; of equal times, or an unknown one, it is not."""
+    moments = [_moment(text) for text in (first, second)]
+    return moments[0] is not None and moments[1] is not None and moments[0] < moments[1]
+
+
+def elapsed() -> float:
+    """Return seconds of a clock that nobody sets and that goes on while the machine sleeps; only differences mean anything."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def now() -> str:
+    """Return the time, in UTC and to the second, as both APIs write it."""
+    return written(datetime.datetime.now(UTC))
+
+
+def http_time(header: str | None) -> str | None:
+    """Return the time in a `Date` header as `now` writes it; None where there is none."""
+    try:
+        return written(email.utils.parsedate_to_datetime(header)) if header else None
+    except ValueError:
+        return None
+
+
+def at(seconds_since_epoch: float) -> str:
+    """Return a time as `written` does."""
+    return written(datetime.datetime.fromtimestamp(seconds_since_epoch, UTC))
+
+
+def written(moment: datetime.datetime) -> str:
+    """Return a moment in UTC as both APIs write it, to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

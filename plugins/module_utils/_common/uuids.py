@@ -1,0 +1,30 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""UUIDs as users write them, in the one spelling that Placement answers with."""
+
+from __future__ import annotations
+
+import uuid
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+
+
+def canonical(text: str) -> str | None:
+    """Return `text` as Placement writes uuids, or None when it is none."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
+
+
+def required(text: str, option: str) -> str:
+    """Return `text` as Placement writes uuids. Raises InvalidInput, naming the `option`, when it is none."""
+    known = canonical(text)
+    if known is None:
+        raise InvalidInput(f"{option} {text!r} is no UUID.")
+    return known

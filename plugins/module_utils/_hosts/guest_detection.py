@@ -1,0 +1,128 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Asks Nova about the guests that were found on hypervisors, and tells what was concluded."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT, evidence_told
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
+    LEFTOVER_DIRECTORY,
+    LEFTOVER_DOMAIN,
+    judge_guests,
+    must_be_known,
+    to_be_asked,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED, PROTECTED, UNDECIDED
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection
+
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import Guest, GuestFinding
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier, Snapshot
+
+
+class GuestDetection:
+    """Judges guests over one session."""
+
+    def __init__(self, session: Session, policy: Policy) -> None:
+        self._reading = Reading(session)
+        self._nova = NovaReader(session.compute)
+        self._policy = policy
+
+    def of(self, guests: Collection[Guest], hosts: Collection[str], among: Collection[str] | None = None) -> dict[str, t.Any]:
+        """Return what `hypervisor_guest_detect` writes about `guests`, found on the hosts of those compute services.
+
+        among: ids of what may be told as left over; None for all.
+        """
+        listings = self._reading.listings(False)
+        nodes = compute_nodes(listings.hypervisors)
+        must_be_known(hosts, Landscape(listings))
+        listings = self._reading.with_servers(listings, [node.uuid for node in nodes if node.host in hosts])
+        asked = to_be_asked(guests, Landscape(listings))
+        snapshot = self._with_moves_at(self._reading.again(listings, asked), guests)
+        findings = judge_guests(guests, snapshot, self._policy)
+        if among is not None:
+            findings = [finding for finding in findings if finding.ruling.verdict != ORPHANED or finding.guest.id in among]
+        return _told(findings, snapshot, guests, hosts)
+
+    def _with_moves_at(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
+        """Ask the hosts of guests that Nova does not find for their migrations: no listing of all is proof that it names none of them."""
+        lost = {uuid for uuid, dossier in snapshot.dossiers.items() if dossier.server.status == 404}
+        hosts = sorted({guest.host for guest in guests if guest.uuid in lost})
+        moves = dict(zip(hosts, each(self._nova.migrations_at, hosts), strict=True))
+
+        def completed(dossier: Dossier) -> Dossier:
+            here = {guest.host for guest in guests if guest.uuid == dossier.uuid}
+            return d.replace(dossier, host_migrations=(*dossier.host_migrations, *(moves[host] for host in sorted(here & set(moves)))))
+
+        return d.replace(snapshot, dossiers={uuid: completed(dossier) for uuid, dossier in snapshot.dossiers.items()})
+
+
+def left_over_in(found: t.Any) -> frozenset[str]:
+    """Return the ids of what is left over by a file of `hypervisor_guest_detect`. Raises InvalidInput when it is none."""
+    try:
+        return frozenset(entry["id"] for entry in found["findings"])
+    except (KeyError, TypeError) as error:
+        raise InvalidInput(f"findings is not what hypervisor_guest_detect writes ({type(error).__name__}: {error}).") from error
+
+
+def _told(findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]) -> dict[str, t.Any]:
+    gates = list(Landscape(snapshot).closed_for_absence)
+    by_verdict: dict[str, list[dict[str, t.Any]]] = {verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)}
+    for finding in findings:
+        by_verdict[finding.ruling.verdict].append(_entry(finding))
+    kinds = collections.Counter(guest.kind for guest in guests)
+    return {
+        "format": FORMAT,
+        "cloud": d.asdict(snapshot.cloud),
+        "started_at": snapshot.started_at,
+        "finished_at": snapshot.finished_at,
+        "summary": {
+            "verdicts": {verdict: len(entries) for verdict, entries in by_verdict.items()},
+            "kinds": dict(sorted(collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED]).items())),
+            "coverage": {
+                "complete": not gates,
+                "closed_gates": gates,
+                "hosts": len(hosts),
+                "domains": kinds[LEFTOVER_DOMAIN],
+                "directories": kinds[LEFTOVER_DIRECTORY],
+                "looked_at_closely": len(snapshot.dossiers),
+            },
+        },
+        "findings": by_verdict[ORPHANED],
+        "protected": by_verdict[PROTECTED],
+        "undecided": by_verdict[UNDECIDED],
+    }
+
+
+def _entry(finding: GuestFinding) -> dict[str, t.Any]:
+    guest, ruling = finding.guest, finding.ruling
+    return {
+        "id": guest.id,
+        "kind": guest.kind,
+        "verdict": ruling.verdict,
+        "host": guest.host,
+        "uuid": guest.uuid,
+        "name": guest.name,
+        "reason": ruling.reason,
+        "server": d.asdict(finding.server) if finding.server else None,
+        "guest": dict(guest.facts),
+        "evidence": [evidence_told(answer) for answer in ruling.evidence],
+    }

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The XML of domains, kept so that they can be defined again. Runs on hypervisors: any Python from 3.9 on reads this."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.timestamps import PATTERN, free_name, sentence
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import LARGEST_XML
+
+BACKUPS = "/var/lib/osops-placement"
+
+
+def save(folder: str, uuid: str, xml: bytes) -> str:
+    """Write the XML of a domain to a new file, flush it to disk, and return its path. It holds secrets: only its owner may read it."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            status = os.fstat(held)
+            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+                raise HostError(f"backup_path {folder} can be changed by others: make it root's own with mode 0700.")
+            name = free_name(uuid, ".xml", held)
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=held)
+            with os.fdopen(file, "wb") as stream:
+                stream.write(xml)
+                stream.flush()
+                os.fsync(file)
+            os.fsync(held)
+        finally:
+            os.close(held)
+    except OSError as error:
+        raise HostError(f"backup_path {folder} cannot be written: {sentence(error)}. Nothing was done; give another folder.") from error
+    return os.path.join(folder, name)
+
+
+def newest(folder: str, uuid: str) -> str:
+    """Return the path of what was saved last of a domain. Raises InvalidInput when there is nothing."""
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise InvalidInput(f"backup_path {folder} cannot be read: {sentence(error)}. Give xml_path, or another folder.") from error
+    saved = sorted(name for name in names if re.fullmatch(rf"{uuid}\.{PATTERN}\.xml", name))
+    if not saved:
+        raise InvalidInput(f"backup_path {folder} has no XML of {uuid}: give xml_path, or another folder.")
+    return os.path.join(folder, saved[-1])
+
+
+def read(path: str) -> bytes:
+    """Return the XML that a file holds, or as much of it as tells that it is too long."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(LARGEST_XML + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {sentence(error)}.") from error

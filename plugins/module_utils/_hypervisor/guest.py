@@ -1,0 +1,249 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is to be done with a guest on its hypervisor: refused as a whole, or done step by step, each with a look right before it.
+
+Runs on hypervisors: any Python from 3.9 on reads this.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput, PlacementToolsError
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor import domain_xml
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIXES, Instances
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import REFUSING, SHUT_OFF, Virsh, described
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import Directory, Quarantined
+    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Domain
+
+_HINDRANCES = {"managed_save": "a managed save", "snapshots": "snapshots"}
+
+
+def canonical_only(uuid: str, option: str) -> str:
+    """Return `uuid`. Raises InvalidInput when it is not spelled as Nova names domains and directories."""
+    if canonical(uuid) != uuid:
+        raise InvalidInput(f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes).")
+    return uuid
+
+
+def handled(module: AnsibleModule) -> dict[str, t.Any]:
+    """Bring a guest into the state that the options ask for, or say in check mode what would be done. Return the result of the module.
+
+    Raises PlacementToolsError, with nothing done, when a part of it is refused; what fails half-way is told with what was done.
+    """
+    task = _Task(module)
+    steps = task.planned()
+    before = task.shown()
+    try:
+        for step in steps:
+            step()
+    except PlacementToolsError as error:
+        return task.result(failed=True, msg=str(error))
+    return task.result(diff={"before": before, "after": task.shown()})
+
+
+class _Task:
+    """A guest, as far as it was looked at, and what was done with it."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._options = options = module.params
+        self._check = module.check_mode
+        self._uuid: str | None = None if options["uuid"] is None else canonical_only(options["uuid"], "uuid")
+        self._virsh = Virsh(module)
+        self._instances = Instances.of(options)
+        self._domain: Domain | None = None
+        self._path: str | None = None
+        self._store: list[Quarantined] = []
+        self._actions: list[str] = []
+        self._xml_path: str | None = None
+        self._moved_to: str | None = None
+        self._purged: list[str] = []
+
+    def planned(self) -> list[Callable[[], None]]:
+        """Return the steps that are to be taken, after a look at all that stands against any of them."""
+        wanted, directory = self._options["domain"], self._options["directory"]
+        if self._uuid is not None and (wanted or directory == "quarantined"):
+            self._domain = self._virsh.domain(self._uuid)
+        removal = [self._removal(self._domain)] if wanted == "undefined" and self._domain else []
+        move = {"quarantined": self._move, "present": self._return, "purged": self._purge}[directory]() if directory else []
+        definition = self._definition() if wanted == "defined" and self._domain is None else []
+        return [*removal, *move, *definition]
+
+    def shown(self) -> dict[str, t.Any]:
+        """Return what Ansible shows with `--diff`."""
+        domain = self._domain and {key: getattr(self._domain, key) for key in ("name", "state", "uuid")}
+        sides: dict[str, t.Any] = {"domain": domain, "directory": self._path}
+        if self._options["directory"] == "purged":
+            sides["quarantined"] = [entry.path for entry in self._store if entry.path not in self._purged]
+        return sides
+
+    def result(self, **more: t.Any) -> dict[str, t.Any]:
+        return {
+            "changed": bool(self._actions),
+            "uuid": self._uuid,
+            "actions": self._actions,
+            "domain": self._domain.as_dict() if self._domain else None,
+            "directory": self._path,
+            "xml_path": self._xml_path,
+            "quarantined": self._moved_to,
+            "purged": self._purged,
+            **more,
+        }
+
+    def _removal(self, domain: Domain) -> Callable[[], None]:
+        if domain.nova is None:
+            raise HostError(f"The {domain} has no metadata of Nova, so that it is somebody else's: it is left alone.")
+        expected = self._options["expect_state"]
+        if expected not in (None, domain.state):
+            raise HostError(f"The {domain} is {domain.state}, and was {expected} when it was looked at: look again what it is used for.")
+        created, now = self._options["expect_created_at"], domain.nova["created_at"]
+        if created not in (None, now):
+            raise HostError(f"The {domain} was defined by Nova at {now}, and not at {created}: it is another one than was looked at.")
+        self._refuse(domain, destroy=self._options["destroy"])
+        self._virsh.refuse_undefine(domain, self._options["remove"])
+
+        def remove() -> None:
+            if self._check:
+                self._actions += [*([] if domain.state == SHUT_OFF else ["destroy"]), *(["undefine"] if domain.persistent else [])]
+                self._domain = None
+            else:
+                self._remove(domain)
+
+        return remove
+
+    def _refuse(self, domain: Domain, *, destroy: bool) -> None:
+        if domain.state != SHUT_OFF and not destroy:
+            raise HostError(f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, unless destroy says otherwise.")
+        for hindrance in REFUSING:
+            if getattr(domain, hindrance) and hindrance not in self._options["remove"]:
+                raise HostError(f"The {domain} has {_HINDRANCES[hindrance]}, which would be lost: name {hindrance} in remove if it may be.")
+
+    def _remove(self, domain: Domain) -> None:
+        xml = self._virsh.xml(domain.uuid)
+        if described(xml, state=SHUT_OFF, persistent=True).uuid != domain.uuid:
+            raise HostError(f"libvirt gives the XML of another domain for the {domain}: nothing was done.")
+        self._xml_path = domain_xml.save(self._options["backup_path"], domain.uuid, xml)
+        if domain.state != SHUT_OFF:
+            self._virsh.destroy(domain)
+            self._actions.append("destroy")
+        self._domain = self._virsh.domain(domain.uuid)
+        if self._domain is None:
+            return
+        self._refuse(self._domain, destroy=False)
+        self._virsh.undefine(self._domain, self._options["remove"])
+        self._domain = self._virsh.domain(domain.uuid)
+        if self._domain is not None:
+            # libvirt undefines also what runs, and would forget it as soon as it stops.
+            self._virsh.define(xml)
+            self._domain = self._virsh.domain(domain.uuid)
+            raise HostError(f"The {domain} was started while it was undefined. It was defined again as it was: find out who started it.")
+        self._actions.append("undefine")
+
+    def _move(self) -> list[Callable[[], None]]:
+        seen = self._look()
+        if seen is None:
+            return []
+        expected = self._options["expect_changed_at"]
+        if expected not in (None, seen.changed_at):
+            raise HostError(
+                f"{seen.path} has changed at {seen.changed_at}, and not at {expected}, as when it was looked at: look again what it is used for."
+            )
+        running = self._domain is not None and self._domain.state != SHUT_OFF
+        gone_by_then = running and self._options["domain"] == "undefined"
+        if not gone_by_then:
+            self._refuse_running(seen)
+        allow_shared = self._options["allow_shared"]
+        self._instances.refuse_move(seen, allow_shared=allow_shared, to_be_closed=gone_by_then)
+
+        def move() -> None:
+            if not self._check:
+                self._domain = self._virsh.domain(seen.uuid)
+                self._refuse_running(seen)
+                # A guest that was destroyed may have written until then.
+                now = self._look() if "destroy" in self._actions else seen
+                self._moved_to = self._instances.quarantine(now or seen, allow_shared=allow_shared)
+            self._path = None
+            self._actions.append("quarantine")
+
+        return [move]
+
+    def _look(self) -> Directory | None:
+        found = self._instances.directory(f"{self._uuid}{SUFFIXES[self._options['directory_kind']]}")
+        self._path = found.path if found else None
+        return found
+
+    def _refuse_running(self, seen: Directory) -> None:
+        if self._domain is not None and self._domain.state != SHUT_OFF:
+            raise HostError(f"{seen.path} stays where it is, for the {self._domain} is {self._domain.state}.")
+
+    def _return(self) -> list[Callable[[], None]]:
+        seen = self._look()
+        if seen is not None:
+            if seen.link:
+                raise HostError(f"{seen.path} is a symbolic link: what is in quarantine stays there until that is gone.")
+            return []
+        kind = self._options["directory_kind"]
+        entries = [entry for entry in self._instances.quarantined([str(self._uuid)]) if entry.kind == kind]
+        if not entries:
+            raise HostError(
+                f"The directory of {self._uuid} (kind {kind}) is neither in {self._instances.path} nor in {self._instances.store}."
+            )
+
+        def bring_back() -> None:
+            self._path = self._instances.original(entries[-1]) if self._check else self._instances.restore(entries[-1])
+            self._actions.append("restore")
+
+        return [bring_back]
+
+    def _purge(self) -> list[Callable[[], None]]:
+        least = seconds(self._options["older_than"])
+        self._store = self._instances.quarantined(None if self._uuid is None else [self._uuid])
+        old = [entry for entry in self._store if entry.age_seconds >= least]
+        self._instances.refuse_purge(old)
+
+        def purge() -> None:
+            for entry in old:
+                if not self._check:
+                    self._instances.purge(entry)
+                if not self._purged:
+                    self._actions.append("purge")
+                self._purged.append(entry.path)
+
+        return [purge]
+
+    def _definition(self) -> list[Callable[[], None]]:
+        uuid = str(self._uuid)
+        path = self._options["xml_path"] or domain_xml.newest(self._options["backup_path"], uuid)
+        xml = domain_xml.read(path)
+        found = described(xml, state=SHUT_OFF, persistent=True)
+        if found.uuid != uuid or found.nova is None:
+            raise InvalidInput(f"{path} describes the {found}, and not a domain of Nova with the UUID {uuid}.")
+
+        def define() -> None:
+            self._domain = found if self._check else self._define(uuid, xml)
+            self._xml_path = path
+            self._actions.append("define")
+
+        return [define]
+
+    def _define(self, uuid: str, xml: bytes) -> Domain:
+        if uuid in self._virsh.uuids():
+            raise HostError(f"A domain {uuid} has come up meanwhile, and is left as it is.")
+        self._virsh.define(xml)
+        found = self._virsh.domain(uuid)
+        if found is None or not found.persistent:
+            raise HostError(f"libvirt took the XML of {uuid}, and has no such domain for all that: look into its log.")
+        return found

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Names of files with the time in them at which they were made. Runs on hypervisors: any Python from 3.9 on reads this."""
+
+from __future__ import annotations
+
+import calendar
+import os
+import time
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
+
+PATTERN = r"\d{8}T\d{6}Z"
+_FORMAT = "%Y%m%dT%H%M%SZ"
+_TRIES = 60
+
+
+def free_name(before: str, after: str, folder: int) -> str:
+    """Return a name that nothing in the open `folder` has: `before`, the time and `after`. Within one second the next one is taken."""
+    start = int(time.time())
+    for moment in range(start, start + _TRIES):
+        name = f"{before}.{time.strftime(_FORMAT, time.gmtime(moment))}{after}"
+        try:
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return name
+    raise HostError(f"{_TRIES} names such as {name} are taken already: look at what makes them.")
+
+
+def moment(stamp: str) -> int | None:
+    """Return the time that `stamp` stands for, in seconds since the epoch; None when there is no such time."""
+    try:
+        return calendar.timegm(time.strptime(stamp, _FORMAT))
+    except ValueError:
+        return None
+
+
+def age(seconds: float) -> int:
+    """Return how long ago that was; 0 for what lies ahead."""
+    return max(0, int(time.time() - seconds))
+
+
+def sentence(error: OSError) -> str:
+    """Return what the system says of an error, for the middle of a sentence."""
+    return t.cast("str", error.strerror) or type(error).__name__

@@ -1,0 +1,278 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What Nova and Neutron say: services, compute nodes, servers, migrations and instance actions, in their own words. Frozen, and made of JSON's types."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Collection
+
+
+# https://docs.openstack.org/api-ref/compute/#list-migrations; every other status is a migration under way,
+# `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
+ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
+
+# Of these, the ones after which nobody may have cleaned up.
+FAILED_MIGRATION = frozenset({"error", "failed"})
+
+# Types of migrations that can fail when the guest already runs at the destination.
+MAY_LEAVE_GUEST = frozenset({"evacuation", "live-migration"})
+
+# Types of migrations in which Nova itself copies the guest, powered off, from one host to the other.
+COLD_MIGRATION = frozenset({"migration", "resize"})
+
+# Of these, the ones after which the server is at the destination.
+ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
+
+# Statuses of a server that has no host and will have none unless somebody asks for it.
+UNHOSTED_STATUS = frozenset({"SHELVED_OFFLOADED", "ERROR"})
+
+# Instance actions that can give a host to a server that has none, with the event that the host itself records.
+PLACING_ACTIONS = {
+    "create": "compute__do_build_and_run_instance",
+    "unshelve": "compute_unshelve_instance",
+    "rebuild": "compute_rebuild_instance",
+    "evacuate": "compute_rebuild_instance",
+}
+
+# Instance actions for which Nova makes a migration, which stays for as long as its server does.
+MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
+
+# The instance action that gives a host to a server that was shelved, and leaves no migration behind.
+UNSHELVE_ACTION = "unshelve"
+
+# The instance action that sets the state of a server by hand, and hides the task of an action that may still wait for its host.
+RESET_ACTION = "resetState"
+
+# The instance action that takes a server back to the source of a resize or cold migration.
+REVERT_ACTION = "revertResize"
+
+# The instance actions that begin one.
+COLD_MOVING_ACTIONS = frozenset({"migrate", "resize"})
+
+# Instance actions after which a host runs the guest for certain, with the event that it records.
+STARTING_ACTIONS = {"start": "compute_start_instance", "reboot": "compute_reboot_instance"}
+
+# Instance actions that only a server takes that was on a host.
+SHELVING_ACTIONS = frozenset({"shelve", "shelveOffload"})
+
+# The events that the host itself records of them (nova/compute/manager.py, shelve_instance and shelve_offload_instance).
+SHELVING_EVENTS = frozenset({"compute_shelve_instance", "compute_shelve_offload_instance"})
+
+# Instance actions that the API records for a delete, that of a soft delete included.
+DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
+
+# Instance actions that the API completes at once, so that they have no events and mean nothing for others that still run.
+# `resetState` is not one of them: it hides the task of an action that may still wait for its host.
+API_ACTIONS = frozenset({"lock", "unlock"})
+
+# Statuses in which a server rests on its host. ERROR is never among them.
+SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
+
+
+@d.dataclass(frozen=True)
+class Service:
+    """A service of Nova (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN` and little else.
+
+    `state` is `up` or `down` by its last report, `updated_at` the time of that report.
+    """
+
+    binary: str
+    host: str
+    status: str
+    state: str | None
+    forced_down: bool = False
+    disabled_reason: str | None = None
+    updated_at: str | None = None
+    id: str | None = None
+    zone: str | None = None
+
+
+@d.dataclass(frozen=True)
+class Hypervisor:
+    """A compute node (`GET /os-hypervisors/detail`); `uuid` is also the uuid of its root provider.
+
+    `servers` are those of the whole service, which for ironic means those of all its nodes; None where they were not asked for.
+    `has` and `used` are amounts by resource class and `running_vms` a number of servers, all as nova-compute last wrote them;
+    `used` includes what the host reserves.
+    """
+
+    uuid: str
+    name: str
+    host: str
+    state: str
+    status: str
+    servers: tuple[str, ...] | None
+    has: Resources = d.field(default_factory=dict)
+    used: Resources = d.field(default_factory=dict)
+    running_vms: int = 0
+
+    # The classes of Placement that nova-compute counts as one: pinned and shared processors together.
+    COUNTED: t.ClassVar[t.Mapping[str, tuple[str, ...]]] = {
+        "VCPU": ("VCPU", "PCPU"),
+        "MEMORY_MB": ("MEMORY_MB",),
+        "DISK_GB": ("DISK_GB",),
+    }
+
+
+@d.dataclass(frozen=True)
+class Migration:
+    """A migration (`GET /os-migrations`)."""
+
+    uuid: str
+    server: str
+    type: str
+    status: str
+    source_compute: str | None
+    source_node: str | None
+    dest_compute: str | None
+    dest_node: str | None
+    created_at: str | None
+    updated_at: str | None
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED_MIGRATION
+
+
+@d.dataclass(frozen=True)
+class Aggregate:
+    """A host aggregate of Nova (`GET /os-aggregates`)."""
+
+    uuid: str
+    name: str
+    zone: str | None
+    hosts: tuple[str, ...]
+
+
+@d.dataclass(frozen=True)
+class Flavor:
+    """What a server was given, as kept with the server; RAM and swap in MiB, disks in GiB.
+
+    `extra_specs` is None where these credentials may not see them.
+    """
+
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int
+    swap: int
+    extra_specs: t.Mapping[str, str] | None
+
+
+@d.dataclass(frozen=True)
+class Port:
+    """A Neutron port of a server; `asks_placement` is None where these credentials may not see whether it asks for resources."""
+
+    uuid: str
+    vnic_type: str | None
+    asks_placement: bool | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is known to ask neither Placement for resources nor its host for a device."""
+        return self.asks_placement is False and self.vnic_type in (None, "normal")
+
+
+@d.dataclass(frozen=True)
+class Server:
+    """A server (`GET /servers/{id}`).
+
+    `task_known` and `host_known` tell a server without a task or a host from an answer that left the field out.
+    `flavor` is None before compute microversion 2.47, `image_properties` before 2.98 and for a server without an image.
+    """
+
+    uuid: str
+    name: str
+    status: str
+    project: str | None
+    user: str | None
+    host: str | None
+    node: str | None
+    task_state: str | None
+    task_known: bool
+    host_known: bool
+    created: str | None
+    updated: str | None
+    terminated_at: str | None
+    image: str | None = None
+    volumes: tuple[str, ...] = ()
+    flavor: Flavor | None = None
+    image_properties: t.Mapping[str, str] | None = None
+
+
+@d.dataclass(frozen=True)
+class ActionEvent:
+    """A step of an instance action, and the host that took it; without a `finish_time` it still runs, or was cut.
+
+    failed_in_copy: whether its traceback shows that the driver of the source gave up a resize or cold migration, before or while it
+        copied the disks.
+    """
+
+    event: str
+    start_time: str | None
+    finish_time: str | None
+    result: str | None
+    host: str | None = None
+    failed_in_copy: bool = False
+
+
+@d.dataclass(frozen=True)
+class Action:
+    """An instance action (`GET /servers/{id}/os-instance-actions`); its events only where it was asked for by itself."""
+
+    action: str
+    request_id: str
+    user: str | None
+    start_time: str | None
+    message: str | None
+    events: tuple[ActionEvent, ...] = ()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it can still be waiting for a host.
+
+        Conductor records the end of its own part before it hands over, so the host must have ended its part, or some part
+        must have failed. Of an event that was recorded twice, as when a build is tried on a second host, Nova ends only the
+        first row (nova/db/main/api.py, action_event_finish): the times of all rows of a name count together.
+        """
+        if self.action in API_ACTIONS:
+            return True
+        names = {event.event for event in self.events}
+        handed_over = PLACING_ACTIONS.get(self.action)
+        ended = handed_over is None or handed_over in names or any(event.result == "Error" for event in self.events)
+        return bool(names) and ended and all(self._ended(name) for name in names)
+
+    @property
+    def taken_up_by(self) -> frozenset[str | None]:
+        """The hosts that began their part of an action that can give a host; None for one that these credentials may not see."""
+        handed_over = PLACING_ACTIONS.get(self.action)
+        return frozenset(event.host for event in self.events if event.event == handed_over)
+
+    @property
+    def shelved_by(self) -> frozenset[str | None]:
+        """The hosts that ended their part of an action that shelves, and did not fail; None for one that these credentials may not see."""
+        return self._done_by(SHELVING_EVENTS) if self.action in SHELVING_ACTIONS else frozenset()
+
+    @property
+    def unshelved_on(self) -> frozenset[str | None]:
+        """The hosts that made the guest of a server that was unshelved."""
+        return self._done_by({PLACING_ACTIONS[UNSHELVE_ACTION]}) if self.action == UNSHELVE_ACTION else frozenset()
+
+    def _done_by(self, names: Collection[str]) -> frozenset[str | None]:
+        return frozenset(event.host for event in self.events if event.event in names and event.finish_time and event.result == "Success")
+
+    def _ended(self, name: str) -> bool:
+        rows = [event for event in self.events if event.event == name]
+        finished = max((row.finish_time or "" for row in rows), default="")
+        return bool(finished) and finished >= max(row.start_time or "" for row in rows)

@@ -1,0 +1,113 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What Placement says: providers, inventories and allocations, in its own words. Frozen, and made of JSON's types."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    pass
+
+
+Resources = t.Mapping[str, int]
+
+"""Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
+
+Holding = t.Mapping[str, Resources]
+
+"""Amounts by provider uuid: all that one consumer holds."""
+
+# The traits that only Nova gives to a provider, and gives to the root provider of each compute node: COMPUTE_NODE since Train
+# (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
+NOVA_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
+
+
+@d.dataclass(frozen=True)
+class Provider:
+    """A resource provider (`GET /resource_providers`)."""
+
+    uuid: str
+    name: str
+    generation: int
+    root: str
+    parent: str | None
+    sharing: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it may stand for a host: a root that shares its inventory with no other tree."""
+        return self.root == self.uuid and not self.sharing
+
+
+@d.dataclass(frozen=True)
+class Inventory:
+    """What a provider has of one resource class (`GET /resource_providers/{uuid}/inventories`)."""
+
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+    @property
+    def capacity(self) -> int:
+        """The most that can be in use, computed and cut to a whole number as Placement does it."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@d.dataclass(frozen=True)
+class Details:
+    """What a provider has, in use and about it; a part that was not asked for is empty."""
+
+    inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
+    usages: Resources = d.field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+    @property
+    def free(self) -> dict[str, int]:
+        """Amounts by resource class that can still be claimed; below zero where more is in use than there is."""
+        return {cls: inventory.capacity - self.usages.get(cls, 0) for cls, inventory in self.inventories.items()}
+
+
+@d.dataclass(frozen=True)
+class Summary:
+    """What a list of candidates says of a provider in the tree of one."""
+
+    root: str
+    traits: frozenset[str]
+    capacity: Resources
+    used: Resources
+
+
+@d.dataclass(frozen=True)
+class Candidates:
+    """Where Placement would put an allocation (`GET /allocation_candidates`): the shares that it could have, and of whom."""
+
+    holdings: tuple[Holding, ...]
+    summaries: t.Mapping[str, Summary]
+
+
+@d.dataclass(frozen=True)
+class Allocation:
+    """Everything that one consumer holds (`GET /allocations/{consumer}`).
+
+    `generation` is None and `resources` empty when Placement does not know the consumer. `type` is None when it
+    has none ("unknown" to Placement). `age_seconds` is the time since the newest write, by Placement's own clock.
+    """
+
+    consumer: str
+    generation: int | None
+    project: str | None
+    user: str | None
+    type: str | None
+    resources: Holding
+    age_seconds: int | None

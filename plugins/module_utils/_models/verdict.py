@@ -1,0 +1,95 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What is concluded: the ruling of one rule, and the finding that it becomes."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, ProviderRemoval
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server, Service
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+ORPHANED = "orphaned"
+DRIFTED = "drifted"
+PROTECTED = "protected"
+UNDECIDED = "undecided"
+
+
+@d.dataclass(frozen=True)
+class Ruling:
+    """A verdict, why, and the answers that it rests on.
+
+    drops: of an orphan, the providers whose shares go; empty stands for the whole consumer.
+    change: of what is drifted, the write that would settle it.
+    server, migration: whom it is about, where that is not the case's own.
+    """
+
+    verdict: str
+    reason: str
+    evidence: tuple[Answer[t.Any], ...]
+    drops: frozenset[str] = frozenset()
+    change: Change | None = None
+    server: Server | None = None
+    migration: Migration | None = None
+
+
+def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Ruling:
+    return Ruling(ORPHANED, reason, _asked(evidence), **about)
+
+
+def drifted(reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any) -> Ruling:
+    return Ruling(DRIFTED, reason, _asked(evidence), change=change, **about)
+
+
+def protected(reason: str, *evidence: Answer[t.Any]) -> Ruling:
+    return Ruling(PROTECTED, reason, _asked(evidence))
+
+
+def undecided(reason: str, *evidence: Answer[t.Any]) -> Ruling:
+    return Ruling(UNDECIDED, reason, _asked(evidence))
+
+
+@d.dataclass(frozen=True)
+class Finding:
+    """A verdict on one consumer, or on something else of the cloud, with everything that an operator needs in order to check it.
+
+    subject: the uuid of the consumer, provider, server or migration that it is about, or the name of a service's host.
+    allocation: what the consumer holds; None for a finding that is not about one.
+    providers: uuids of the providers that a finding without an allocation is about.
+    """
+
+    kind: str
+    verdict: str
+    subject: str
+    reason: str
+    allocation: Allocation | None = None
+    server: Server | None = None
+    migration: Migration | None = None
+    service: Service | None = None
+    providers: tuple[str, ...] = ()
+    evidence: tuple[Answer[t.Any], ...] = ()
+    change: Change | ProviderRemoval | None = None
+    dropped: frozenset[str] = frozenset()
+
+    @property
+    def consumer(self) -> str | None:
+        return self.allocation.consumer if self.allocation else None
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}/{self.subject}"
+
+
+def _asked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:
+    return tuple(answer for answer in evidence if answer != NOT_ASKED)

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""How much one run may change."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import math
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
+
+# So many changes may fail, if nobody says otherwise, before a run gives up.
+MAX_FAILURES = 5
+
+# How the reason of what was not tried begins.
+NOT_TRIED = "It was not tried"
+
+# A share of few is no sign of anything: below this many changes only max_changes counts.
+_SHARE_COUNTS_ABOVE = 20
+
+
+@d.dataclass(frozen=True)
+class Limits:
+    """How much one run may change; `max_share` is a fraction of all consumers that were read, and not of named ones."""
+
+    max_changes: int
+    max_share: float
+
+    def keep(self, count: int, consumers: int | None, shard: Shard | None) -> None:
+        """Raise BreakerTripped when that is more than one run may change."""
+        allowed, needed, whose = self.max_changes, count, ""
+        if shard:
+            # Of what all shards may change together, the first ones have one more where it cannot be divided.
+            allowed = (self.max_changes + shard.count - shard.number) // shard.count
+            needed = max(count - 1, 0) * shard.count + shard.number
+            whose = f", of which shard {shard} may make {allowed}"
+        if count > allowed:
+            raise BreakerTripped(
+                f"{count} changes are planned and max_changes is {self.max_changes}{whose}: nothing was changed. "
+                f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
+                f"a host that is retired) to {needed} or more."
+            )
+        if consumers is None:
+            return
+        share = count / max(consumers, 1)
+        if count > _SHARE_COUNTS_ABOVE and share > self.max_share:
+            raise BreakerTripped(
+                f"{count} of {consumers} consumers would be changed and max_share is {self.max_share:g}: nothing was changed. "
+                f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} "
+                "or more."
+            )
+
+
+def limits_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options that `doc_fragments/_limits.py` documents."""
+    return {"max_changes": {"type": "int", "default": 100}, "max_share": {"type": "float", "default": 0.1}}
+
+
+def limits(options: Mapping[str, t.Any]) -> Limits:
+    return Limits(options["max_changes"], options["max_share"])
+
+
+def failures_option() -> dict[str, dict[str, t.Any]]:
+    """Return the option that `doc_fragments/_failures.py` documents."""
+    return {"max_failures": {"type": "int", "default": MAX_FAILURES}}
+
+
+def failures_allowed(options: Mapping[str, t.Any]) -> int:
+    """Return after how many failed changes a run gives up. Raises InvalidInput for less than one."""
+    allowed = int(options["max_failures"])
+    if allowed < 1:
+        raise InvalidInput(f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. Nothing was changed.")
+    return allowed
+
+
+def gave_up(failed: int, max_failures: int) -> str:
+    """Say why nothing more is tried after so many failed changes; nothing while there may be more of them."""
+    if failed < max_failures:
+        return ""
+    changes = "1 change" if failed == 1 else f"{failed} changes"
+    return f"{NOT_TRIED}: {changes} failed before it, and max_failures (orphan_cleanup_max_failures) is {max_failures}."

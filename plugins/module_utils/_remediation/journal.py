@@ -1,0 +1,136 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""The journal: one JSON line before each write to Placement and one after it, on disk before the write is sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import bytes_of
+from ansible_collections.osops.placement.plugins.module_utils._common.times import now
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import Restoration
+
+FORMAT = 1
+
+# What is told of a change before it is made: enough to take it back. `planned` stands in a task's result, `before` in a journal.
+PLANNED, BEFORE, AFTER = "planned", "before", "after"
+
+
+class Recorded(t.Protocol):
+    """A write that the journal can record."""
+
+    def as_dict(self) -> dict[str, t.Any]: ...
+
+
+class Journal:
+    """An append-only file of mode 0600, made with its first record."""
+
+    def __init__(self, directory: str, placement_endpoint: str) -> None:
+        self.path = os.path.join(directory, f"journal-{now().replace(':', '')}-{os.getpid()}.jsonl")
+        self._endpoint = placement_endpoint
+        self._file: int | None = None
+        self.broken = False
+
+    @property
+    def written(self) -> bool:
+        return self._file is not None
+
+    def before(self, steps: Iterable[Recorded], **facts: t.Any) -> None:
+        """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
+        self._append({**record(BEFORE, step, self._endpoint), **facts} for step in steps)
+
+    def after(self, outcomes: Iterable[Outcome | Restoration]) -> None:
+        """Record what became of it. Raises JournalError when that cannot be."""
+        self._append(
+            _told(AFTER, finding=known.step.finding, consumer=known.step.subject, outcome=known.outcome, reason=known.reason)
+            for known in outcomes
+        )
+
+    def _append(self, records: Iterable[dict[str, t.Any]]) -> None:
+        lines = "".join(json.dumps(known, sort_keys=True) + "\n" for known in records)
+        if self.broken:
+            raise JournalError(f"The journal {self.path} could not be written before, and without it nothing is changed.")
+        try:
+            if self._file is None:
+                self._file = self._create()
+            _write_all(self._file, lines.encode())
+            os.fsync(self._file)
+        except OSError as error:
+            # A record may now stand there half; one more would be glued to it.
+            self.broken = True
+            raise JournalError(
+                f"The journal {self.path} cannot be written ({error.strerror}), and without it nothing is changed."
+            ) from error
+
+    def _create(self) -> int:
+        directory = os.path.dirname(self.path)
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        created = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        # The new name must survive a power cut as well as what is in the file.
+        folder = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return created
+
+
+def record(event: str, step: Recorded, placement_endpoint: str) -> dict[str, t.Any]:
+    """Return what is told of `step` before it is made."""
+    return _told(event, placement_endpoint=placement_endpoint, **step.as_dict())
+
+
+def read(given: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
+    """Return the records of a journal, given as its path or as the records themselves, and whether its last line is torn.
+
+    The write that a torn record was to precede was never sent. Raises InvalidInput for what is no journal.
+    """
+    if isinstance(given, list):
+        return [_known(entry, f"Record {number}") for number, entry in enumerate(given, 1)], False
+    if not isinstance(given, str) or not given.strip():
+        raise InvalidInput("The journal must be the path of one, or a list of its records.")
+    lines = bytes_of(given).split(b"\n")
+    last = len(lines) - 1
+    records: list[dict[str, t.Any]] = []
+    for number, line in enumerate(lines):
+        if not line and number == last:
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == last:
+                return records, True
+            raise InvalidInput(
+                f"Line {number + 1} of {given} is no record of a journal ({error}): it was edited, or is another file."
+            ) from error
+        records.append(_known(entry, f"Line {number + 1} of {given}"))
+    return records, False
+
+
+def _known(entry: t.Any, where: str) -> dict[str, t.Any]:
+    if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
+        raise InvalidInput(f"{where} is no record of a journal.")
+    if entry.get("format") != FORMAT:
+        raise InvalidInput(f"{where} has format {entry.get('format')!r} and this version of the collection reads format {FORMAT}.")
+    return entry
+
+
+def _told(event: str, **facts: t.Any) -> dict[str, t.Any]:
+    return {"format": FORMAT, "at": now(), "event": event, **facts}
+
+
+def _write_all(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""One run at a time: two on the same machine wait for each other; on different machines the generations keep them apart."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import tempfile
+import time
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Callable
+
+_PAUSE = 0.2
+
+
+@contextlib.contextmanager
+def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True) -> t.Iterator[None]:
+    """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `patience` seconds.
+
+    A run that is not `writing`, as in check mode, neither waits nor keeps anybody waiting. Raises InvalidInput when another one is not over
+    by then, or when `stopped` says to stop. The lock ends with the process that holds it, however that ends.
+    """
+    if not writing:
+        yield
+        return
+    path = lock_path(placement_endpoint)
+    file = _opened(path)
+    try:
+        deadline = time.monotonic() + patience
+        while not _locked(file):
+            if why := stopped():
+                raise InvalidInput(f"{why} It was waiting for another run to end: nothing was changed.")
+            if time.monotonic() >= deadline:
+                raise InvalidInput(
+                    f"Another run changes {placement_endpoint} and has not ended in {patience} seconds (lock {path}): nothing was changed. "
+                    "Wait for it, or raise lock_timeout."
+                )
+            time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(file)
+
+
+def lock_path(placement_endpoint: str) -> str:
+    """Return the file that stands for an endpoint. It is left behind: to remove it would let two runs lock two files."""
+    digest = hashlib.sha256(placement_endpoint.rstrip("/").encode()).hexdigest()[:16]
+    return os.path.join(tempfile.gettempdir(), f"osops-placement-{digest}.lock")
+
+
+def _opened(path: str) -> int:
+    try:
+        # Opened for reading only, it can be locked by every user of the machine, whoever made it and with whatever umask.
+        with contextlib.suppress(FileExistsError):
+            made = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(made, 0o644)
+            os.close(made)
+        # Somebody else may have put a pipe there, which would wait for a writer.
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise InvalidInput(f"The lock {path} cannot be opened: {error.strerror}. Remove it or set TMPDIR to another folder.") from error
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,264 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The proof of each kind of drift: live servers whose claim is not what it should be, though it is no orphan.
+
+One function a kind, named as the kind, as in `_rules.orphans`. Where the right claim is known for certain there is a change; where it is
+not, the finding says who can put it right.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._models.change import rewritten
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import ARRIVED_MIGRATION, COLD_MIGRATION, UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted, protected, undecided
+from ansible_collections.osops.placement.plugins.module_utils._rules.protections import excluded, foreign_type, too_young
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import explains_children, plain_claim
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import doubt_about_source
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import trees
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Ruling
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+
+
+def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
+    """An ended migration holds what its server needs.
+
+    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host. It is
+    a resize or cold migration away from there that failed or was reverted, and no move since then took place. That its guest is
+    there is proven, for this move and all that were tried since, by what hosts have recorded: the move was given up before the source
+    was asked for the guest, or while the source copied its disks; or the guest at the destination was destroyed by a revert; or the
+    host has started the guest since. No evacuation or live migration failed to where the server holds something.
+    After a live migration the hypervisors may have gone on without Nova, so it is only reported, with where to look.
+
+    Needs: The cells of the hosts that the server and its migration hold, and of those that it moved between. The server, its
+    migrations and its actions are read from its own cell.
+
+    Change: the migration's claim becomes the server's, in one request, and the other hosts that the server held are free.
+    After a live migration: none.
+    """
+    own = case.own_tree
+    if not _rests_without_its_host(case) or own is None:
+        return None
+    swapped = {uuid: claim for uuid, claim in case.migration_claims.items() if own in trees(claim.resources, case.land)}
+    if not swapped:
+        return None
+    names = ", ".join(sorted(swapped))
+    evidence = (*case.questions, *(case.land.snapshot.dossiers[uuid].allocation for uuid in swapped))
+    uuid, claim = next(iter(swapped.items()))
+    whole = set(trees(claim.resources, case.land)) == {own} and claim.resources.get(own) and claim.generation is not None
+    if len(swapped) > 1 or not whole:
+        return undecided(
+            f"Server {case.consumer} rests on {case.home} and holds nothing of it, while migration {names} holds that and more.", *evidence
+        )
+    migration = next(known for known in case.server_migrations if known.uuid == uuid)
+    if spared := _spared(case, claim, migration, policy):
+        return protected(f"Migration {uuid} holds what server {case.consumer} needs. {spared}", *evidence)
+    if migration.status in ARRIVED_MIGRATION:
+        return undecided(
+            f"Server {case.consumer} rests on {case.home}, and migration {uuid}, which left that host, still holds it: "
+            "its amounts may be those of an older flavor.",
+            *evidence,
+        )
+    reason = (
+        f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
+        f"the server itself holds {_held(case)}."
+    )
+    if migration.type not in COLD_MIGRATION:
+        # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
+        doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
+        return drifted(f"{reason} {doubt}", *evidence, migration=migration)
+    evidence = (*evidence, *case.subject.last_actions)
+    if unproven := _doubt_where_its_guest_is(case, own, migration):
+        return undecided(f"{reason} But {unproven}.", *evidence)
+    change = rewritten(case.allocation, partner=rewritten(claim, resources={}), resources=claim.resources, **_owner(case))
+    return drifted(reason, *evidence, change=change, migration=migration)
+
+
+def _doubt_where_its_guest_is(case: Case, own: str, migration: Migration) -> str | None:
+    """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
+    if not case.is_source(own, migration):
+        return f"that migration did not leave {case.home} but {migration.source_compute}"
+    if failed := case.failed_move_to(case.other_trees):
+        return f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+    return doubt_about_source(case, migration)
+
+
+def moved_server(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds only a host where it is not.
+
+    Proof: It is settled on its host and holds nothing of it but only others', to which no move of it failed; its flavor, image and
+    ports say all that it needs.
+
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
+    provider is that node's.
+
+    Change: it is given what its flavor says on its host, instead of what it holds.
+    """
+    if not _rests_without_its_host(case) or not case.trees:
+        return None
+    claim, why = plain_claim(case)
+    if failed := case.failed_move_to([root for root in case.trees if root]):
+        claim, why = None, f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+    elif set(case.allocation.resources) != set(case.trees):
+        claim, why = None, "it also holds shares of other providers than the root of a host"
+    return _rewriting(f"Server {case.consumer} rests on {case.home} and holds only {_held(case)}.", case, claim, why)
+
+
+def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds nothing.
+
+    Proof: It is settled on its host and holds nothing; its flavor, image and ports say all that it needs.
+
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
+    provider is that node's.
+
+    Change: it is given what its flavor says on its host.
+    """
+    if not _rests_without_its_host(case) or case.allocation.resources:
+        return None
+    return _rewriting(f"Server {case.consumer} rests on {case.home} and holds nothing at all.", case, *plain_claim(case))
+
+
+def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds more or less than its flavor says.
+
+    Proof: It is settled on its host, holds nothing but that, and in other amounts than its flavor, image and ports say. No resize to
+    this host failed.
+
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
+    provider is that node's.
+
+    Change: its claim becomes what its flavor says.
+    """
+    own, held = case.own_tree, case.allocation.resources
+    if not _rests_at_home(case) or own is None or set(held) != {own}:
+        return None
+    claim, why = plain_claim(case)
+    if claim is None or claim == held[own]:
+        return None
+    if failed := next((known for known in case.server_migrations if known.type == "resize" and case.at_failed_destination(known)), None):
+        claim, why = None, f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size"
+        return _rewriting(f"Server {case.consumer} does not hold what its flavor says.", case, claim, why)
+    reason = f"Server {case.consumer} holds {_amounts(held[own])} of {case.home}, and by its flavor it should hold {_amounts(claim)}."
+    return _rewriting(reason, case, claim, "")
+
+
+def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
+    """The claim counts for another project or user than the server's.
+
+    Proof: The server is settled on its host, holds it and no other, and Nova and Placement name different owners.
+
+    Needs: The cells of the hosts that the server holds and rests on. The server is read from its own cell.
+
+    Change: the claim counts for the server's project and user; the amounts stay.
+    """
+    server, held = case.server, case.allocation
+    if not _rests_at_home(case) or server is None or not (server.project and server.user):
+        return None
+    if (held.project, held.user) == (server.project, server.user):
+        return None
+    return drifted(
+        f"The claim of server {case.consumer} counts for project {held.project} and user {held.user}; "
+        f"the server belongs to project {server.project} and user {server.user}.",
+        *case.questions,
+        change=rewritten(held, project=server.project, user=server.user),
+    )
+
+
+def leaked_child(case: Case, policy: Policy) -> Ruling | None:
+    """The server holds a child provider of its host that nothing of it explains.
+
+    Proof: It is settled on its host, and nothing in its flavor, image or ports asks for such a resource.
+
+    Needs: The cells of the hosts that the server holds and rests on. The server is read from its own cell.
+
+    Change: none: look on the host whether its guest uses such a device.
+    """
+    own = case.own_tree
+    if not _rests_at_home(case) or own is None or case.server is None or explains_children(case.server, case):
+        return None
+    children = case.trees[own] - {own}
+    if not children:
+        return None
+    names = ", ".join(sorted(map(case.land.name, children)))
+    return drifted(
+        f"Server {case.consumer} holds a share of {names} on its host {case.home}, and nothing in its flavor, image or ports asks for one. "
+        "Look on the host whether its guest uses such a device before anything is taken away.",
+        *_seen_closely(case),
+    )
+
+
+def hostless_server(case: Case, policy: Policy) -> Ruling | None:
+    """The server has no host and no task, and holds a claim.
+
+    Proof: A direct look-up shows it without a host, without a task and in a state in which servers have a host.
+
+    Needs: The cells of the hosts that it holds. The server is read from its own cell.
+
+    Change: none: delete it, or set it to ERROR, and it can be proven to be an orphan.
+    """
+    server = case.server
+    if case.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUS:
+        return None
+    if not server.task_known:
+        return None
+    return drifted(
+        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_held(case)}. "
+        "Nova can neither start nor move it: delete it, or set it to ERROR, and its claim becomes an orphan that can be proven.",
+        *case.questions,
+    )
+
+
+def _rests_at_home(case: Case) -> bool:
+    return case.at_rest and case.healthy
+
+
+def _rests_without_its_host(case: Case) -> bool:
+    """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if anything."""
+    return case.at_rest and case.own_tree is not None and case.own_tree not in case.trees and set(case.trees) == set(case.other_trees)
+
+
+def _rewriting(reason: str, case: Case, claim: Resources | None, why: str) -> Ruling:
+    own = case.own_tree
+    if claim is None or own is None:
+        left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
+        return drifted(f"{reason} {left}", *_seen_closely(case))
+    change = rewritten(case.allocation, resources={own: claim}, **_owner(case))
+    return drifted(reason, *_seen_closely(case), change=change)
+
+
+def _owner(case: Case) -> dict[str, t.Any]:
+    """Return whom the claim is to count for: whom it counts for now, and the server's owner where it holds nothing."""
+    held, server = case.allocation, case.server
+    return {"project": held.project or (server and server.project), "user": held.user or (server and server.user)}
+
+
+def _seen_closely(case: Case) -> tuple[Answer[t.Any], ...]:
+    return (*case.questions, case.subject.shape, case.subject.interfaces, case.subject.ports, case.subject.stock)
+
+
+def _spared(case: Case, claim: Allocation, migration: Migration, policy: Policy) -> str | None:
+    """Say why a migration's claim is to be left alone, as it would be for its own sake."""
+    own = d.replace(case, allocation=claim, migration=migration)
+    return next((reason for spare in (excluded, foreign_type, too_young) if (reason := spare(own, policy))), None)
+
+
+def _held(case: Case) -> str:
+    return ", ".join(sorted(map(case.land.name, case.allocation.resources))) or "nothing"
+
+
+def _amounts(claim: Resources) -> str:
+    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(claim.items()))

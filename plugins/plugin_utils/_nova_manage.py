@@ -1,0 +1,186 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What became of a server that Nova was to heal: nova-manage tells how it ended, and what the server holds decides."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
+    # What a task returned, as Ansible registers it.
+    Result = Mapping[str, t.Any]
+
+HEALED, FORETOLD = "healed", "would be healed"
+
+NOTHING_WRITTEN, PORTS_CHANGED = 4, 7
+
+# What it means that `nova-manage placement heal_allocations --instance` ended with a code, and what to do then. The codes up to 8 are those
+# of `heal_allocations` in nova/cmd/manage.py, and 255 that of an exception there. 125 to 127 are those of the container runtime and of env,
+# and 127 is both.
+CODES: Mapping[int, str] = {
+    0: "Nova wrote the claim.",
+    1: (
+        "nova-manage was not run, or broke off before it looked at the server: see that it can read its configuration, and that the"
+        " container runs."
+    ),
+    2: (
+        "Nova has no compute node for the host that the server is on, or nova-manage does not know an option: see that nova-compute runs"
+        " there and that the hypervisor is listed, and that Nova is Train or newer."
+    ),
+    3: (
+        "The claim could not be written: Placement did not answer, the host has no room for it, or it cannot be told which provider serves"
+        " a port. See that Placement answers, make room or raise the allocation ratio, or migrate the server, which claims anew."
+    ),
+    NOTHING_WRITTEN: "Nova found nothing to write, for the server has a task, has no host, or holds something by now: detect again.",
+    5: (
+        "Neutron did not tell the ports of the server, and nothing was written: see that Neutron answers and that Nova may ask it, and heal"
+        " again."
+    ),
+    6: (
+        "Neutron did not take a change of a port, those of other ports were taken back, and nothing was written: see why in Neutron's log,"
+        " and heal again."
+    ),
+    PORTS_CHANGED: (
+        "Neutron took the changes of some ports, and they could not be taken back: for each port that is named run"
+        " `openstack port unset PORT --binding-profile allocation`, and heal again."
+    ),
+    8: "The server has a vGPU or a Cyborg device, which Nova cannot heal: migrate it, which claims anew.",
+    125: "The container runtime failed: see that the container in orphan_cleanup_nova_manage runs.",
+    126: "What orphan_cleanup_nova_manage names cannot be run: see its permissions, and whether it is a program.",
+    127: (
+        "There is no such command on this machine or in this container, or Nova maps the server to no cell: see orphan_cleanup_nova_manage"
+        " and orphan_cleanup_nova_manage_host, or run `nova-manage cell_v2 verify_instance --uuid` with the server's uuid."
+    ),
+    255: "nova-manage broke off in the middle with an error that it did not expect, such as a database that does not answer.",
+}
+_STOPPED = "nova-manage was stopped: see why, and heal again."
+_NOT_REACHED = "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host."
+
+# So much of what nova-manage said is told.
+_MOST = 2000
+
+
+@d.dataclass(frozen=True)
+class Healing:
+    outcome: str
+    changed: bool
+    reason: str
+
+
+def healing(before: Result, called: Result, read: Result, after: Result, dry: bool) -> Healing:
+    """Judge by what four tasks returned: the detection before the call, the call, what the server holds since, and the detection after it.
+
+    called: a task that was skipped was not to be called, for the server was not proven to hold nothing.
+    dry: whether Nova was only asked what it would write; then nobody looked again.
+    """
+    if called.get("skipped"):
+        return _not_called(before)
+    call = _Call.of(called)
+    if dry and call.foretells:
+        return Healing(FORETOLD, True, f"Nova would write its claim: {call.said}")
+    if dry:
+        return Healing(FAILED, False, f"{call.meaning} {call.ending}")
+    now = _Now.of(read, after)
+    if call.code == PORTS_CHANGED:
+        outcome, changed = FAILED, True
+    elif call.code == NOTHING_WRITTEN:
+        # What it holds, somebody else gave it.
+        outcome, changed = FAILED if now.misses_its_claim else SKIPPED, False
+    else:
+        outcome, changed = HEALED if now.verified else FAILED, now.holds
+    # Where Nova found nothing to write, it is worth telling what keeps it from its claim.
+    left = "It holds nothing." if now.empty and call.code != NOTHING_WRITTEN else now.told
+    return Healing(outcome, changed, f"{call.meaning} {left} {call.ending}")
+
+
+def _not_called(before: Result) -> Healing:
+    """Only a sound reading proves anything."""
+    coverage = before.get("summary", {}).get("coverage", {})
+    if not coverage.get("complete"):
+        why = " ".join(coverage.get("closed_gates", [before.get("msg", "")])) or tell_unjudged(coverage)
+        return Healing(FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}")
+    why = next((entry["reason"] for entry in _entries(before)), "It holds what it should, or is gone.")
+    return Healing(SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}")
+
+
+@d.dataclass(frozen=True)
+class _Call:
+    """What came of calling nova-manage. Without a code it was not reached."""
+
+    code: int | None
+    said: str
+
+    @classmethod
+    def of(cls, called: Result) -> _Call:
+        texts = (" ".join(str(called.get(part) or "").split()) for part in ("stdout", "stderr", "msg"))
+        said = next(filter(None, texts), "nothing")
+        return cls(called.get("rc"), said if len(said) <= _MOST else said[: _MOST - 3].rsplit(" ", 1)[0] + "...")
+
+    @property
+    def foretells(self) -> bool:
+        return self.code == NOTHING_WRITTEN and "[dry-run]" in self.said
+
+    @property
+    def meaning(self) -> str:
+        return _NOT_REACHED if self.code is None else CODES.get(self.code, _STOPPED)
+
+    @property
+    def ending(self) -> str:
+        return f"Ansible says: {self.said}" if self.code is None else f"nova-manage ended with {self.code} and said: {self.said}"
+
+
+@d.dataclass(frozen=True)
+class _Now:
+    """What is known of the server after the call. Nothing is remarked on when it holds its own host and nothing that it should not."""
+
+    unread: str | None
+    holds: bool
+    sound: bool
+    remarks: tuple[Mapping[str, t.Any], ...]
+
+    @classmethod
+    def of(cls, read: Result, after: Result) -> _Now:
+        known = read.get("allocations")
+        sound = bool(after.get("summary", {}).get("coverage", {}).get("complete"))
+        return cls(
+            unread=str(read.get("msg", "")) if known is None else None,
+            holds=any(allocation["providers"] for allocation in known or ()),
+            sound=sound,
+            remarks=tuple(_entries(after)),
+        )
+
+    @property
+    def empty(self) -> bool:
+        return self.unread is None and not self.holds
+
+    @property
+    def verified(self) -> bool:
+        return self.holds and self.sound and not self.remarks
+
+    @property
+    def misses_its_claim(self) -> bool:
+        return not self.sound or any(remark["kind"] == "missing_allocation" for remark in self.remarks)
+
+    @property
+    def told(self) -> str:
+        if self.verified:
+            return "It holds its own host now."
+        if self.unread is not None:
+            return f"What it holds now is not known: {self.unread}"
+        otherwise = "It holds something that could not be verified." if self.holds else "It holds nothing."
+        return next((remark["reason"] for remark in self.remarks), otherwise)
+
+
+def _entries(detected: Result) -> list[Mapping[str, t.Any]]:
+    return [entry for part in ("findings", "protected", "undecided") for entry in detected.get(part, ())]

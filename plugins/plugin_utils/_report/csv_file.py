@@ -1,0 +1,94 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Findings as CSV (RFC 4180), a row each. No spreadsheet takes a cell of it for a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import entries, subject
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import freed, hosts, outcome_of, server_name
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import USUAL, amounts
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+
+_YES = {True: "yes", False: "no"}
+
+# What begins a formula, in East Asian spreadsheets its wide form as well.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def render(report: Report) -> str:
+    """Return a header and a row for each finding, each undecided and each protected entry."""
+    made = outcome_of(report)
+    rows = [_row(entry, made.get(entry["id"], "")) for entry in entries(report.findings)]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_safe(row[column]) for column in COLUMNS] for row in rows)
+    return text.getvalue()
+
+
+def _row(entry: Entry, outcome: str) -> dict[str, t.Any]:
+    frees = freed(entry)
+    others = {cls: amount for cls, amount in frees.items() if cls not in USUAL}
+    server = entry["server"] or {}
+    change = entry["change"] or {}
+    return {
+        "verdict": entry["verdict"],
+        "kind": entry["kind"],
+        "new": _YES[entry["new"]],
+        "first_seen": entry["first_seen"],
+        "subject": subject(entry),
+        "server": server.get("uuid"),
+        "server_name": server_name(entry),
+        "server_status": server.get("status"),
+        "hosts": ", ".join(hosts(entry)),
+        "project": entry["project"],
+        "user": entry["user"],
+        "age_seconds": entry["age_seconds"],
+        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in USUAL},
+        "frees_others": amounts(others),
+        "change": change.get("action"),
+        "selected": _YES.get(entry.get("selected", ""), ""),
+        "waiting": entry.get("waiting"),
+        "outcome": outcome,
+        "reason": entry["reason"],
+    }
+
+
+COLUMNS = (
+    *(
+        "verdict",
+        "kind",
+        "new",
+        "first_seen",
+        "subject",
+        "server",
+        "server_name",
+        "server_status",
+        "hosts",
+        "project",
+        "user",
+        "age_seconds",
+    ),
+    *(f"frees_{cls.lower()}" for cls in USUAL),
+    *("frees_others", "change", "selected", "waiting", "outcome", "reason"),
+)
+
+
+def _safe(value: t.Any) -> str:
+    """Return a cell in which nothing but its text is left: what a spreadsheet would calculate begins with an apostrophe."""
+    text = "" if value is None else str(value)
+    shown = printable(text)
+    return f"'{shown}" if text.lstrip(" ").startswith(_FORMULA) else shown

@@ -1,0 +1,330 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What becomes of a write of which one part is refused, or whose answer never comes: nothing is told as made that was not."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, CloudError, WriteRefused
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, rewritten
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Body, Placement, uuid
+
+CLAIM = {"VCPU": 2}
+
+
+class Clock:
+    """Time that passes only when somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(name="placement")
+def _placement() -> Placement:
+    return Placement()
+
+
+@pytest.fixture(name="clock", autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(allocation_writer, "time", clock)
+    return clock
+
+
+def _allocation(placement: Placement, consumer: str) -> Allocation:
+    held = PlacementReader(placement.api()).allocation(consumer).value
+    assert held
+    return held
+
+
+def _removal(placement: Placement, number: int, type: str | None = None) -> Change:
+    return rewritten(_allocation(placement, placement.give(number, type, VCPU=2)), resources={})
+
+
+def _removals(placement: Placement, count: int = 3) -> list[Change]:
+    return [_removal(placement, number) for number in range(count)]
+
+
+def _write(placement: Placement, *changes: Change) -> list[CloudError | None]:
+    return AllocationWriter(placement.api()).write(changes)
+
+
+def _kinds(errors: t.Iterable[CloudError | None]) -> list[type[CloudError] | None]:
+    return [error and type(error) for error in errors]
+
+
+# One request
+
+
+def test_all_changes_are_made_in_one_request(placement: Placement) -> None:
+    changes = _removals(placement)
+
+    assert _write(placement, *changes) == [None, None, None]
+    assert placement.posts == [("1.28", [change.consumer for change in changes])]
+    assert placement.held == {}
+
+
+def test_nothing_to_write_is_no_request(placement: Placement) -> None:
+    assert (_write(placement), placement.posts) == ([], [])
+
+
+def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
+    consumer = placement.give(1, VCPU=2, DISK_GB=5)
+    _write(placement, rewritten(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}}))
+
+    assert placement.held[consumer]["allocations"] == {HERE: {"resources": {"DISK_GB": 5}}}
+    assert placement.held[consumer]["generation"] == 2
+
+
+def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
+    server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
+    swap = rewritten(server, partner=rewritten(migration, resources={}), resources={THERE: CLAIM})
+    placement.give(2, generation=2, VCPU=2)
+    before = dict(placement.held)
+
+    assert _kinds(_write(placement, swap)) == [AllocationConflict]
+    assert placement.held == before
+    assert [consumers for _version, consumers in placement.posts] == [[uuid(1), uuid(2)]]
+
+
+# Refused
+
+
+def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(placement: Placement) -> None:
+    changes = _removals(placement)
+    moved = placement.give(1, generation=2, VCPU=1)
+
+    assert _kinds(_write(placement, *changes)) == [None, AllocationConflict, None]
+    assert list(placement.held) == [moved] and placement.held[moved]["generation"] == 2
+    assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1]
+
+
+def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_written(placement: Placement) -> None:
+    """Nova empties a server and claims for it anew while a request is taken apart: its generation is 1 again."""
+    changes = _removals(placement)
+    placement.give(0, generation=2, VCPU=1)
+
+    def claimed_anew(_body: Body) -> int:
+        placement.give(2, VCPU=7)
+        return 409
+
+    placement.faults = [claimed_anew]
+
+    assert _kinds(_write(placement, *changes)) == [AllocationConflict, None, AllocationConflict]
+    assert placement.held[uuid(2)]["allocations"] == {HERE: {"resources": {"VCPU": 7}}}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_somebody_else_emptied_is_not_told_as_made_by_us(placement: Placement, count: int) -> None:
+    """It holds what the change ends with, and yet it was refused."""
+    changes = _removals(placement, count)
+    placement.give(0)
+
+    assert _kinds(_write(placement, *changes)) == [AllocationConflict, *[None] * (count - 1)]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
+def test_a_refusal_for_another_cause_is_final_and_no_conflict(placement: Placement, status: int) -> None:
+    changes = _removals(placement, 2)
+    placement.faults = [lambda _body: status] * 3
+
+    assert _kinds(_write(placement, *changes)) == [WriteRefused, WriteRefused]
+    assert len(placement.posts) == 3 and len(placement.held) == 2
+
+
+# Seen before it is written
+
+
+def test_a_consumer_that_came_back_under_the_same_number_has_moved(placement: Placement) -> None:
+    """The generation of an emptied consumer begins anew."""
+    change = _removal(placement, 1)
+    placement.give(1, VCPU=4)
+    before = dict(placement.held)
+
+    assert list(AllocationWriter(placement.api()).moved([change])) == [change.consumer]
+    with pytest.raises(AllocationConflict, match="it no longer holds what it was judged by"):
+        AllocationWriter(placement.api()).replace(change)
+    assert (placement.posts, placement.held) == ([], before)
+
+
+def test_one_change_is_made_and_one_that_is_refused_raises_why(placement: Placement) -> None:
+    writer, removal = AllocationWriter(placement.api()), _removal(placement, 1)
+    writer.replace(removal)
+    assert placement.held == {}
+
+    refused = _removal(placement, 2)
+    placement.faults = [lambda _body: 403]
+    with pytest.raises(WriteRefused, match="answered 403"):
+        writer.replace(refused)
+
+
+def test_a_pair_has_moved_when_its_partner_has(placement: Placement) -> None:
+    server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
+    swap = rewritten(server, partner=rewritten(migration, resources={}), resources={THERE: CLAIM})
+    placement.give(2)
+
+    assert list(AllocationWriter(placement.api()).moved([swap])) == [swap.consumer]
+
+
+def test_what_is_held_as_it_was_has_not_moved(placement: Placement) -> None:
+    assert AllocationWriter(placement.api()).moved(_removals(placement)) == {}
+
+
+def test_what_cannot_be_read_is_not_said_to_be_as_it_was(placement: Placement) -> None:
+    changes = _removals(placement)
+    placement.reads_fail = True
+
+    with pytest.raises(CloudError, match="answered 500"):
+        AllocationWriter(placement.api()).moved(changes)
+
+
+# Without an answer
+
+
+def test_a_write_whose_answer_was_lost_is_known_by_what_is_held(placement: Placement) -> None:
+    placement.faults = [placement.unanswered]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+@pytest.mark.parametrize("status", [None, 408, 429, 500, 502, 503, 504])
+def test_a_write_that_was_lost_is_sent_again(placement: Placement, status: int | None) -> None:
+    placement.faults = [(lambda _body: status) if status else placement.lost] * 2
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 3
+
+
+def test_a_write_that_stays_lost_is_given_up_and_is_not_made(placement: Placement, clock: Clock) -> None:
+    placement.faults = [lambda _body: 503] * 1000
+    began = clock.now
+    errors = _write(placement, *_removals(placement))
+
+    assert all(error and "answered 503" in str(error) for error in errors)
+    assert len(placement.held) == 3
+    assert 1 < len(placement.posts) < 20 and clock.now - began < 10
+
+
+def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(placement: Placement) -> None:
+    def moves_and_is_lost(_body: Body) -> int:
+        placement.give(1, generation=2, VCPU=4)
+        return 503
+
+    changes = _removals(placement)
+    placement.faults = [moves_and_is_lost]
+    errors = _write(placement, *changes)
+
+    assert [error is None or isinstance(error, WriteRefused) for error in errors] == [False, False, False]
+    assert len(placement.posts) == 1 and len(placement.held) == 3
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_late_write_by_which_its_repetition_is_refused_is_told_as_made(placement: Placement, count: int) -> None:
+    placement.faults = [placement.late]
+
+    assert _write(placement, *_removals(placement, count)) == [None] * count
+    assert len(placement.posts) == 2 and placement.held == {}
+
+
+def test_a_repetition_that_is_refused_for_another_cause_leaves_open_what_was_made(placement: Placement) -> None:
+    """No conflict, for that says that the run surely did not change it."""
+
+    def moves(_body: Body) -> None:
+        placement.give(0, generation=2, VCPU=4)
+
+    placement.faults = [placement.lost, moves]
+    errors = _write(placement, *_removals(placement, 1))
+
+    assert _kinds(errors) == [CloudError]
+
+
+def test_a_write_that_cannot_be_read_back_is_not_told_as_made(placement: Placement) -> None:
+    def unanswered(body: Body) -> int | None:
+        placement.reads_fail = True
+        return placement.unanswered(body)
+
+    changes = _removals(placement, 1)
+    placement.faults = [unanswered]
+    (error,) = _write(placement, *changes)
+
+    assert f"Whether {changes[0].consumer} was changed is not known" in str(error)
+
+
+def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(placement: Placement) -> None:
+    """As of a proxy that answers for Placement."""
+    placement.faults = [lambda _body: 204]
+    (error,) = _write(placement, *_removals(placement, 1))
+
+    assert "reading it back shows something else" in str(error)
+
+
+def test_others_that_waited_too_long_for_one_are_not_begun(placement: Placement, clock: Clock) -> None:
+    """Their proof is as old as the wait."""
+
+    def hangs(_body: Body) -> int:
+        clock.sleep(120)
+        return 504
+
+    changes = _removals(placement)
+    placement.give(1, generation=2, VCPU=4)
+    placement.faults = [None, hangs]
+    first, *others = _write(placement, *changes)
+
+    assert "answered 504" in str(first)
+    assert all("has to be proven again" in str(error) for error in others)
+    assert len(placement.posts) == 2 and len(placement.held) == 3
+
+
+# Types
+
+
+@pytest.mark.parametrize("type", [None, "INSTANCE"])
+def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | None) -> None:
+    """From 1.38 on an untyped one could not be written back as it is."""
+    consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
+
+    assert _write(placement, rewritten(_allocation(placement, consumer), resources={THERE: CLAIM})) == [None]
+    assert [version for version, _consumers in placement.posts] == ["1.28"]
+    assert placement.held[consumer]["type"] == type
+
+
+@pytest.mark.parametrize("held", [0, 2])
+def test_a_consumer_is_given_a_type(placement: Placement, held: int) -> None:
+    consumer = placement.give(1, **({"VCPU": held} if held else {}))
+    before = _allocation(placement, consumer)
+    change = rewritten(before, resources={HERE: CLAIM}, project="p", user="u", type="INSTANCE")
+
+    assert _write(placement, change) == [None]
+    assert [version for version, _consumers in placement.posts] == ["1.38"]
+    assert placement.held[consumer]["type"] == "INSTANCE"
+
+
+def test_a_typed_consumer_that_goes_needs_no_type(placement: Placement) -> None:
+    assert _write(placement, _removal(placement, 1, "INSTANCE"), _removal(placement, 2)) == [None, None]
+    assert placement.posts == [("1.28", [uuid(1), uuid(2)])]
+
+
+def test_each_result_is_that_of_its_change_though_there_are_two_requests(placement: Placement) -> None:
+    typing = rewritten(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
+    removals = [_removal(placement, 2), _removal(placement, 3)]
+    placement.give(3, generation=2, VCPU=2)
+    placement.give(1, generation=2, VCPU=2)
+
+    assert _kinds(_write(placement, removals[1], typing, removals[0])) == [AllocationConflict, AllocationConflict, None]
+    assert placement.posts == [("1.28", [uuid(2)])]

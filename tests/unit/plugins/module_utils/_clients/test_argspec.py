@@ -1,0 +1,294 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is said in several places says the same: the table of kinds, the modules, the role and the README."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import re
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy_options
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope_options
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience_options
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import failures_option, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE, OF_CONSUMERS
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REMEDIATE
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMATS, NAMES
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES
+
+ROOT = pathlib.Path(__file__).parents[5]
+CHANGED = [kind.name for kind in CHANGEABLE]
+REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
+OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
+ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
+STAGES = ("main", "check", "disable", "clean", "delete", "verify")
+
+
+def _documented(kind: str, name: str) -> dict[str, t.Any]:
+    """The documented options of a module or a documentation fragment."""
+    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.{kind}.{name}")
+    text = plugin.DOCUMENTATION if kind == "modules" else plugin.ModuleDocFragment.DOCUMENTATION
+    return t.cast("dict[str, t.Any]", yaml.safe_load(text)["options"])
+
+
+def _role(path: str, name: str = "orphan_cleanup") -> t.Any:
+    return yaml.safe_load((ROOT / "roles" / name / path).read_text(encoding="utf-8"))
+
+
+def _role_options(name: str = "orphan_cleanup") -> dict[str, t.Any]:
+    return t.cast("dict[str, t.Any]", _role("meta/argument_specs.yml", name)["argument_specs"]["main"]["options"])
+
+
+def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {fact: option.get(fact) for fact in ("type", "elements", "default", "choices", "aliases")}
+
+
+class Ended(Exception):
+    """What a module does at its end, with its result."""
+
+
+class Module:
+    """As much of AnsibleModule as is needed to fail before any cloud is asked: these options contradict each other."""
+
+    def __init__(self, **params: t.Any) -> None:
+        self.params = {**dict.fromkeys(connection_options()), "cloud": {}, "region_name": "RegionOne", **params}
+        # Ansible hides every value of an option with no_log.
+        self.no_log_values = {*_leaves(self.params["auth"]), *_leaves(self.params["cloud"])}
+
+    def fail_json(self, **result: t.Any) -> t.NoReturn:
+        raise Ended(result)
+
+
+def _leaves(option: t.Any) -> set[str]:
+    if isinstance(option, dict):
+        return {leaf for value in option.values() for leaf in _leaves(value)}
+    return set() if option is None else {str(option)}
+
+
+def _failed(module: Module) -> t.Any:
+    with pytest.raises(Ended) as ended:
+        run(t.cast("t.Any", module), lambda _module, connect: pytest.fail(f"it connected: {connect()}"))
+    return ended.value.args[0]
+
+
+def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
+    assert _failed(Module()) == {"msg": "cloud is a whole configuration, so region_name cannot be given beside it: put them into it."}
+
+
+def test_of_the_authentication_only_secrets_are_hidden_in_results() -> None:
+    """A project named `ops`, hidden, would spoil every path with `ops` in it."""
+    module = Module(
+        auth={
+            "username": "admin",
+            "project_name": "ops",
+            "password": "pw",
+            "application_credential_secret": "s3",
+            "token": "t",
+            "code": "once",
+        }
+    )
+    _failed(module)
+
+    assert module.no_log_values == {"pw", "s3", "t", "once"}
+
+
+def test_the_name_of_a_cloud_is_no_secret() -> None:
+    module = Module(cloud="ops", region_name=None, auth={"password": "pw"})
+    with pytest.raises(pytest.fail.Exception):
+        run(t.cast("t.Any", module), lambda _module, _connect: pytest.fail("it goes on"))
+
+    assert module.no_log_values == {"pw"}
+
+
+def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
+    module = Module(cloud={"region_name": "r", "auth": {"username": "admin", "password": "pw", "passcode": 123456, "token": None}})
+    _failed(module)
+
+    assert module.no_log_values == {"pw", "123456"}
+
+
+@pytest.mark.parametrize(
+    ("fragment", "options"),
+    [
+        ("_connection", connection_options),
+        ("_limits", limits_options),
+        ("_failures", failures_option),
+        ("_policy", policy_options),
+        ("_scope", scope_options),
+    ],
+)
+def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
+    documented = _documented("doc_fragments", fragment)
+
+    assert {name: _facts(option) for name, option in documented.items()} == {name: _facts(option) for name, option in options().items()}
+
+
+def test_secrets_are_kept_out_of_logs() -> None:
+    assert {name for name, option in connection_options().items() if option.get("no_log")} == {"auth", "client_key", "cloud"}
+
+
+def test_orphan_plan_documents_the_kinds_that_can_be_changed() -> None:
+    kinds = _documented("modules", "orphan_plan")["kinds"]
+
+    assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
+
+
+def test_the_role_offers_the_kinds_that_can_be_changed() -> None:
+    kinds = _role_options()["orphan_cleanup_remediate_kinds"]
+
+    assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
+
+
+def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
+    documented = {name: option["default"] for name, option in _role_options().items() if "default" in option}
+
+    assert _role("defaults/main.yml") == documented
+
+
+def test_every_entry_point_of_the_role_has_its_options() -> None:
+    specs = _role("meta/argument_specs.yml")["argument_specs"]
+
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(ENTRY_POINTS, _role_options())
+
+
+def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
+    role, documented = _role_options(), _documented("modules", "orphan_report")
+
+    assert role["orphan_cleanup_report_formats"]["choices"] == documented["formats"]["choices"] == list(NAMES)
+    assert role["orphan_cleanup_notify_format"]["choices"] == documented["notice"]["choices"] == list(NOTICES)
+    assert set(FORMATS) <= set(NAMES)
+
+
+@pytest.mark.parametrize("option", policy_options())
+def test_the_policy_of_the_role_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(policy_options()[option])
+
+
+@pytest.mark.parametrize("option", scope_options())
+def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
+
+
+@pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
+def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts({**limits_options(), **failures_option()}[option])
+
+
+@pytest.mark.parametrize("option", patience_options())
+def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
+    facts = _facts(patience_options()[option])
+
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_detect")[option]) == facts
+
+
+@pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
+def test_the_limits_are_kept_when_a_plan_is_made_and_when_it_is_carried_out(module: str) -> None:
+    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.modules.{module}")
+
+    assert "osops.placement._limits" in yaml.safe_load(plugin.DOCUMENTATION)["extends_documentation_fragment"]
+
+
+@pytest.mark.parametrize("option", ["plan", "journal"])
+def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option: str) -> None:
+    module = {"plan": "orphan_remediate", "journal": "orphan_restore"}[option]
+
+    assert _role_options()[f"orphan_cleanup_{option}"]["type"] == _documented("modules", module)[option]["type"] == "raw"
+
+
+@pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
+def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
+    assert _role(f"tasks/{entry_point}.yml")
+
+
+@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
+@pytest.mark.parametrize("option", connection_options())
+def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
+    ours, theirs = _facts(_role_options(role)[f"{role}_{option}"]), _facts(connection_options()[option])
+
+    assert {**ours, "aliases": None} == {**theirs, "aliases": None}
+    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(f"{{{{ {role}_{option} ")
+
+
+@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
+def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
+    taken = policy_options().keys() & {name.removeprefix(f"{role}_") for name in _role_options(role)}
+
+    handed_on = _role("vars/main.yml", role)[f"_{role}_policy"]
+
+    assert {option: set(re.findall(rf"\b{role}_\w+", value)) for option, value in handed_on.items()} == {
+        option: {f"{role}_{option}"} for option in taken
+    }
+
+
+def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
+    """Whole trees are no choice there: that of the host goes, and no other."""
+    of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
+    of_module = _documented("modules", "compute_host_info")["kinds"]
+
+    assert (of_role["choices"], of_role["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
+    assert (of_module["choices"], of_module["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
+
+
+def test_the_defaults_for_retiring_hosts_are_those_that_are_documented() -> None:
+    documented = {name: option["default"] for name, option in _role_options("host_decommission").items() if "default" in option}
+
+    assert _role("defaults/main.yml", "host_decommission") == documented
+
+
+def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_and_its_tasks() -> None:
+    specs = _role("meta/argument_specs.yml", "host_decommission")["argument_specs"]
+
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(STAGES, _role_options("host_decommission"))
+    assert all(_role(f"tasks/{stage}.yml", "host_decommission") for stage in STAGES)
+
+
+def test_without_a_target_no_host_is_retired() -> None:
+    """No default may ever name one, and no stage may do without."""
+    assert _role_options("host_decommission")["host_decommission_target"]["required"]
+    assert "host_decommission_target" not in _role("defaults/main.yml", "host_decommission")
+    assert _role_options("host_decommission")["host_decommission_max_hosts"]["default"] == 1
+
+
+def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
+    documented = {name: option["default"] for name, option in _role_options("hypervisor_cleanup").items() if "default" in option}
+
+    assert _role("defaults/main.yml", "hypervisor_cleanup") == documented
+    assert documented["hypervisor_cleanup_remediate_kinds"] == []
+
+
+def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() -> None:
+    specs = _role("meta/argument_specs.yml", "hypervisor_cleanup")["argument_specs"]
+
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(specs, _role_options("hypervisor_cleanup"))
+    assert all(_role(f"tasks/{name}.yml", "hypervisor_cleanup") for name in specs)
+
+
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(policy_options()[option])
+
+
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+def test_the_policy_for_retiring_hosts_is_that_of_the_modules(option: str) -> None:
+    assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(policy_options()[option])
+
+
+def test_the_limit_and_the_other_regions_are_those_of_the_modules() -> None:
+    ours, theirs = _role_options("host_decommission"), _documented("modules", "placement_provider")
+
+    assert _facts(ours["host_decommission_max_changes"]) == _facts(limits_options()["max_changes"])
+    assert _facts(ours["host_decommission_ignore_other_regions"]) == _facts(theirs["ignore_other_regions"])
+
+
+def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (yes|no)\b[^|]*\|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert rows == [(kind.name, kind.meaning, "yes" if kind.by_default == REMEDIATE else "no") for kind in KINDS]

@@ -1,0 +1,261 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How Nova's listings are read: whole, from several places at once, whatever Nova drops from a page."""
+
+from __future__ import annotations
+
+import threading
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+    Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
+
+
+UNKNOWN_MARKER = {"badRequest": {"code": 400, "message": "Marker could not be found."}}
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Listing:
+    """Nova's compute nodes: a page is counted first, and then those are dropped from it that are not discovered yet."""
+
+    def __init__(self, numbers: Iterable[int], undiscovered: Iterable[int] = ()) -> None:
+        self.known = [uuid(number) for number in numbers]
+        self.dropped = {uuid(number) for number in undiscovered}
+        self.pages = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, query: dict[str, str]) -> tuple[int, t.Any]:
+        with self._lock:
+            self.pages += 1
+            if (marker := query.get("marker")) and marker not in self.known:
+                return 400, {"badRequest": {"message": f"Marker {marker} not found."}}
+            start = self.known.index(marker) + 1 if marker else 0
+            page = [row for row in self.known[start : start + int(query["limit"])] if row not in self.dropped]
+        return 200, {"hypervisors": [_row(row) for row in page]}
+
+
+def _row(identity: str) -> dict[str, t.Any]:
+    return {"id": identity, "hypervisor_hostname": identity, "service": {"host": identity}, "state": "up", "status": "enabled"}
+
+
+def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:
+    return _reader(handler).hypervisors(True, [uuid(root) for root in roots])
+
+
+def _reader(handler: Handler) -> NovaReader:
+    def request(url: str, method: str, params: dict[str, str] | None = None, **options: t.Any) -> t.Any:
+        status, body = handler(params or {})
+        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+
+    newest = types.SimpleNamespace(max_microversion=(2, 96))
+    adapter = types.SimpleNamespace(get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request)
+    return NovaReader(Api("Nova", adapter, (2, 69)))
+
+
+def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:
+    assert (answer.status, answer.value is None) == (200, False)
+    return sorted(int(node.uuid[:8], 16) for node in answer.value or ())
+
+
+@pytest.mark.parametrize("count", [0, 1, 49, 50, 51, 200, 201, 1000])
+@pytest.mark.parametrize(
+    "order", [lambda known: known, lambda known: known[::-1], lambda known: known[1::2] + known[::2], lambda known: []]
+)
+def test_each_compute_node_is_read_once_in_whatever_order_placement_has_them(count: int, order: Callable[[list[int]], list[int]]) -> None:
+    numbers = list(range(count))
+
+    assert _numbers(_read(Listing(numbers), order(numbers))) == numbers
+
+
+def test_in_novas_own_order_nothing_is_read_twice() -> None:
+    listing = Listing(range(1000))
+    _read(listing, range(1000))
+
+    # Two pages of 125 in each of four strands, and one that looks for more than there is.
+    assert listing.pages == 8 + 2
+
+
+def test_providers_that_are_no_compute_nodes_are_no_places_to_start_from() -> None:
+    assert _numbers(_read(Listing(range(400)), range(200, 600))) == list(range(400))
+
+
+@pytest.mark.parametrize(
+    ("cells", "undiscovered"),
+    [
+        ([range(200)], range(50, 100)),
+        ([range(400)], range(110, 215)),
+        ([range(120), range(1000, 1120)], range(60, 120)),
+        ([range(120), range(1000, 1120)], range(1000, 1120)),
+        ([range(900)], range(899)),
+    ],
+)
+def test_a_rack_that_is_not_discovered_hides_nobody(cells: list[range], undiscovered: range) -> None:
+    known = [number for cell in cells for number in cell]
+    # Placement has them in the order of their creation, which is not Nova's when there are several cells.
+    created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
+    expected = sorted(set(known) - set(undiscovered))
+
+    assert _numbers(_read(Listing(known, undiscovered), created)) == expected
+    assert _numbers(_read(Listing(known, undiscovered))) == expected
+
+
+def test_a_listing_that_lost_a_place_to_start_from_is_read_again() -> None:
+    listing, first_page = Listing(range(200)), threading.Event()
+
+    def vanishing(query: dict[str, str]) -> tuple[int, t.Any]:
+        if "marker" not in query:
+            answered = listing(query)
+            if not first_page.is_set():
+                listing.known.remove(uuid(49))
+            first_page.set()
+            return answered
+        first_page.wait(10)
+        return listing(query)
+
+    assert _numbers(_read(vanishing, range(200))) == [number for number in range(200) if number != 49]
+
+
+@pytest.mark.parametrize("rows", [["x"], [{}], [None], {"a": 1}])
+def test_rows_of_another_shape_are_told_as_such(rows: t.Any) -> None:
+    with pytest.raises(CloudError, match="something unexpected"):
+        _read(lambda query: (200, {"hypervisors": rows}))
+
+
+def test_a_page_that_is_refused_leaves_no_value() -> None:
+    listing = Listing(range(1000))
+
+    def dying(query: dict[str, str]) -> tuple[int, t.Any]:
+        return (500, {}) if query.get("marker") == uuid(499) else listing(query)
+
+    answer = _read(dying, range(1000))
+
+    assert (answer.status, answer.value) == (500, None)
+
+
+def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
+    links = {"servers_links": [{"rel": "next", "href": "http://nova/servers?marker=…"}]} if more else {}
+    return {"servers": [{"id": uuid(number), "status": "ACTIVE"} for number in numbers], **links}
+
+
+def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> None:
+    """Nova lists it on its host, and does not find it as a marker."""
+    found = _reader(lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))).servers_told_at("compute-1")
+
+    assert [server.uuid for server in found.value or ()] == [uuid(1), uuid(2)]
+    assert found.status == 200
+
+
+def test_a_listing_that_never_knows_its_own_rows_as_markers_leaves_no_value() -> None:
+    """One API worker lists them, and another, which answers for the next page, does not know their cell."""
+    first_pages = []
+
+    def forgetful(query: dict[str, str]) -> tuple[int, t.Any]:
+        if "marker" in query:
+            return 400, UNKNOWN_MARKER
+        first_pages.append(query)
+        return 200, _servers(1, 2, more=True)
+
+    answer = _reader(forgetful).servers_told_at("compute-1")
+
+    assert (answer.status, answer.value) == (400, None)
+    assert len(first_pages) == 3
+
+
+def test_a_single_500_is_asked_again_and_counted() -> None:
+    statuses = [200, 200, 500]
+    reader = _reader(lambda query: (statuses.pop(), {"hypervisors": []}))
+
+    assert reader.hypervisors(False).status == 200
+    assert reader.retried == 1
+
+
+def test_a_lasting_500_is_believed_after_a_few_times_and_at_once_while_a_cell_is_down() -> None:
+    asked: list[t.Any] = []
+    reader = _reader(lambda query: (asked.append(query), (500, {}))[1])
+
+    assert reader.server(uuid(1)).status == 500
+    assert (len(asked), reader.retried) == (3, 2)
+
+    reader.believe_errors(True)
+    assert reader.server(uuid(1)).status == 500
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("body", [{}, {"error": {"message": "not found"}}, {"servers": []}])
+def test_a_404_that_is_not_novas_own_proves_nothing(body: t.Any) -> None:
+    with pytest.raises(CloudError, match="with a 404 that is not its own: is a proxy in the way"):
+        _reader(lambda query: (404, body)).server(uuid(1))
+
+
+def test_a_404_of_novas_own_is_an_answer() -> None:
+    body = {"itemNotFound": {"code": 404, "message": "Instance could not be found."}}
+
+    assert _reader(lambda query: (404, body)).server(uuid(1)).status == 404
+
+
+def test_an_answer_of_another_shape_is_asked_again() -> None:
+    bodies = iter([{}, {"servers": []}])
+    reader = _reader(lambda query: (200, next(bodies)))
+
+    assert reader.some_servers(1).value == ()
+    assert reader.retried == 1
+
+
+def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
+    """Return what Nova answers about a server of whose `count` actions it shows at most `size` at once, [api]max_limit."""
+    rows = [
+        {
+            "action": "create" if number == count - 1 else "reboot",
+            "request_id": f"req-{number}",
+            "user_id": "u",
+            "start_time": "",
+            "message": None,
+        }
+        for number in range(count)
+    ]
+
+    def answer(query: dict[str, str]) -> tuple[int, t.Any]:
+        start = int(query["marker"].removeprefix("req-")) + 1 if "marker" in query else 0
+        if broken_from is not None and start >= broken_from:
+            return 404, {"itemNotFound": {"message": "Instance could not be found."}}
+        page = rows[start : start + size]
+        return 200, {"instanceActions": page, **({"links": [{"rel": "next"}]} if len(page) >= size else {})}
+
+    return answer
+
+
+@pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
+def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
+    """That a server was never asked to move is concluded from their list, and the oldest of them are on its last page."""
+    found = _reader(_actions_in_pages(count, size)).actions(uuid(1))
+
+    assert [action.request_id for action in found.value or ()] == [f"req-{number}" for number in range(count)]
+
+
+def test_actions_of_which_a_page_cannot_be_read_are_none() -> None:
+    found = _reader(_actions_in_pages(5, 2, broken_from=2)).actions(uuid(1))
+
+    assert (found.status, found.value) == (404, None)
+
+
+def test_actions_that_do_not_come_to_an_end_are_none() -> None:
+    row = {"action": "reboot", "request_id": "req-1", "user_id": "u", "start_time": "", "message": None}
+    found = _reader(lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})).actions(uuid(1))
+
+    assert found.value is None

@@ -1,0 +1,221 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Who is asked what: each consumer in scope for its own sake, and no host more than a proof needs."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import types
+import typing as t
+from unittest import mock
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector import collector
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PROJECT, World, answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+
+class Site(World):
+    """Some hosts, and readers that answer about them what the world is; the requests for the servers of a host are counted."""
+
+    def __init__(self, hosts: int = 2) -> None:
+        super().__init__()
+        self.roots = [self.host(f"compute-{number}") for number in range(hosts)]
+        self.asked_for_servers: list[str] = []
+        self.asked_for_details: list[tuple[str, ...]] = []
+
+    def reading(self) -> Reading:
+        known = self.snapshot().dossiers
+        placement = types.SimpleNamespace(
+            retried=0,
+            allocation=lambda uuid: known[uuid].allocation,
+            details=self._details,
+            stock=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
+        )
+        nova = types.SimpleNamespace(
+            services=lambda: self.snapshot().services,
+            migrations=lambda: self.snapshot().migrations,
+            migrations_of=lambda uuid: known[uuid].migrations,
+            migrations_at=lambda host, attempt: answer(f"GET /os-migrations?host={host}", 200, ()),
+            server=lambda uuid: known[uuid].server,
+            servers_on=self._servers_on,
+            deleted_listing=lambda uuid, brief=False: known[uuid].deleted_listing,
+            actions=lambda uuid: known[uuid].actions,
+            marker=lambda uuid, attempt=0: known[uuid].marker,
+            host=lambda name: answer(f"GET /os-hosts/{name}", 404),
+            believe_errors=lambda believe: None,
+            retried=0,
+            shape=lambda uuid: known[uuid].shape,
+            interfaces=lambda uuid: known[uuid].interfaces,
+        )
+        neutron = types.SimpleNamespace(ports_of=lambda uuid: known[uuid].ports)
+        session = types.SimpleNamespace(placement=None, compute=None, network=None)
+        with (
+            mock.patch.object(collector, "PlacementReader", lambda api: placement),
+            mock.patch.object(collector, "NovaReader", lambda api: nova),
+            mock.patch.object(collector, "NeutronReader", lambda api: neutron),
+        ):
+            return Reading(t.cast("t.Any", session))
+
+    def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
+        listed = self.snapshot(dossiers={}, nominated=(), scope=Scope(**scope))
+        return self.reading()._looked_at(listed, consumers)
+
+    def _details(self, providers: t.Sequence[str], parts: t.Sequence[str]) -> dict[str, Details]:
+        self.asked_for_details += [(provider, *parts) for provider in providers]
+        return {root: Details(traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})) for root in providers}
+
+    def _servers_on(self, node: str) -> tuple[str, ...]:
+        self.asked_for_servers.append(node)
+        return ()
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site(3)
+
+
+def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> None:
+    """Its migration is looked at as well, and asks less about it."""
+    here, there, other = site.roots
+    server = site.server(here, there)
+    migration = site.migration(server, other, here, "confirmed", other)
+    found = {finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)}
+
+    assert found[server].kind == "moved_server" and found[server].change
+    assert found == {finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)}
+
+
+def test_a_project_is_that_of_the_claim(site: Site) -> None:
+    here, *_others = site.roots
+    foreign_claim = site.server(here, here)
+    site.holdings[foreign_claim] = d.replace(site.holdings[foreign_claim], project="theirs")
+    foreign_server = site.server(here, here, project="theirs")
+    snapshot = site.looked_at(foreign_claim, foreign_server, projects=(PROJECT,))
+
+    assert snapshot.nominated == (foreign_server,)
+    assert [finding.kind for finding in judge(snapshot, HARSH)] == ["wrong_owner"]
+
+
+def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
+    here, there, _other = site.roots
+    server = site.server(here, here, there)
+    site.holdings[server] = d.replace(site.holdings[server], project="theirs")
+    emptied = site.migration(server, there, here, "confirmed")
+    held = site.migration(server, there, here, "confirmed", there)
+
+    assert site.looked_at(server, emptied, held, projects=(PROJECT,)).nominated == (held,)
+
+
+@pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
+def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywhere: bool, asked: int) -> None:
+    """Also for a server whose row was archived since detection, of which Nova then has no memory."""
+    site = Site(30)
+    server = site.server(site.roots[0], site.roots[0])
+    site.delete(server, remembered=False)
+    listed = site.snapshot(dossiers={}, nominated=())
+    nodes = tuple(node if everywhere else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    site.reading().again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server])
+
+    assert len(site.asked_for_servers) == asked
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for_its_migration(together: bool) -> None:
+    site = Site()
+    here, there = site.roots
+    server = site.server(there, there, here)
+    migration = site.migration(server, here, there, "error", here)
+    again = site.reading().again(site.snapshot(dossiers={}, nominated=()), [migration, server] if together else [migration])
+
+    assert again.dossiers[server].actions.status == 200
+
+
+@pytest.mark.parametrize("servers", [True, False])
+def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(servers: bool) -> None:
+    """The guest runs where only the ended migration has a claim; Nova has lost its mapping, and remembers another row of it as deleted."""
+    site = Site()
+    here, there = site.roots
+    server = site.server(here, there)
+    migration = site.migration(server, here, there, "error", here)
+    site.unmapped.add(server)
+    site.deleted[server] = d.replace(site.servers[server], status="DELETED")
+    listed = site.snapshot(dossiers={}, nominated=())
+    shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
+    nodes = tuple(node if servers else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    reading = site.reading()
+    reading._nova.servers_on = lambda node: shown[node]
+    again = reading.again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration])
+
+    assert [finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration] == ["undecided"]
+
+
+def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_others(site: Site) -> None:
+    here, gone, _other = site.roots
+    pool, somebodys = site.provider("pool", sharing=True), site.provider("somebody's")
+    server = site.server(here, here, gone, pool)
+    stranger = site.stranger(somebodys)
+    site.remove_host(gone)
+    again = site.reading().again(site.snapshot(dossiers={}, nominated=(), details={}), [server, stranger])
+
+    assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
+    found = {finding.consumer: finding for finding in judge(again, HARSH)}
+    assert (found[server].kind, found[server].dropped) == ("wrong_host", {gone})
+    assert found[stranger].kind == "foreign_provider"
+
+
+def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
+    """What Nova knows nothing of on a host that is gone was planned by somebody who named the host."""
+    here, gone, _other = site.roots
+    site.server(here, here)
+    stranger = site.stranger(gone)
+    site.remove_host(gone)
+    again = site.reading().again(site.snapshot(dossiers={}, nominated=()), [stranger])
+
+    assert [(finding.kind, finding.verdict) for finding in judge(again, HARSH) if finding.consumer == stranger] == [
+        ("forgotten_consumer", "orphaned")
+    ]
+
+
+def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
+    here, gone, _other = site.roots
+    site.server(here, here)
+    stranger = site.stranger(gone)
+    site.remove_host(gone)
+
+    assert [finding.verdict for finding in judge(site.looked_at(stranger), HARSH) if finding.consumer == stranger] == ["undecided"]
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site: Site, down: bool) -> None:
+    """Asked for one compute node, Nova fails when it comes to the cell that is down before it finds the node."""
+    server = site.server(site.roots[0], site.roots[0])
+    listed = site.snapshot(dossiers={}, nominated=())
+    nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    reading = site.reading()
+    reading._nova.servers_on = mock.Mock(side_effect=CloudError("Nova answered 500"))
+    reading._nova.server_uuids_at = lambda host: answer("GET /servers?host", 200, (server,) if host == "compute-0" else ())
+    if down:
+        site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
+    wanted = d.replace(listed, hypervisors=d.replace(listed.hypervisors, value=nodes))
+
+    if not down:
+        with pytest.raises(CloudError):
+            reading.with_servers(wanted, [site.roots[0]])
+        return
+    found = reading.with_servers(wanted, [site.roots[0]]).hypervisors.value or ()
+
+    assert {node.uuid: node.servers for node in found if node.servers is not None} == {site.roots[0]: (server,)}

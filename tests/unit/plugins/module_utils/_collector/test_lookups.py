@@ -1,0 +1,156 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is asked about one server, and no more than a proof needs."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Look, MigrationsAtHosts, Questions
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier
+
+
+class Site(World):
+    """Two hosts, and a Nova that notes what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("compute-1"), self.host("compute-2")
+        self.asked: list[str] = []
+        self.looked_for: list[int] = []
+
+    def about(self, uuid: str) -> Dossier:
+        """The first dossier of a consumer, and in `asked` the actions that were asked for one by one."""
+        snapshot = self.snapshot()
+        known = snapshot.dossiers
+
+        def server(uuid: str) -> t.Any:
+            if self.looked_for:
+                return answer(f"GET /servers/{uuid}", self.looked_for.pop(0), self.servers.get(uuid))
+            return known[uuid].server
+
+        def action(uuid: str, request: str) -> t.Any:
+            found = next(action for action in self.actions[uuid] if action.request_id == request)
+            self.asked.append(f"{found.action} {request}")
+            return answer("GET /os-instance-actions/…", 200, found)
+
+        def actions(uuid: str) -> t.Any:
+            return answer("GET /os-instance-actions", 200, self.actions.get(uuid, ())) if uuid in self.servers else known[uuid].actions
+
+        nova = types.SimpleNamespace(
+            server=server,
+            actions=actions,
+            action=action,
+            deleted_listing=lambda uuid, brief: known[uuid].deleted_listing,
+            migrations_at=lambda host, attempt: answer("GET /os-migrations?host", 200, ()),
+            marker=lambda uuid, attempt=0: known[uuid].marker,
+            shape=lambda uuid: known[uuid].shape,
+            interfaces=lambda uuid: known[uuid].interfaces,
+        )
+        allocations = {consumer: dossier.allocation for consumer, dossier in known.items()}
+        look = Look(Landscape(snapshot), allocations, lambda uuid: known[uuid].migrations, False, MigrationsAtHosts(t.cast("t.Any", nova)))
+        services: list[t.Any] = [types.SimpleNamespace(stock=lambda root: known[uuid].stock), nova]
+        services.append(types.SimpleNamespace(ports_of=lambda uuid: known[uuid].ports))
+        return Questions(*services).about(uuid, look)[0]
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def _shelved(site: Site, *did: tuple[str, str | None]) -> str:
+    server = site.server(None, site.here, status="SHELVED_OFFLOADED")
+    for action, finished in did:
+        site.did(server, action, finished)
+    return server
+
+
+def test_a_finished_shelve_is_as_far_back_as_is_asked_but_for_what_placed_the_server(site: Site) -> None:
+    server = _shelved(site, ("create", NOW), *[("reboot", None)] * 20, ("shelve", NOW), ("lock", NOW))
+    told = site.about(server).last_actions
+
+    assert site.asked == ["lock req-22", "shelve req-21", "create req-0"]
+    assert [answered.value.action for answered in told if answered.value] == ["lock", "shelve", "create"]
+
+
+def test_what_placed_the_server_may_not_be_told_any_more(site: Site) -> None:
+    server = _shelved(site, ("reboot", NOW), ("shelveOffload", NOW))
+    site.about(server)
+
+    assert site.asked == ["shelveOffload req-1"]
+
+
+def test_a_shelve_that_its_host_has_not_ended_is_no_end_of_what_came_before(site: Site) -> None:
+    server = _shelved(site, ("create", NOW), ("reboot", NOW), ("shelve", None))
+    site.about(server)
+
+    assert site.asked == ["shelve req-2", "reboot req-1", "create req-0"]
+
+
+def test_an_unshelve_after_the_shelve_is_where_it_ends(site: Site) -> None:
+    server = _shelved(site, ("create", NOW), ("shelve", NOW), ("unshelve", NOW))
+    site.about(server)
+
+    assert site.asked == ["unshelve req-2"]
+
+
+def test_not_more_than_ten_actions_are_asked_for(site: Site) -> None:
+    server = _shelved(site, ("create", NOW), *[("reboot", NOW)] * 20)
+    site.about(server)
+
+    assert len(site.asked) == 10
+
+
+def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newest_unshelve(site: Site) -> None:
+    server = site.server(site.there, site.here, site.there)
+    site.migration(server, site.there, site.here, "confirmed")
+    for action in ("create", "shelve", "unshelve", "shelve", "unshelve", "reboot"):
+        site.did(server, action, NOW)
+    told = site.about(server).last_actions
+
+    assert site.asked == ["unshelve req-4"]
+    assert [answered.value.action for answered in told if answered.value] == ["unshelve"]
+
+
+@pytest.mark.parametrize(("moved", "status"), [(False, 200), (True, 0)])
+def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_without_a_migration(
+    site: Site, moved: bool, status: int
+) -> None:
+    """That no migration of it is listed may be the answer of an API worker that does not know its cell."""
+    server = site.server(site.there, site.here, site.there)
+    if moved:
+        site.migration(server, site.here, site.there, "confirmed")
+    site.did(server, "unshelve", NOW)
+
+    assert site.about(server).actions.status == status
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(("looked_for", "status"), [([404, 404], 404), ([404, 200], 200), ([404, 500], 500)])
+def test_a_server_of_which_only_the_actions_are_told_is_looked_for_again(site: Site, looked_for: list[int], status: int) -> None:
+    """It may have been made, or brought back, between the two requests."""
+    server = site.server(site.here, site.here)
+    site.delete_by_hand(server)
+    site.looked_for = looked_for
+
+    assert site.about(server).server.status == status
+    assert site.looked_for == []
+
+
+def test_a_deleted_server_is_looked_for_once(site: Site) -> None:
+    server = site.server(site.here, site.here)
+    site.delete(server)
+    site.looked_for = [404, 200]
+
+    assert site.about(server).server.status == 404
+    assert site.looked_for == [200]

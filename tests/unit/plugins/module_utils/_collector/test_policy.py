@@ -1,0 +1,92 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From the options of a module to what the judge is asked to spare."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+    idle_allocators,
+    policy,
+    policy_options,
+    unknown_exclusions,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+def _options(**given: t.Any) -> dict[str, t.Any]:
+    return {**{name: option["default"] for name, option in policy_options().items()}, **given}
+
+
+def test_the_defaults_of_the_options_are_those_of_the_judge() -> None:
+    assert policy(_options()) == Policy()
+
+
+def test_ages_are_durations() -> None:
+    spared = policy(_options(min_age="15m", forgotten_min_age="7d"))
+
+    assert (spared.min_age, spared.forgotten_min_age) == (900, 604800)
+
+
+@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age"])
+def test_an_age_that_is_no_duration_is_refused(option: str) -> None:
+    with pytest.raises(InvalidInput, match="'soon' is no duration"):
+        policy(_options(**{option: "soon"}))
+
+
+@pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", "")])
+def test_a_consumer_is_excluded_however_its_uuid_is_written(text: str) -> None:
+    assert policy(_options(exclude_consumers=[text])).exclude_consumers == {CONSUMER}
+
+
+def test_an_excluded_consumer_that_is_no_uuid_is_refused_for_it_would_exclude_nothing() -> None:
+    with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is no UUID"):
+        policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
+
+
+def test_providers_are_excluded_by_name_or_by_uuid_however_written() -> None:
+    spared = policy(_options(exclude_providers=["compute-1", CONSUMER.upper()]))
+
+    assert spared.exclude_providers == {"compute-1", CONSUMER}
+
+
+def test_excluded_providers_that_do_not_exist_are_named() -> None:
+    world = World()
+    here = world.host("compute-1")
+    world.host("compute-2")
+    spared = policy(_options(exclude_providers=["compute-3", here, "compute-2", "Compute-1"]))
+
+    assert unknown_exclusions(spared, world.providers.values()) == ["Compute-1", "compute-3"]
+
+
+@pytest.mark.parametrize("name", ["container", "application-container"])
+def test_a_service_is_ignored_by_either_of_its_names(name: str) -> None:
+    assert policy(_options(ignore_allocators=[name])).ignore_allocators == {"container"}
+
+
+def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"'containers' is not the type .* Known are accelerator, application-container, container"):
+        policy(_options(ignore_allocators=["container", "containers"]))
+
+
+def test_a_service_that_the_catalogue_does_not_have_is_named() -> None:
+    cloud = d.replace(World().snapshot().cloud, allocators=("container",))
+
+    assert idle_allocators(policy(_options(ignore_allocators=["container", "reservation"])), cloud) == ["reservation"]
+
+
+def test_each_call_gives_options_of_its_own() -> None:
+    """A module may add to what it gets: the next one must not see that."""
+    policy_options()["exclude_consumers"]["default"].append(CONSUMER)
+
+    assert policy_options()["exclude_consumers"]["default"] == []

@@ -1,0 +1,127 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a user names is what is looked at, and what nobody knows is refused."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import roots_of
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+def _scope(**options: t.Any) -> Scope:
+    return scope({name: option.get("default") for name, option in scope_options().items()} | options)
+
+
+def test_without_names_everything_is_looked_at() -> None:
+    assert _scope() == Scope()
+    assert not _scope().narrow
+    assert _scope().wants("anything")
+
+
+def test_names_are_told_once_in_order_and_as_the_apis_write_them() -> None:
+    chosen = _scope(
+        hosts=["compute-2", "compute-1", "compute-2", SERVER.upper()],
+        consumers=[SERVER.replace("-", "")],
+        projects=["2a9b3f0e-6b1d-4c0f-8a7e-5d4c3b2a1908"],
+    )
+
+    assert chosen.hosts == (SERVER, "compute-1", "compute-2")
+    assert chosen.consumers == (SERVER,)
+    assert chosen.projects == ("2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908",)
+
+
+@pytest.mark.parametrize(("options", "narrow"), [({"hosts": ["a"]}, True), ({"consumers": [SERVER]}, True), ({"projects": ["p"]}, False)])
+def test_hosts_and_consumers_are_all_looked_at_closely(options: dict[str, t.Any], narrow: bool) -> None:
+    assert _scope(**options).narrow is narrow
+
+
+def test_kinds_that_are_not_named_are_not_wanted() -> None:
+    chosen = _scope(kinds=["wrong_host"])
+
+    assert chosen.wants("wrong_host", "deleted_server") and not chosen.wants("deleted_server")
+
+
+def test_what_is_no_uuid_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"consumers:.*compute-1"):
+        _scope(consumers=["compute-1"])
+
+
+@pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}])
+def test_a_triage_of_what_is_named_is_refused(named: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput, match="mode=triage is for whole clouds"):
+        _scope(mode="triage", **named)
+
+
+@pytest.fixture(name="site")
+def _site() -> World:
+    world = World()
+    world.host("compute-1.example", service="compute-1")
+    for name in ("node-1", "node-2"):
+        world.host(name, service="ironic")
+    world.provider("gone")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("compute-1", {"compute-1.example"}),
+        ("compute-1.example", {"compute-1.example"}),
+        ("ironic", {"node-1", "node-2"}),
+        ("node-2", {"node-2"}),
+        ("gone", {"gone"}),
+    ],
+)
+def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(site: World, name: str, found: set[str]) -> None:
+    roots = roots_of([name], site.nodes.values(), site.providers)
+
+    assert {site.providers[root].name for root in roots} == found
+    assert roots_of(roots, site.nodes.values(), site.providers) == roots
+
+
+def test_a_provider_that_shares_is_no_host(site: World) -> None:
+    site.provider("pool", sharing=True)
+
+    with pytest.raises(InvalidInput, match="hosts names pool"):
+        roots_of(["pool"], site.nodes.values(), site.providers)
+
+
+def test_a_child_is_no_host(site: World) -> None:
+    site.provider("nic", next(iter(site.nodes)))
+
+    with pytest.raises(InvalidInput, match="hosts names nic, which neither Nova nor Placement knows"):
+        roots_of(["nic"], site.nodes.values(), site.providers)
+
+
+def test_all_unknown_hosts_are_named(site: World) -> None:
+    with pytest.raises(InvalidInput, match="hosts names a, b, which"):
+        roots_of(["b", "node-1", "a"], site.nodes.values(), site.providers)
+
+
+def test_a_shard_is_its_number_and_how_many_there_are() -> None:
+    assert _scope(shard="2/8").shard == Shard(2, 8)
+    assert _scope(shard="1/1").shard == Shard(1, 1)
+    assert _scope(shard="").shard is None
+
+
+@pytest.mark.parametrize("text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is none: give its number"):
+        _scope(shard=text)
+
+
+@pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}, {"mode": "triage"}])
+def test_a_shard_of_what_is_named_or_of_a_triage_is_refused(named: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput, match="shard=2/8"):
+        _scope(shard="2/8", **named)

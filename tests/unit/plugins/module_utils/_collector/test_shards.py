@@ -1,0 +1,291 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All shards of a cloud together tell what one reading of all of it does, and nothing twice."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses as d
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import nominate, odd_nodes, worth_a_glance
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import owner, read_by, seen_by, trees_of
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, judge
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+AT_ONCE = Policy(min_age=0, forgotten_min_age=0, parked_min_age=0, stuck_min_age=0, stale_min_age=0)
+LONG_AGO = "2026-01-01T00:00:00.000000"
+LITTLE = Inventory(total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
+STORIES = ("amount", "owner", "moved", "swapped", "leaked", "conflict", "hostless")
+
+many = hypothesis.settings(max_examples=200)
+
+
+def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
+    """What the readers would make of `world`: of what a shard reads its part, of what it nominates what it owns."""
+    known = world.snapshot()
+    listed = {uuid for uuid in known.providers if world.providers[uuid]}
+    holdings = {
+        consumer: part
+        for consumer, holding in known.holdings.items()
+        if (part := {provider: share for provider, share in holding.items() if provider in listed})
+    }
+    trees = None
+    nodes = known.hypervisors.value or ()
+    if shard:
+        held = dict.fromkeys(read_by(shard, known.providers))
+        holdings = {
+            consumer: part
+            for consumer, holding in holdings.items()
+            if (part := {provider: share for provider, share in holding.items() if provider in held})
+        }
+        holdings = seen_by(shard, holdings, known.providers)
+        trees = tuple(sorted(trees_of(shard, known.providers, nodes)))
+    snapshot = d.replace(known, holdings=holdings, trees=trees, scope=Scope(shard=shard, **scope))
+    land = Landscape(snapshot)
+    classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
+    marked = {root.uuid: known.details.get(root.uuid, Details()).traits for root in land.roots}
+    covered = {root.uuid: Details(classes, traits=marked[root.uuid]) for root in land.roots if land.covers(root.uuid)}
+    # Of what is looked at closely the traits are read wherever it is.
+    snapshot = d.replace(snapshot, details={**known.details, **covered})
+    hosts = worth_a_glance(snapshot)
+    glances = {uuid: server for uuid, server in world.servers.items() if server.host in hosts and uuid not in world.unmapped}
+    nominated = [uuid for uuid in nominate(snapshot, glances) if uuid in known.dossiers]
+    if shard:
+        nominated = [uuid for uuid in nominated if _owned(uuid, snapshot, glances)]
+    return d.replace(snapshot, nominated=tuple(nominated))
+
+
+def _owned(consumer: str, snapshot: Snapshot, glances: t.Any) -> bool:
+    allocation, land = snapshot.dossiers[consumer].allocation.value, Landscape(snapshot)
+    root = owner(consumer, allocation.resources if allocation else {}, land, glances)
+    return root is not None and land.covers(root)
+
+
+def shards(count: int) -> list[Shard]:
+    return [Shard(number, count) for number in range(1, count + 1)]
+
+
+def told(world: World, shard: Shard | None = None, **scope: t.Any) -> dict[str, Finding]:
+    findings = judge(read(world, shard, **scope), AT_ONCE)
+    assert len({finding.id for finding in findings}) == len(findings)
+    return {finding.id: finding for finding in findings}
+
+
+@st.composite
+def clouds(draw: st.DrawFn) -> World:
+    """A random cloud in which services may be down, moves hang, and live servers hold what they should not."""
+    world = draw(worlds())
+    # A service is listed once, however many compute nodes it has.
+    world.services = list({service.host: service for service in world.services}.values())
+    nodes = sorted(world.nodes)
+    for story in draw(st.lists(st.sampled_from(STORIES), min_size=1, max_size=2)):
+        _drift(world, story, draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes)))
+    for number, service in enumerate(world.services):
+        if draw(st.sampled_from([False] * 4 + [True])):
+            world.services[number] = d.replace(service, state="down", status="disabled", updated_at=LONG_AGO)
+    for uuid, move in world.migrations.items():
+        if draw(st.booleans()):
+            world.migrations[uuid] = d.replace(move, updated_at=LONG_AGO)
+    return world
+
+
+def _drift(world: World, story: str, home: str, other: str) -> None:
+    """A live server on `home` that does not hold just what it should."""
+    if story == "conflict":
+        old = world.host(f"anew-{world.uuid()}")
+        del world.providers[old]
+        world.were_novas.add(world.provider(world.nodes[old].name))
+    elif story == "hostless":
+        world.server(None, other)
+    elif story == "amount":
+        world.hold(world.server(home), home, amounts={**CLAIM, "VCPU": 2})
+    elif story == "owner":
+        world.server(home, home, user="another")
+    elif story == "leaked" and home in world.providers:
+        world.hold(world.server(home, home), world.provider(f"leaked-{world.uuid()}", home), amounts={"CUSTOM_VF": 1})
+    elif home != other and other in world.providers:
+        server = world.server(home, other)
+        if story == "swapped" and home in world.providers:
+            world.migration(server, home, other, "error", home)
+
+
+@many
+@hypothesis.given(clouds(), st.integers(1, 5))
+def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(world: World, count: int) -> None:
+    parts = [told(world, shard) for shard in shards(count)]
+    times = collections.Counter(name for part in parts for name in part)
+
+    assert {name for name, told_by in times.items() if told_by > 1} == set()
+    assert {name: finding for part in parts for name, finding in part.items()} == told(world)
+
+
+@many
+@hypothesis.given(clouds(), st.integers(2, 5))
+def test_so_they_do_when_everybody_is_looked_at_closely(world: World, count: int) -> None:
+    parts = [told(world, shard, kinds=("wrong_owner",)) for shard in shards(count)]
+
+    assert sum(map(len, parts)) == len(told(world, kinds=("wrong_owner",)))
+    assert {name: finding for part in parts for name, finding in part.items()} == told(world, kinds=("wrong_owner",))
+
+
+@many
+@hypothesis.given(clouds(), st.integers(2, 5))
+def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
+    nodes = tuple(world.nodes.values())
+    roots = [root for shard in shards(count) for root in trees_of(shard, world.providers, nodes)]
+
+    assert sorted(roots) == sorted({*(provider.root for provider in world.providers.values()), *world.nodes})
+    for shard in shards(count):
+        assert {world.providers[uuid].root for uuid in read_by(shard, world.providers) if not world.providers[uuid].sharing} <= trees_of(
+            shard, world.providers, nodes
+        )
+
+
+def test_these_clouds_have_findings_of_every_kind() -> None:
+    """Without them the properties above would hold of little."""
+    found: set[str] = set()
+
+    def all_were_found(world: World) -> bool:
+        for scope in ({}, {"kinds": ("wrong_owner",)}):
+            found.update(finding.kind for finding in told(world, **scope).values() if finding.verdict != "protected")
+        return found >= {kind.name for kind in KINDS}
+
+    hypothesis.find(clouds(), all_were_found, settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]))
+
+
+class TwoHosts(World):
+    """Two hosts in different shards of two; the first has the lower uuid."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        first = self.host("compute-first")
+        while True:
+            second = self.host("compute-second")
+            if Shard(1, 2).has(first) != Shard(1, 2).has(second):
+                break
+            del self.providers[second], self.nodes[second]
+        self.first, self.second = first, second
+
+    def shard_of(self, root: str) -> Shard:
+        return next(shard for shard in shards(2) if shard.has(root))
+
+
+@pytest.mark.parametrize("home_is_lower", [True, False])
+def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower: bool) -> None:
+    """To the shard of its home the server looks healthy, whichever of both uuids is the lower."""
+    world = TwoHosts()
+    home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
+    server = world.server(home, home, other)
+
+    assert set(told(world, world.shard_of(other))) == {f"wrong_host/{server}"} | _conditions(told(world, world.shard_of(other)))
+    assert f"wrong_host/{server}" not in told(world, world.shard_of(home))
+
+
+def test_who_holds_nothing_belongs_to_its_host() -> None:
+    world = TwoHosts()
+    server = world.server(world.first)
+
+    assert f"missing_allocation/{server}" in told(world, world.shard_of(world.first))
+    assert f"missing_allocation/{server}" not in told(world, world.shard_of(world.second))
+
+
+@pytest.mark.parametrize("home_is_lower", [True, False])
+def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(home_is_lower: bool) -> None:
+    """Ironic's: the listing shows the server on both."""
+    world = TwoHosts()
+    for root in (world.first, world.second):
+        world.nodes[root] = d.replace(world.nodes[root], host="ironic")
+    home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
+    server = world.server(home, home, other)
+
+    assert [number for number in (1, 2) if f"wrong_host/{server}" in told(world, Shard(number, 2))] == [world.shard_of(other).number]
+
+
+def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_host() -> None:
+    """The shard that has the sharing provider sees them all, and nothing of them but this share."""
+    world = TwoHosts()
+    pool = world.provider("pool", sharing=True)
+    for root in (world.first, world.second):
+        world.hold(world.hold(world.server(root), root, amounts={"VCPU": 1, "MEMORY_MB": 512}), pool, amounts={"DISK_GB": 1})
+    lacking = world.hold(world.server(world.first), pool, amounts={"DISK_GB": 1})
+    stranger = world.stranger(pool)
+
+    assert {uuid for shard in shards(2) for uuid in nominate(read(world, shard), world.servers)} == {lacking, stranger}
+
+
+def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
+    world = TwoHosts()
+    pool = world.provider("pool", sharing=True)
+    stranger = world.stranger(pool)
+
+    by_shard = {shard.number: [finding for finding in told(world, shard).values() if finding.consumer == stranger] for shard in shards(2)}
+    assert [finding.kind for finding in by_shard[world.shard_of(pool).number]] == ["unproven"]
+    assert sum(map(len, by_shard.values())) == 1
+
+
+def test_a_shard_follows_from_the_name_alone() -> None:
+    """These were computed once: another Python, machine or day must deal the hosts out alike."""
+    names = ["f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08", "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "compute-17"]
+
+    assert [next(shard.number for shard in shards(8) if shard.has(name)) for name in names] == [4, 8, 2]
+
+
+def test_shards_are_of_about_the_same_size() -> None:
+    names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(4000)]
+
+    assert all(400 < sum(map(shard.has, names)) < 600 for shard in shards(8))
+
+
+def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
+    """Four of the hosts of a shard may all have the same fault; what many have is taken for usual."""
+    world = World()
+    roots = [world.host(f"compute-{number}") for number in range(6)]
+    nodes = {root: d.replace(world.nodes[root], used={"VCPU": 3, "MEMORY_MB": 512}) for root in roots}
+
+    assert odd_nodes(nodes, {}) == odd_nodes(nodes, {}, witnesses=5) == []
+    assert odd_nodes(dict(list(nodes.items())[:4]), {}) == []
+    assert odd_nodes(dict(list(nodes.items())[:4]), {}, witnesses=5) == roots[:4]
+
+
+def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
+    world = TwoHosts()
+    for root in (world.first, world.second):
+        world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
+
+    assert worth_a_glance(read(world)) == []
+    assert [worth_a_glance(read(world, world.shard_of(root))) for root in (world.first, world.second)] == [
+        ["compute-first"],
+        ["compute-second"],
+    ]
+
+
+def test_where_nova_lists_no_compute_node_nobody_is_lost_either() -> None:
+    world = TwoHosts()
+    stranger = world.stranger(world.first, world.second)
+    silent = answer("GET /os-hypervisors/detail", 500)
+
+    def seen(shard: Shard) -> list[str]:
+        snapshot = d.replace(read(world, shard), hypervisors=silent)
+        return [uuid for uuid in nominate(snapshot) if _owned(uuid, snapshot, {})]
+
+    assert [uuid for shard in shards(2) for uuid in seen(shard)] == [stranger]
+
+
+def _conditions(findings: t.Mapping[str, Finding]) -> set[str]:
+    return {name for name, finding in findings.items() if finding.consumer is None}

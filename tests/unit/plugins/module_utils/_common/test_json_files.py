@@ -1,0 +1,137 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files that pass between tasks: whole or not at all, and for nobody else's eyes."""
+
+from __future__ import annotations
+
+import json
+import stat
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
+
+if t.TYPE_CHECKING:
+    import pathlib
+
+
+def test_what_is_written_is_read_again(tmp_path: pathlib.Path) -> None:
+    contents = {"name": 'a "name" of {{ hostile }} \x1b[31m \u202e \n', "amounts": {"VCPU": 2}, "nothing": None}
+    write_json(str(tmp_path / "file.json"), contents)
+
+    assert read_json(str(tmp_path / "file.json")) == contents
+
+
+def test_equal_contents_make_identical_files(tmp_path: pathlib.Path) -> None:
+    write_json(str(tmp_path / "one"), {"a": 1, "b": 2})
+    write_json(str(tmp_path / "two"), {"b": 2, "a": 1})
+
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_file_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
+    existing = tmp_path / "file.json"
+    existing.write_text("{}")
+    existing.chmod(0o644)
+    write_json(str(existing), {})
+
+    assert stat.S_IMODE(existing.stat().st_mode) == 0o600
+
+
+def test_folders_are_made_for_their_owner_alone(tmp_path: pathlib.Path) -> None:
+    write_json(str(tmp_path / "new" / "file.json"), {})
+
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_a_bare_name_is_written_where_one_stands(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_json("file.json", {})
+
+    assert (tmp_path / "file.json").exists()
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "file.json"
+    write_json(str(path), {"old": True})
+
+    with pytest.raises(TypeError):
+        write_json(str(path), {"first": 1, "not JSON": object()})
+
+    assert json.loads(path.read_text()) == {"old": True}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_reader_that_is_half_way_through_keeps_the_old_file(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "file.json"
+    write_json(str(path), {"old": True})
+    with path.open() as reader:
+        write_json(str(path), {"new": True})
+        assert json.load(reader) == {"old": True}
+    assert read_json(str(path)) == {"new": True}
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    path = str(tmp_path / "occupied" / "file.json")
+
+    with pytest.raises(InvalidInput) as refusal:
+        write_json(path, {})
+
+    assert str(refusal.value).startswith(f"{path} cannot be written: File exists.")
+
+
+def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "folder").mkdir()
+
+    with pytest.raises(InvalidInput, match="cannot be written: Is a directory"):
+        write_json(str(tmp_path / "folder"), {})
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("contents", [b"", b'{"cut": [1, 2', b"\xff\xfe", b"kind: yaml", b"[" * 200_000], ids=lambda part: repr(part[:9]))
+def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(contents)
+
+    with pytest.raises(InvalidInput, match=r"file\.json is not JSON"):
+        read_json(str(path))
+
+
+def test_a_file_that_is_not_there_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InvalidInput, match=r"missing\.json cannot be read: No such file or directory\."):
+        read_json(str(tmp_path / "missing.json"))
+
+
+def test_an_option_gives_what_the_file_holds_that_it_names(tmp_path: pathlib.Path) -> None:
+    write_json(str(tmp_path / "plan.json"), {"format": 1})
+
+    assert given("plan", str(tmp_path / "plan.json")) == {"format": 1}
+
+
+def test_a_path_may_begin_at_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_json(str(tmp_path / "plan.json"), {"format": 1})
+
+    assert given("plan", "~/plan.json") == {"format": 1}
+
+
+@pytest.mark.parametrize("contents", [{"format": 1}, [1], 7, True], ids=repr)
+def test_an_option_gives_the_contents_themselves(contents: t.Any) -> None:
+    assert given("plan", contents) is contents
+
+
+@pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
+def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="plan is empty: give the path of a file, or its contents"):
+        given("plan", nothing)
+
+
+@pytest.mark.parametrize(("path", "why"), [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "embedded null byte")])
+def test_a_path_where_nothing_can_be_read_is_refused(path: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        given("plan", path)

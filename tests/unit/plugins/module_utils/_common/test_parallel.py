@@ -1,0 +1,75 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Many calls at once: their results in order, and the first error."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS, each
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    def slower_for_the_first(number: int) -> int:
+        time.sleep(0.02 if number == 0 else 0)
+        return number * 10
+
+    assert each(slower_for_the_first, range(30)) == [number * 10 for number in range(30)]
+
+
+def test_nothing_gives_nothing() -> None:
+    assert each(str, []) == []
+
+
+def test_calls_run_at_the_same_time() -> None:
+    """Each waits until all have begun: one after the other they would never get there."""
+    all_there = threading.Barrier(WORKERS, timeout=10)
+
+    assert sorted(each(lambda _item: all_there.wait(), range(WORKERS))) == list(range(WORKERS))
+
+
+def test_the_error_of_the_earliest_item_is_raised_though_a_later_one_failed_before() -> None:
+    later_failed = threading.Event()
+
+    def fail(number: int) -> None:
+        if number == 0:
+            assert later_failed.wait(10)
+        later_failed.set()
+        raise ValueError(f"item {number}")
+
+    with pytest.raises(ValueError, match="item 0"):
+        each(fail, range(2))
+
+
+def test_after_an_error_no_further_calls_are_begun() -> None:
+    begun = []
+
+    def fail_at_first(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            raise ValueError("refused")
+        time.sleep(0.005)
+
+    with pytest.raises(ValueError, match="refused"):
+        each(fail_at_first, range(1000))
+    assert len(begun) < 500
+
+
+def test_when_an_error_is_raised_no_call_is_still_running() -> None:
+    running = set()
+
+    def fail_at_first(number: int) -> None:
+        if number == 0:
+            raise ValueError("refused")
+        running.add(number)
+        time.sleep(0.05)
+        running.discard(number)
+
+    with pytest.raises(ValueError, match="refused"):
+        each(fail_at_first, range(WORKERS))
+    assert running == set()

@@ -1,0 +1,36 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Text from a cloud, made harmless."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("web-1 äß 東京 🙂", "web-1 äß 東京 🙂"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\x00b", "a\\x00b"),
+        ("\u202e", "\\u202e"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\udc80", "\\udc80"),
+        (7, "7"),
+        ("", ""),
+    ],
+)
+def test_printable_spells_out_what_does_not_print(text: t.Any, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(("length", "shown"), [(10, "x" * 10), (11, "x" * 9 + "…"), (255, "x" * 9 + "…")])
+def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -> None:
+    assert printable("x" * length, 10) == shown

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The sentence about what was not judged, and that every report has it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged, unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import Ran, summed, table
+from ansible_collections.osops.placement.plugins.plugin_utils._report import html_page, junit, markdown, prometheus
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES, Notice
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import gates
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import hostile, told
+
+FOUR = ["compute-4", "compute-2", "compute-3", "compute-1"]
+SENTENCE = "4 hosts were not judged, because their cell does not answer: compute-1, compute-2, compute-3 and 1 more."
+
+
+def _findings(**coverage: t.Any) -> dict[str, t.Any]:
+    findings = t.cast("dict[str, t.Any]", told(hostile("x")))
+    findings["summary"]["coverage"] |= {"complete": True, "closed_gates": [], **coverage}
+    return findings
+
+
+@pytest.mark.parametrize(
+    ("coverage", "sentence"),
+    [
+        ({}, ""),
+        ({"partial": False, "unjudged_hosts": []}, ""),
+        ({"unjudged_hosts": None}, ""),
+        ({"partial": True, "unjudged_hosts": []}, "A part of the cloud was not judged, because a cell does not answer."),
+        ({"unjudged_hosts": ["a"]}, "1 host was not judged, because their cell does not answer: a."),
+        ({"unjudged_hosts": FOUR}, SENTENCE),
+    ],
+)
+def test_the_sentence_counts_and_names(coverage: dict[str, t.Any], sentence: str) -> None:
+    assert tell_unjudged(coverage) == sentence
+
+
+def test_files_of_an_older_version_name_no_hosts() -> None:
+    assert unjudged_hosts({}) == []
+
+
+@pytest.mark.parametrize("name", ["html", "markdown", "junit", "terminal", "slack", "mattermost", "teams"])
+def test_every_report_says_which_hosts_were_not_judged(name: str) -> None:
+    def shown(report: Report) -> str:
+        if name == "terminal":
+            return " ".join(gates(report.findings["summary"]["coverage"], 1000))
+        if name in NOTICES:
+            return str(NOTICES[name](Notice.of(report, None, "", {})))
+        return {"html": html_page, "markdown": markdown, "junit": junit}[name].render(report)
+
+    assert "4 hosts were not judged" in shown(Report(_findings(unjudged_hosts=FOUR, partial=True)))
+    assert "not judged" not in shown(Report(_findings()))
+
+
+def test_hosts_that_were_not_judged_are_no_trouble_by_themselves() -> None:
+    notice = Notice.of(Report(_findings(unjudged_hosts=FOUR)), None, "", {})
+
+    assert notice.troubles == ()
+    assert NOTICES["json"](notice)["summary"]["coverage"]["unjudged_hosts"] == FOUR
+
+
+@pytest.mark.parametrize(("hosts", "number"), [(None, 0), (FOUR, 4)])
+def test_the_metric_is_there_whatever_wrote_the_file(hosts: list[str] | None, number: int) -> None:
+    lines = prometheus.render(Report(_findings(**({"unjudged_hosts": hosts} if hosts else {})))).splitlines()
+
+    assert [line.rpartition(" ")[2] for line in lines if line.startswith("placement_orphan_unjudged_hosts{")] == [str(number)]
+
+
+def test_of_several_runs_each_host_counts_once_in_its_cloud() -> None:
+    runs = [Ran("north-1", findings=_findings(unjudged_hosts=FOUR)), Ran("north-2", findings=_findings(unjudged_hosts=FOUR[:2]))]
+    other = _findings(unjudged_hosts=FOUR[:1])
+    other["cloud"]["region"] = "elsewhere"
+    summary = summed([*runs, Ran("south", findings=other), Ran("east", error="It cannot be reached.")])
+
+    assert summary["totals"]["unjudged_hosts"] == 5
+    assert [row["unjudged_hosts"] for row in summary["runs"]] == [sorted(FOUR), sorted(FOUR[:2]), FOUR[:1], []]
+    assert SENTENCE in "\n".join(table(summary))

@@ -1,0 +1,177 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run knows of the one before: since when each finding is known, and what is forgotten."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import history, report
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, earlier, known_in, memory, remembered
+from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+THEN = "2026-01-02T03:04:05Z"
+LISTS = ("findings", "protected", "undecided")
+
+
+def _world() -> World:
+    """An orphan, and a protected and an undecided consumer."""
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.delete(world.server(here, here))
+    world.server(here, here)
+    world.server(None, here, status="BUILD", task_state="scheduling")
+    world.server(here, there, node="elsewhere")
+    return world
+
+
+def _entries(found: t.Any) -> list[t.Any]:
+    return [entry for key in LISTS for entry in found[key]]
+
+
+def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
+    return json.loads(json.dumps(report(_world().snapshot(**changes), Policy(), memory=Memory(known or {}))))
+
+
+def test_without_a_run_before_everything_is_new() -> None:
+    found = _report()
+
+    assert {(entry["first_seen"], entry["new"]) for entry in _entries(found)} == {(NOW, True)}
+    assert all(found[key] for key in LISTS)
+    assert found["summary"]["new"] == {"deleted_server": 1}
+
+
+def test_what_was_known_stays_known_since_then() -> None:
+    known = {entry["id"]: THEN for entry in _entries(_report())}
+    found = _report(known)
+
+    assert {(entry["first_seen"], entry["new"]) for entry in _entries(found)} == {(THEN, False)}
+    assert found["summary"]["new"] == {}
+
+
+def test_the_selection_can_ask_since_when_a_finding_is_known() -> None:
+    (orphan,) = _report()["findings"]
+    known = {orphan["id"]: THEN}
+
+    chosen = [
+        report(_world().snapshot(), Policy(), Selection(expression), Memory(known))["findings"][0]["selected"]
+        for expression in (f"[?first_seen <= '{THEN}']", "[?!new]", "[?new]")
+    ]
+
+    assert chosen == [True, True, False]
+
+
+def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
+    assert _report({"deleted_server/gone": THEN})["known"] == {}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scope": Scope(kinds=("wrong_host",))},
+        {"scope": Scope(hosts=("compute-2",))},
+        {"scope": Scope(mode="triage")},
+        {"services_after": answer("GET /os-services", 500)},
+    ],
+)
+def test_any_other_reading_forgets_nothing(changes: dict[str, t.Any]) -> None:
+    assert _report({"deleted_server/gone": THEN}, **changes)["known"]["deleted_server/gone"] == THEN
+
+
+def test_what_is_told_of_under_another_kind_is_not_forgotten() -> None:
+    (undecided,) = _report()["undecided"]
+    orphaned = f"wrong_host/{undecided['consumer']}"
+
+    assert _report({orphaned: THEN, undecided["id"]: NOW})["known"] == {orphaned: THEN}
+
+
+def test_of_too_much_what_was_seen_last_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST", 2)
+    known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
+
+    assert sorted(remembered(known, [], whole=False)) == ["kind/3", "kind/4"]
+
+
+def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> None:
+    found = _report({"kind/gone": THEN}, scope=Scope(kinds=("deleted_server",)))
+    for name, contents in (("findings.json", found), ("state.json", memory(found))):
+        write_json(str(tmp_path / name), contents)
+    warnings: list[str] = []
+
+    both = [earlier(str(tmp_path / name), warnings.append).known for name in ("findings.json", "state.json")]
+
+    assert both[0] == both[1] == {"kind/gone": THEN, **{entry["id"]: NOW for entry in _entries(found)}}
+    assert not warnings
+    assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("path", [None, "", "nonesuch/state.json"])
+def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) -> None:
+    warnings: list[str] = []
+
+    assert earlier(path, warnings.append) == Memory()
+    assert not warnings
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        "",
+        '{"known": {"a/b": "2026',
+        "\x00\x01",
+        "[]",
+        "null",
+        '"known"',
+        "{}",
+        '{"known": []}',
+        '{"known": {"a/b": 1}}',
+        '{"known": {}, "sightings": []}',
+        '{"known": {}, "sightings": {"a/b": 1}}',
+        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": ""}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": "9", "since": "", "last": "", "generations": [1]}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": true, "since": "", "last": "", "generations": [1]}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": null, "last": "", "generations": [1]}}}',
+        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": "", "generations": ["1"]}}}',
+        '{"known": {}, "findings": [{}]}',
+        '{"known": {}, "findings": 7}',
+        '{"known": {}, "findings": [{"id": ["a"], "first_seen": "b"}]}',
+        '{"known": {}, "findings": [{"id": "a/b", "first_seen": null}]}',
+    ],
+)
+def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(contents)
+    warnings: list[str] = []
+
+    assert earlier(str(path), warnings.append) == Memory()
+
+    (warning,) = warnings
+    assert "all of them count as new" in warning and f"It is kept as {path}.broken." in warning
+    assert (tmp_path / "state.json.broken").read_text() == contents
+    assert not path.exists()
+
+
+def test_silent_hosts_are_counted_once_each() -> None:
+    world = _world()
+    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
+    coverage = report(world.snapshot(services=silent, services_after=silent), Policy())["summary"]["coverage"]
+
+    assert coverage["silent_hosts"] == len(world.services) == 2
+
+
+def test_a_file_of_anything_else_is_named() -> None:
+    with pytest.raises(Exception, match=r"/there/plan\.json does not tell since when findings are known"):
+        known_in({"format": 1, "changes": []}, "/there/plan.json")

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A selection gives findings or their ids, and everything else is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
+
+FINDINGS = [
+    {"id": "wrong_host/a", "kind": "wrong_host", "age_seconds": 9000, "providers": [{"name": "compute-1"}]},
+    {"id": "deleted_server/b", "kind": "deleted_server", "age_seconds": 60, "providers": [{"name": "compute-2"}]},
+    {"id": "parked_resize/c", "kind": "parked_resize", "age_seconds": None, "providers": []},
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "ids"),
+    [
+        ("[?kind=='wrong_host']", {"wrong_host/a"}),
+        ("[?kind=='wrong_host'].id", {"wrong_host/a"}),
+        ("[?kind=='wrong_host'] | [0]", {"wrong_host/a"}),
+        ("[?kind=='wrong_host'] | [0].id", {"wrong_host/a"}),
+        ("[?age_seconds > `100`]", {"wrong_host/a"}),
+        ("[?providers[?name=='compute-2']]", {"deleted_server/b"}),
+        ("[]", {"wrong_host/a", "deleted_server/b", "parked_resize/c"}),
+        ("@", {"wrong_host/a", "deleted_server/b", "parked_resize/c"}),
+        ("[?kind=='nonesuch']", set()),
+        ("nonesuch", set()),
+        ("[?kind=='nonesuch'] | [0]", set()),
+    ],
+)
+def test_what_it_gives(expression: str, ids: set[str]) -> None:
+    assert Selection(expression).ids(FINDINGS) == ids
+
+
+@pytest.mark.parametrize("expression", ["[?kind==", "[?kind=='a'", "=", "nonesuch("])
+def test_what_is_no_expression_is_refused_before_anything_is_read(expression: str) -> None:
+    with pytest.raises(InvalidInput, match="select is no JMESPath expression: "):
+        Selection(expression)
+
+
+@pytest.mark.parametrize("expression", ["[].kind", "[].age_seconds", "length(@)", "'wrong_host/d'", "[].providers", "[0].providers"])
+def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None:
+    with pytest.raises(InvalidInput, match="select must give findings or their ids"):
+        Selection(expression).ids(FINDINGS)
+
+
+@pytest.mark.parametrize("expression", ["[::0]", "[?contains(kind, `1`)]"])
+def test_what_makes_the_library_itself_fail_is_refused(expression: str) -> None:
+    with pytest.raises(InvalidInput, match="select cannot be applied"):
+        Selection(expression).ids(FINDINGS)
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="select is no JMESPath expression"):
+        Selection("(" * 20000 + "id" + ")" * 20000)
+
+
+def test_what_cannot_be_applied_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="select cannot be applied to the findings: "):
+        Selection("sum([].kind)").ids(FINDINGS)
+
+
+def test_nothing_is_selected_of_nothing() -> None:
+    assert Selection("[]").ids([]) == frozenset()

@@ -1,0 +1,325 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Two looks: a finding waits until enough runs have seen it as it is, and begins anew when anything of it is another one."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import datetime
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.times import written
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, known_in, memory, sightings_in
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Patience, patience, patience_options
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import HEALED, Plan, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
+from ansible_collections.osops.placement.plugins.plugin_utils._report import csv_file, html_page, markdown
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    HARSH,
+    Cloud,
+    deleted_server,
+    ended_migration,
+    forgotten_consumer,
+    wrong_host,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+KINDS = [kind.name for kind in CHANGEABLE]
+TWICE = Patience(min_sightings=2)
+BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
+
+
+class Runs:
+    """Runs over a cloud, an hour apart, each with the memory that the one before left in its file."""
+
+    def __init__(self, cloud: Cloud, asked: Patience = TWICE) -> None:
+        self.cloud = cloud
+        self.asked = asked
+        self.memory = Memory()
+        self.hour = 0
+
+    def run(self, **changes: t.Any) -> t.Any:
+        self.hour += 1
+        at = written(BEGINNING + datetime.timedelta(hours=self.hour))
+        found = report(self.cloud.snapshot(**{"finished_at": at, **changes}), HARSH, memory=self.memory, patience=self.asked)
+        kept = json.loads(json.dumps(memory(found)))
+        self.memory = Memory(known_in(kept, "state.json"), sightings_in(kept, "state.json"))
+        return json.loads(json.dumps(found))
+
+    def planned(self, **changes: t.Any) -> list[str]:
+        return [step.subject for step in Plan.of(self.run(**changes), KINDS).steps]
+
+
+def test_a_finding_is_planned_at_the_second_look() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+
+    first = runs.run()
+    second = runs.run()
+
+    assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [(1, "it was seen 1 of 2 times")]
+    assert Plan.of(first, KINDS).steps == ()
+    assert [(entry["sightings"], entry["waiting"]) for entry in second["findings"]] == [(2, "")]
+    assert [step.subject for step in Plan.of(second, KINDS).steps] == [orphan]
+
+
+def test_by_default_the_first_look_is_enough() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+
+    assert Runs(cloud, Patience()).planned() == [orphan]
+
+
+def test_each_finding_waits_for_itself() -> None:
+    cloud = Cloud()
+    old = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    deleted_server(cloud)
+
+    assert runs.planned() == [old]
+
+
+def test_known_for_counts_from_the_first_look() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud, Patience(known_for=2 * 3600))
+
+    waiting = [entry["waiting"] for entry in (*runs.run()["findings"], *runs.run()["findings"])]
+
+    assert waiting == ["it is known for 0s of 2h", "it is known for 1h of 2h"]
+    assert runs.planned() == [orphan]
+
+
+def test_with_both_options_both_must_be_so() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud, Patience(min_sightings=2, known_for=2 * 3600))
+
+    assert [runs.planned() for _run in range(3)] == [[], [], [orphan]]
+
+
+def test_a_clock_that_was_set_back_makes_nothing_older() -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    runs = Runs(cloud, Patience(known_for=60))
+    runs.run()
+
+    assert runs.planned(finished_at="2026-01-01T00:00:00Z") == []
+
+
+def test_another_generation_begins_anew() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    held = cloud.holdings[orphan]
+    assert held.generation is not None
+    cloud.holdings[orphan] = d.replace(held, generation=held.generation + 1)
+
+    assert runs.planned() == []
+    assert runs.planned() == [orphan]
+
+
+def test_another_kind_begins_anew() -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    cloud.delete(server)
+
+    assert [entry["kind"] for entry in runs.run()["findings"]] == ["deleted_server"]
+    assert runs.planned() == [server]
+
+
+@pytest.mark.parametrize("question", ["server", "migrations"])
+def test_what_was_undecided_meanwhile_begins_anew(question: str) -> None:
+    cloud = Cloud()
+    orphan = forgotten_consumer(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    cloud.answers(question, orphan, 503)
+    runs.run()
+    cloud.statuses.clear()
+
+    assert [runs.planned() for _run in range(2)] == [[], [orphan]]
+
+
+def test_what_was_healthy_meanwhile_begins_anew() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    held = cloud.holdings.pop(migration)
+    assert runs.run()["findings"] == []
+    cloud.holdings[migration] = held
+
+    assert runs.planned() == []
+    assert runs.planned() == [migration]
+
+
+def test_the_same_reading_judged_twice_counts_once() -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    runs = Runs(cloud)
+    at = "2026-11-20T10:00:00Z"
+
+    assert [runs.planned(finished_at=at) for _time in range(3)] == [[], [], []]
+
+
+def test_a_reading_that_is_not_sound_counts_for_nothing_and_against_nothing() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    silent = {"services_after": answer("GET /os-services", 500)}
+
+    first = runs.run(**silent)
+    assert first["findings"][0]["waiting"] == "it was seen 0 of 2 times"
+    assert runs.planned() == []
+    runs.run(**silent)
+    runs.run(**silent, dossiers={}, nominated=())
+
+    assert runs.planned() == [orphan]
+
+
+def test_since_when_counts_from_a_sound_reading() -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    runs = Runs(cloud, Patience(known_for=3600))
+    runs.run(services_after=answer("GET /os-services", 500))
+
+    assert runs.planned() == []
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"scope": Scope(hosts=("compute-2",))},
+        {"scope": Scope(consumers=("6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11",))},
+        {"scope": Scope(mode="triage")},
+        {"scope": Scope(projects=("6f7a1f5c2a2c4f0c8f070d3a6d6f1c11",))},
+    ],
+)
+def test_a_reading_that_did_not_look_there_changes_nothing(elsewhere: dict[str, t.Any]) -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    runs.run(**elsewhere, nominated=(), holdings={}, dossiers={})
+
+    assert runs.planned() == [orphan]
+
+
+def test_a_reading_of_other_kinds_changes_nothing() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    assert runs.run(scope=Scope(kinds=("wrong_host",)))["findings"] == []
+
+    assert runs.planned() == [orphan]
+
+
+def test_a_reading_of_its_host_that_does_not_find_it_begins_anew() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    runs.run(scope=Scope(hosts=("compute-1",)), nominated=())
+
+    assert runs.planned() == []
+    assert runs.planned() == [orphan]
+
+
+def test_a_reading_of_its_host_counts() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+
+    assert runs.planned(scope=Scope(hosts=("compute-1",))) == [orphan]
+
+
+def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    del cloud.holdings[orphan]
+    runs.run()
+
+    assert runs.memory.sightings == {}
+
+
+def test_a_file_of_version_1_0_has_seen_nothing() -> None:
+    assert sightings_in({"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json") == {}
+
+
+def test_nobody_is_healed_before() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.here)
+    runs = Runs(cloud)
+
+    heard = [to_heal(runs.run(), Limits(100, 1.0)) for _run in range(2)]
+
+    assert heard == [[], [server]] and HEALED in KINDS
+
+
+def test_what_was_approved_does_not_wait_again() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    scope = Scope(consumers=(orphan,))
+    approval = Approval.of(Plan.of(Runs(cloud, Patience()).run(scope=scope), KINDS))
+
+    plan, gone = approval.found_again(Runs(cloud).run(scope=scope))
+
+    assert ([step.subject for step in plan.steps], gone) == ([orphan], [])
+
+
+@pytest.mark.parametrize("name", ["terminal", "html", "markdown", "csv"])
+def test_reports_say_why_it_is_not_changed(name: str) -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    found = Runs(cloud).run()
+    shown = {
+        "terminal": lambda: " ".join(" ".join(terminal.findings_lines(found, "findings.json", KINDS, 100)).split()),
+        "html": lambda: html_page.render(Report(found, KINDS)),
+        "markdown": lambda: markdown.render(Report(found, KINDS)),
+        "csv": lambda: csv_file.render(Report(found, KINDS)),
+    }[name]()
+
+    assert "it was seen 1 of 2 times" in shown
+    assert name == "csv" or "ot now, for it was seen 1 of 2 times" in shown
+
+
+def test_the_defaults_of_the_options_ask_for_nothing() -> None:
+    defaults = {name: option["default"] for name, option in patience_options().items()}
+
+    assert patience(defaults, None) == Patience()
+
+
+@pytest.mark.parametrize("options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}])
+def test_without_a_memory_it_is_refused(options: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"need a file that remembers .*: set state \(orphan_cleanup_state\) or dest"):
+        patience(options, None)
+
+    assert patience(options, "findings.json").needs_memory
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_less_than_one_look_is_refused(number: int) -> None:
+    with pytest.raises(InvalidInput, match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more"):
+        patience({"min_sightings": number, "known_for": "0"}, "state.json")

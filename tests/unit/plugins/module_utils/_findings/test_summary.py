@@ -1,0 +1,105 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Several runs told as one: sums, who failed, and which shards are not among them."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import Ran, failures, summed, table
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+TALLY = {"removed": 2, "reduced": 0, "rewritten": 0, "created": 0, "skipped": 1, "failed": 0}
+
+
+def _findings(orphans: int, shard: Shard | None = None, **changes: t.Any) -> dict[str, t.Any]:
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+    for _number in range(orphans):
+        world.delete(world.server(here, here))
+    return report(world.snapshot(scope=Scope(shard=shard), **changes), Policy(min_age=0))
+
+
+def _remediation(check_mode: bool = False) -> dict[str, t.Any]:
+    return {"check_mode": check_mode, "tally": TALLY, "journal": None if check_mode else "/journal"}
+
+
+def test_sums_are_those_of_the_runs() -> None:
+    summary = summed(
+        [
+            Ran("north", findings=_findings(2), remediation=_remediation()),
+            Ran("south", findings=_findings(3), remediation=_remediation()),
+            Ran("east", error="It cannot be reached."),
+        ]
+    )
+
+    assert summary["totals"]["verdicts"] == {"drifted": 0, "orphaned": 5, "protected": 0, "undecided": 0}
+    assert summary["totals"]["kinds"] == {"deleted_server": 5}
+    assert summary["totals"]["stranded"] == {"DISK_GB": 5, "MEMORY_MB": 5 * 512, "VCPU": 5}
+    assert summary["totals"]["tally"]["removed"] == 4
+    assert summary["totals"]["coverage"]["consumers"] == 7
+
+
+def test_a_run_that_failed_is_named_and_makes_the_whole_incomplete() -> None:
+    summary = summed([Ran("north", findings=_findings(0)), Ran("south", region="RegionTwo", error="It cannot be reached.")])
+
+    assert not summary["complete"]
+    assert failures(summary) == ["south: It cannot be reached."]
+    assert (summary["runs"][1]["region"], summary["runs"][1]["verdicts"]) == ("RegionTwo", {})
+
+
+def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
+    summary = summed([Ran("north", findings=_findings(1, services=answer("GET /os-services", 500)))])
+
+    assert not summary["complete"] and failures(summary) == []
+    assert "when asked for its services" in "\n".join(table(summary))
+
+
+def test_sound_runs_are_complete_and_no_runs_are_not() -> None:
+    assert summed([Ran("north", findings=_findings(1))])["complete"]
+    assert not summed([])["complete"]
+
+
+def test_shards_that_are_not_among_the_runs_are_named() -> None:
+    runs = [Ran(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)]
+    summary = summed(runs)
+
+    assert [known["shards"] for known in summary["missing_shards"]] == [["2/4", "4/4"]]
+    assert table(summary)[-1] == "Shards 2/4, 4/4 of http://placement are not among these."
+    assert (
+        summed(runs[:1] + [Ran(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (2, 3, 4)])["missing_shards"] == []
+    )
+
+
+def test_a_shard_that_failed_is_not_among_them() -> None:
+    summary = summed([Ran("part-1", findings=_findings(0, Shard(1, 2))), Ran("part-2", shard="2/2", error="No.")])
+
+    assert [known["shards"] for known in summary["missing_shards"]] == [["2/2"]]
+
+
+def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
+    lines = table(summed([Ran("north", findings=_findings(2), remediation=_remediation()), Ran("the south", error="It\ncannot\x1b[31m")]))
+
+    assert [line.split() for line in lines] == [
+        ["orphaned", "drifted", "protected", "undecided", "changed"],
+        ["north", "2", "0", "0", "0", "2"],
+        ["the", "south", "-", "-", "-", "-", "-", "It", "cannot\\x1b[31m"],
+        ["all", "2", "0", "0", "0", "2"],
+    ]
+
+
+def test_what_a_check_would_change_is_told_as_such() -> None:
+    lines = table(summed([Ran("north", findings=_findings(2), remediation=_remediation(check_mode=True))]))
+
+    assert lines[1].endswith("check mode: nothing was changed")
+
+
+def test_a_shard_that_was_asked_for_is_not_the_one_of_findings_without() -> None:
+    (row,) = summed([Ran("north", shard="north", findings=_findings(0))])["runs"]
+    assert row["shard"] is None

@@ -1,0 +1,41 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files that the modules write for each other, and files that are others."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
+from ansible_collections.osops.placement.plugins.module_utils._models.codec import encode
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+WORLD = World()
+HERE = WORLD.host("compute-1")
+WORLD.server(HERE, HERE)
+SNAPSHOT = WORLD.snapshot()
+FINDINGS = report(SNAPSHOT, Policy())
+FILES: dict[str, t.Any] = {
+    "findings": FINDINGS,
+    "plan": Plan.of(FINDINGS, set()).as_dict(),
+    "remediation": {"format": 1, "check_mode": True, "tally": {}, "journal": None, "outcomes": []},
+    "hosts": {"format": 1, "hosts": []},
+    "guests": {"format": 1, "summary": {"coverage": {"domains": 1}}, "findings": [], "protected": [], "undecided": []},
+}
+OTHERS = [encode(SNAPSHOT), [], "text", None, {"format": 1, "summary": []}, {**FINDINGS, "format": 2}]
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_each_is_taken_for_what_it_is_and_for_nothing_else(what: str) -> None:
+    assert written(what, FILES[what], "file.json") is FILES[what]
+    for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
+        with pytest.raises(InvalidInput, match=r"file\.json is not what"):
+            written(what, other, "file.json")

@@ -1,0 +1,285 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What holds a host back from being retired, and what of it is left over."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+    Blocker,
+    Seen,
+    blockers,
+    find_host,
+    left_over,
+    move_told,
+    trees,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REMEDIATE
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+
+if t.TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Host
+
+BY_DEFAULT = [kind.name for kind in KINDS if kind.by_default == REMEDIATE]
+
+
+class Site(World):
+    """A host that is to be retired, and one that stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.old, self.new = self.host("old"), self.host("new")
+        self.services[0] = d.replace(self.services[0], state="down", id="service-of-old")
+
+    def found(self, name: str = "old", remembered: Collection[str] = ()) -> Host:
+        return find_host(name, self.services, tuple(map(self._with_servers, self.nodes.values())), self.providers, remembered)
+
+    def seen(self) -> Seen:
+        here = tuple(server for server in self.servers.values() if server.host == "old")
+        return Seen(here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ())
+
+    def blockers(
+        self,
+        kinds: Collection[str] = tuple(BY_DEFAULT),
+        snapshot: Snapshot | None = None,
+        excluded: Collection[str] = (),
+        **seen: t.Any,
+    ) -> list[Blocker]:
+        about = d.replace(self.seen(), **seen)
+        spare = Policy(exclude_providers=frozenset(excluded))
+        return list(blockers(self.found(), about, snapshot or self.snapshot(), spare, kinds))
+
+    def left_over(self, kinds: Collection[str] = tuple(BY_DEFAULT)) -> list[str]:
+        return [finding.kind for finding in left_over(self.found(), self.snapshot(), Policy(), kinds)]
+
+
+def _kinds(found: list[Blocker]) -> list[str]:
+    return [blocker.kind for blocker in found]
+
+
+def test_an_empty_host_is_held_back_by_nothing() -> None:
+    assert Site().blockers() == []
+
+
+@pytest.mark.parametrize("name", ["old", "{old}", "old port", "{port}"])
+def test_a_host_of_which_any_part_is_excluded_is_held_back_though_it_is_empty(name: str) -> None:
+    site = Site()
+    port = site.provider("old port", parent=site.old)
+    excluded = [name.format(old=site.old, port=port), "nonesuch", "new"]
+
+    (blocker,) = site.blockers(excluded=excluded)
+
+    assert (blocker.kind, blocker.subject, blocker.stops) == ("excluded", excluded[0], "disable")
+    assert site.blockers(excluded=["new"]) == []
+
+
+def test_a_server_on_the_host_holds_it_back() -> None:
+    site = Site()
+    server = site.server(site.old, site.old, name="web-7")
+    (blocker,) = site.blockers()
+
+    assert (blocker.kind, blocker.subject, blocker.name, blocker.stops) == ("server", server, "web-7", "disable")
+    assert site.left_over() == []
+
+
+def test_a_server_without_a_claim_holds_it_back_too() -> None:
+    site = Site()
+    site.server(site.old)
+
+    assert _kinds(site.blockers()) == ["server"]
+
+
+def test_a_server_that_only_the_hypervisor_listing_has_holds_it_back() -> None:
+    site = Site()
+    server = site.server(site.old, site.old)
+    (blocker,) = site.blockers(servers=())
+
+    assert (blocker.kind, blocker.subject) == ("server", server)
+    assert "perhaps soft-deleted" in blocker.reason
+
+
+@pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
+@pytest.mark.parametrize(("status", "kind"), [("running", "migration"), ("finished", "resize")])
+def test_a_move_from_or_to_the_host_holds_it_back(source: str, dest: str, status: str, kind: str) -> None:
+    site = Site()
+    by_name = {"old": site.old, "new": site.new}
+    server = site.server(site.new, site.new)
+    move = site.migration(server, by_name[source], by_name[dest], status)
+
+    assert [(blocker.kind, blocker.subject) for blocker in site.blockers()] == [(kind, move)]
+
+
+def test_the_claim_of_a_move_is_told_once_with_the_move() -> None:
+    site = Site()
+    server = site.server(site.new, site.new)
+    move = site.migration(server, site.old, site.new, "running", site.old)
+
+    assert [(blocker.kind, blocker.subject) for blocker in site.blockers()] == [("migration", move)]
+
+
+def test_a_move_that_only_the_listing_of_all_has_holds_it_back() -> None:
+    site = Site()
+    site.migration(site.server(site.new, site.new), site.old, site.new, "running")
+
+    assert _kinds(site.blockers(migrations=answer("GET /os-migrations?host=old", 200, ()))) == ["migration"]
+
+
+def test_without_an_answer_about_its_migrations_nothing_is_sure() -> None:
+    assert _kinds(Site().blockers(migrations=answer("GET /os-migrations?host=old", 500, None))) == ["unsound_reading"]
+
+
+def test_a_reading_that_is_not_sound_holds_it_back() -> None:
+    site = Site()
+    dead = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in site.services))
+
+    assert "unsound_reading" in _kinds(site.blockers(snapshot=site.snapshot(services_after=dead)))
+
+
+def test_what_is_provably_left_over_does_not_hold_it_back() -> None:
+    site = Site()
+    site.delete(site.server(site.old, site.old))
+    evacuated = site.server(site.new, site.new, site.old)
+    site.migration(evacuated, site.old, site.new, "done", type="evacuation")
+
+    assert site.blockers() == []
+    assert sorted(site.left_over()) == ["deleted_server", "evacuated_source"]
+
+
+def test_what_is_left_over_and_not_chosen_holds_it_back() -> None:
+    site = Site()
+    site.delete(site.server(site.old, site.old))
+    (blocker,) = site.blockers(kinds=["wrong_host"])
+
+    assert blocker.kind == "claim"
+    assert "deleted_server is not among the kinds to remediate" in blocker.reason
+    assert site.left_over(kinds=["wrong_host"]) == []
+
+
+def test_a_claim_of_the_host_that_its_own_server_needs_is_not_left_over() -> None:
+    """Its other share goes, but what it has here stays."""
+    site = Site()
+    server = site.server(site.old, site.old, site.new)
+
+    assert [(blocker.kind, blocker.subject) for blocker in site.blockers()] == [("server", server)]
+    assert site.left_over() == []
+
+
+@pytest.mark.parametrize("type", ["CONTAINER", "MY_THING"])
+def test_a_consumer_of_somebody_else_holds_it_back(type: str) -> None:
+    site = Site()
+    site.stranger(site.old, type=type)
+    (blocker,) = site.blockers(kinds=[kind.name for kind in KINDS])
+
+    assert (blocker.kind, blocker.stops) == ("claim", "disable")
+    assert type in blocker.reason
+
+
+def test_a_consumer_that_nova_does_not_know_holds_it_back_unless_it_is_chosen() -> None:
+    site = Site()
+    site.server(site.new, site.new)
+    site.stranger(site.old)
+
+    assert _kinds(site.blockers()) == ["claim"]
+    assert site.blockers(kinds=["forgotten_consumer"]) == []
+
+
+def test_a_claim_on_a_child_of_the_host_counts() -> None:
+    site = Site()
+    site.stranger(site.provider("old_gpu", site.old), type="CYBORG")
+
+    assert _kinds(site.blockers()) == ["claim"]
+
+
+def test_a_claim_on_another_host_does_not_count() -> None:
+    site = Site()
+    site.stranger(site.new, type="CONTAINER")
+    site.server(site.new, site.new)
+
+    assert site.blockers() == []
+
+
+def test_a_service_that_runs_stops_only_its_deletion() -> None:
+    site = Site()
+    site.services[0] = d.replace(site.services[0], state="up")
+
+    assert [(blocker.kind, blocker.stops) for blocker in site.blockers()] == [("service_up", "delete")]
+
+
+def test_a_host_is_found_by_its_service_and_by_its_compute_node() -> None:
+    world = World()
+    root = world.host("old.example.org", service="old")
+    nodes = tuple(world.nodes.values())
+
+    for name in ("old", "old.example.org", root):
+        host = find_host(name, world.services, nodes, world.providers, ())
+        assert (host.name, [node.uuid for node in host.nodes], [known.uuid for known in host.roots]) == ("old", [root], [root])
+
+
+def test_the_nodes_of_one_service_are_retired_together() -> None:
+    world = World()
+    roots = [world.host(f"node-{number}", service="ironic") for number in (1, 2, 3)]
+    nodes = tuple(world.nodes.values())
+
+    assert [known.uuid for known in find_host("ironic", world.services, nodes, world.providers, ()).roots] == roots
+    with pytest.raises(InvalidInput, match="one of 3 compute nodes of service ironic"):
+        find_host("node-2", world.services, nodes, world.providers, ())
+
+
+def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> None:
+    site = Site()
+    child = site.provider("old_gpu", site.old)
+    del site.nodes[site.old]
+    del site.services[0]
+    by_name = site.found()
+
+    assert (by_name.service, by_name.nodes, [known.uuid for known in trees(by_name, site.providers)]) == (None, (), [child, site.old])
+    assert [known.uuid for known in site.found("anything", [site.old]).roots] == [site.old]
+
+
+@pytest.mark.parametrize("name", ["old", "old.example.org"])
+def test_the_tree_that_keeps_the_name_from_a_host_that_was_installed_anew_goes_with_it(name: str) -> None:
+    world = World()
+    new = world.host("old.example.org", service="old")
+    kept = world.provider("old.example.org")
+    del world.providers[new]
+
+    assert [known.uuid for known in find_host(name, world.services, tuple(world.nodes.values()), world.providers, ()).roots] == [kept]
+
+
+def test_a_provider_with_a_compute_node_is_never_taken_for_what_another_left_behind() -> None:
+    site = Site()
+
+    assert site.found("gone", [site.new]).roots == ()
+
+
+def test_an_unknown_host_is_told_as_unknown() -> None:
+    assert not Site().found("odl").known
+
+
+@pytest.mark.parametrize(
+    ("status", "type", "advice"),
+    [
+        ("finished", "resize", "confirm"),
+        ("running", "live-migration", "abort"),
+        ("accepted", "evacuation", "wait"),
+        ("done", "evacuation", ""),
+    ],
+)
+def test_a_move_comes_with_its_age_and_advice(status: str, type: str, advice: str) -> None:
+    site = Site()
+    move = site.migration(site.server(site.new, site.new), site.old, site.new, status, type=type)
+    told = move_told(site.migrations[move], NOW)
+
+    assert told["age_seconds"] == 0
+    assert advice in told["advice"] and bool(told["advice"]) == bool(advice)

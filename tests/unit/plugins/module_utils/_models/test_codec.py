@@ -1,0 +1,72 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import hypothesis
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+
+
+@hypothesis.given(worlds())
+def test_nothing_is_lost_on_the_way(world: World) -> None:
+    snapshot = world.snapshot()
+
+    assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+def test_nor_are_the_parts_that_only_some_readings_have() -> None:
+    world = World()
+    root = world.host("compute-1")
+    server = world.server(root)
+    world.ports[server] = (Port("port", "normal", None),)
+    details = {root: Details({"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"}))}
+    scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",), shard=Shard(2, 8))
+    snapshot = world.snapshot(details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3)
+
+    assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+@hypothesis.given(worlds())
+def test_it_is_judged_alike_to_the_letter(world: World) -> None:
+    snapshot, policy = world.snapshot(), Policy(min_age=0, forgotten_min_age=0)
+    again = decode(json.loads(json.dumps(encode(snapshot))))
+
+    assert json.dumps(report(again, policy), sort_keys=True) == json.dumps(report(snapshot, policy), sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "no snapshot as orphan_detect writes it"),
+        ({}, "no snapshot as orphan_detect writes it"),
+        ({"format": 1}, "no snapshot as orphan_detect writes it"),
+        ({"format": 1, "snapshot": {"cloud": None}}, "no snapshot as orphan_detect writes it"),
+        ({"format": 2, "snapshot": {}}, "has format 2 and this version reads format 1"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        decode(document)
+
+
+@pytest.mark.parametrize(("field", "value"), [("started_at", 17), ("started_at", None), ("services", None), ("samples", None)])
+def test_a_wrong_type_within_is_refused(field: str, value: t.Any) -> None:
+    document = encode(World().snapshot())
+    document["snapshot"][field] = value
+
+    with pytest.raises(InvalidInput, match="no snapshot as orphan_detect writes it"):
+        decode(document)

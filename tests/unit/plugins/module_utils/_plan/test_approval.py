@@ -1,0 +1,337 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan without its documents: what is found again of it is exactly that, or nothing."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses as d
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput, NotApproved
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, approval, is_compact
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
+
+ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+
+@pytest.fixture(name="findings")
+def _findings() -> t.Any:
+    """What is found of three consumers that hold what they should not."""
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.delete(world.server(here, here))
+    world.stranger(here, type="INSTANCE")
+    world.server(here, here, there)
+    world.server(here, here)
+    found = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    found["scope"]["consumers"] = [entry["consumer"] for entry in found["findings"]]
+    found["held"] = list(found["scope"]["consumers"])
+    return found
+
+
+@pytest.fixture(name="approval")
+def _approval_of(findings: t.Any) -> Approval:
+    return Approval.of(Plan.of(findings, ALL_KINDS))
+
+
+@pytest.fixture(name="told")
+def _told(approval: Approval) -> t.Any:
+    return json.loads(json.dumps(approval.as_dict()))
+
+
+def _signed(told: t.Any) -> t.Any:
+    """The same with a digest that is right: what somebody would write who wants it to be believed."""
+    rest = {key: value for key, value in told.items() if key != "digest"}
+    return {**rest, "digest": digest(rest)}
+
+
+def test_it_is_read_as_it_was_told(findings: t.Any, approval: Approval, told: t.Any) -> None:
+    assert len(told["changes"]) == told["count"] == 3
+    assert Approval.read(told) == approval
+    assert is_compact(told) and not is_compact(Plan.of(findings, ALL_KINDS).as_dict())
+
+
+def test_it_names_no_document_and_is_small(told: t.Any) -> None:
+    assert {key for change in told["changes"] for key in change} == {"finding", "kind", "consumer", "generation", "digest"}
+    assert len(json.dumps(told["changes"])) < 300 * len(told["changes"])
+
+
+def test_equal_plans_have_equal_digests_and_another_document_has_another(findings: t.Any, told: t.Any) -> None:
+    more = copy.deepcopy(findings)
+    change = next(entry["change"] for entry in more["findings"] if entry["change"]["action"] == "remove")
+    for side in (change["before"]["allocations"], change["frees"]):
+        for share in side.values():
+            share.get("resources", share)["VCPU"] += 1
+
+    other = Approval.of(Plan.of(more, ALL_KINDS)).as_dict()
+
+    assert Approval.of(Plan.of(findings, ALL_KINDS)).as_dict() == told
+    same = [one["digest"] == two["digest"] for one, two in zip(told["changes"], other["changes"], strict=True)]
+    assert sorted(same) == [False, True, True]
+    assert told["digest"] != other["digest"]
+
+
+def test_what_is_unchanged_is_found_again_with_its_documents(findings: t.Any, approval: Approval) -> None:
+    plan, gone = approval.found_again(findings)
+
+    assert plan == Plan.of(findings, ALL_KINDS) and gone == []
+
+
+def test_what_was_not_approved_is_not_planned(findings: t.Any) -> None:
+    approved = Plan.of(findings, ALL_KINDS).steps[0]
+    few = Approval.of(Plan.of(findings, [approved.kind]))
+
+    plan, _gone = few.found_again(findings)
+
+    assert [step.finding for step in plan.steps] == [approved.finding]
+
+
+def test_the_share_is_that_of_the_cloud_which_was_read_at_first(findings: t.Any, approval: Approval) -> None:
+    whole = d.replace(approval, consumers=4711)
+
+    assert whole.found_again(findings)[0].consumers == 4711
+
+
+def test_what_holds_nothing_any_more_is_left_out_and_told(findings: t.Any, approval: Approval) -> None:
+    lost = findings["findings"].pop()
+    findings["held"].remove(lost["consumer"])
+
+    plan, gone = approval.found_again(findings)
+
+    assert gone == [lost["id"]]
+    assert len(plan.steps) == 2 and lost["id"] not in {step.finding for step in plan.steps}
+
+
+def _moved(found: t.Any) -> None:
+    change = found["findings"][0]["change"]
+    change["generation"] += 1
+    for side in ("before", "after"):
+        change[side]["consumer_generation"] += 1
+
+
+def _larger(found: t.Any) -> None:
+    change = found["findings"][0]["change"]
+    for share in (*change["before"]["allocations"].values(), *change["frees"].values()):
+        share.get("resources", share)["VCPU"] += 1
+
+
+def _put_right(found: t.Any) -> None:
+    del found["findings"][0]
+
+
+def _protected(found: t.Any) -> None:
+    found["protected"].append(
+        {**found["findings"].pop(0), "verdict": "protected", "kind": "too_young", "reason": "It is young.", "change": None}
+    )
+
+
+def _undecided(found: t.Any) -> None:
+    found["undecided"].append({**found["findings"].pop(0), "verdict": "undecided", "reason": "Nova answered 500.", "change": None})
+
+
+def _of_another_kind(found: t.Any) -> None:
+    entry = found["findings"][0]
+    entry |= {"kind": "ended_migration", "id": f"ended_migration/{entry['consumer']}", "reason": "It ended."}
+
+
+def _not_asked(found: t.Any) -> None:
+    """As a detection that named nobody, or others, would tell it."""
+    del found["findings"][0]
+    found["scope"]["consumers"] = found["held"] = []
+
+
+@pytest.mark.parametrize(
+    ("happened", "said"),
+    [
+        (_moved, "it changed since, generation 1 then, 2 now."),
+        (_larger, "what would be written is another document than then."),
+        (_put_right, "it is healthy now."),
+        (_protected, "it is protected now (too_young): It is young."),
+        (_undecided, "now (deleted_server): Nova answered 500."),
+        (_of_another_kind, "it is orphaned now (ended_migration): It ended."),
+        (_not_asked, "it is not found any more."),
+    ],
+)
+def test_one_that_is_not_what_was_approved_refuses_all(
+    findings: t.Any, approval: Approval, happened: t.Callable[[t.Any], None], said: str
+) -> None:
+    findings["findings"].sort(key=lambda entry: entry["kind"] != "deleted_server")
+    happened(findings)
+
+    with pytest.raises(NotApproved, match=r"1 of 3 changes are not what was approved any more: nothing was changed") as refused:
+        approval.found_again(findings)
+
+    assert said in str(refused.value)
+
+
+def test_a_live_server_that_a_forger_names_refuses_all(findings: t.Any, told: t.Any) -> None:
+    live = "11111111-2222-4333-8444-555555555555"
+    forged = {**told["changes"][0], "kind": "deleted_server", "consumer": live, "finding": f"deleted_server/{live}"}
+    findings["scope"]["consumers"].append(live)
+    findings["held"].append(live)
+
+    approval = Approval.read(_signed({**told, "changes": [*told["changes"], forged], "count": 4}))
+
+    with pytest.raises(NotApproved, match=f"{live}: it is healthy now"):
+        approval.found_again(findings)
+
+
+def test_many_reasons_are_counted(findings: t.Any, approval: Approval, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approval, "_REASONS_TOLD", 1)
+    findings["findings"] = []
+
+    with pytest.raises(NotApproved, match=r"3 of 3 changes .* And 2 more"):
+        approval.found_again(findings)
+
+
+@pytest.mark.parametrize("what", ["placement_endpoint", "region"])
+def test_findings_of_another_cloud_are_refused(findings: t.Any, approval: Approval, what: str) -> None:
+    findings["cloud"][what] = "elsewhere"
+
+    with pytest.raises(InvalidInput, match=f"for another cloud: {what} is .* there and elsewhere here"):
+        approval.found_again(findings)
+
+
+def test_a_reading_that_is_not_sound_refuses_all(findings: t.Any, approval: Approval) -> None:
+    findings["summary"]["coverage"]["closed_gates"] = ["A cell does not answer."]
+
+    with pytest.raises(GateClosed, match="A cell does not answer"):
+        approval.found_again(findings)
+
+
+def test_kinds_that_may_not_be_changed_are_refused(approval: Approval) -> None:
+    approval.check_kinds(ALL_KINDS)
+
+    with pytest.raises(InvalidInput, match="changes deleted_server, wrong_host, which kinds"):
+        approval.check_kinds(["forgotten_consumer"])
+
+
+def test_all_that_is_approved_is_named_for_the_next_look(approval: Approval, told: t.Any) -> None:
+    assert approval.scope == {"consumers": sorted(change["consumer"] for change in told["changes"]), "kinds": []}
+
+
+def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
+    world = World()
+    here, ghost = world.host("compute-1"), world.provider("ghost-1")
+    world.server(here, here)
+    details = {ghost: Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
+    found = json.loads(json.dumps(report(world.snapshot(details=details), HARSH)))
+
+    approval = Approval.read(json.loads(json.dumps(Approval.of(Plan.of(found, ["ghost_provider"])).as_dict())))
+
+    assert approval.scope == {"consumers": [], "kinds": ["ghost_provider"]}
+    assert [step.subject for step in approval.found_again(found)[0].removals] == [ghost]
+    found["findings"] = []
+    with pytest.raises(NotApproved, match="it is not found any more"):
+        approval.found_again(found)
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        (("changes", 0, "generation"), 7),
+        (("changes", 0, "generation"), True),
+        (("changes", 0, "digest"), "0" * 64),
+        (("changes", 0, "consumer"), "11111111-2222-4333-8444-555555555555"),
+        (("changes", 0, "kind"), "wrong_host"),
+        (("placement_endpoint",), "http://elsewhere/"),
+        (("region",), "RegionTwo"),
+        (("consumers",), 100000),
+        (("count",), 2),
+        (("detected_at",), "2027-01-01T00:00:00Z"),
+        (("digest",), "0" * 64),
+        (("more",), 1),
+    ],
+)
+def test_what_was_edited_is_refused(told: t.Any, at: tuple[t.Any, ...], value: t.Any) -> None:
+    part = told
+    for step in at[:-1]:
+        part = part[step]
+    part[at[-1]] = value
+
+    with pytest.raises(InvalidInput, match="The compact plan"):
+        Approval.read(told)
+
+
+def test_what_was_taken_out_is_missed(told: t.Any) -> None:
+    del told["changes"][0]
+
+    with pytest.raises(InvalidInput, match="edited or cut short"):
+        Approval.read(told)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "parked_resize", "finding": "parked_resize/{consumer}"},
+        {"kind": "healthy", "finding": "healthy/{consumer}"},
+        {"finding": "wrong_host/{consumer}"},
+        {"consumer": "compute-1", "finding": "{kind}/compute-1"},
+        {"consumer": None, "finding": "{kind}/"},
+        {"digest": "none"},
+        {"digest": None},
+        {"kind": ["deleted_server"]},
+        {"before": {}},
+    ],
+)
+def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(told: t.Any, change: dict[str, t.Any]) -> None:
+    entry = next(entry for entry in told["changes"] if entry["kind"] == "deleted_server")
+    given = dict(entry)
+    entry |= {key: value.format(**given) if isinstance(value, str) else value for key, value in change.items()}
+
+    with pytest.raises(InvalidInput, match="The compact plan"):
+        Approval.read(_signed(told))
+
+
+@pytest.mark.parametrize(
+    "spoil", [{"changes": "all"}, {"changes": [1]}, {"format": 2}, {"consumers": -1}, {"consumers": "9"}, {"count": 4}]
+)
+def test_what_has_another_shape_is_refused_however_well_it_is_signed(told: t.Any, spoil: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput, match="The compact plan"):
+        Approval.read(_signed({**told, **spoil}))
+
+
+def test_a_change_that_is_named_twice_is_refused(told: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="does not name each of its changes once"):
+        Approval.read(_signed({**told, "changes": told["changes"] * 2, "count": 6}))
+
+
+def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(findings: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approval, "HANDED_ON", 2)
+    told = Approval.of(Plan.of(findings, ALL_KINDS)).as_dict()
+
+    assert (told["count"], told["changes"]) == (3, None)
+    with pytest.raises(InvalidInput, match=r"has 3 changes, more than the 2 that are handed .* give the path of plan.json"):
+        Approval.read(told)
+
+
+def test_a_thousand_changes_are_less_than_300_kib(told: t.Any) -> None:
+    assert len(json.dumps(told["changes"][0])) * approval.HANDED_ON < 300 * 1024
+
+
+def test_it_does_not_pass_for_a_plan(told: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="is a compact one"):
+        Plan.read(told)
+
+
+def test_of_named_consumers_those_are_told_that_hold_anything() -> None:
+    world = World()
+    here = world.host("compute-1")
+    healthy, other = world.server(here, here), world.server(here, here)
+    named = Scope(consumers=(healthy, "11111111-2222-4333-8444-555555555555"))
+
+    assert report(world.snapshot(scope=named), HARSH)["held"] == [healthy]
+    assert report(world.snapshot(scope=Scope(hosts=(other,))), HARSH)["held"] == []

@@ -1,0 +1,814 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which changes a run may make, and how many; and that a plan is read back as it was written, or not at all."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses as d
+import json
+import re
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, GateClosed, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits, limits, limits_options
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE, OF_CONSUMERS, Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REPORT, judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
+
+HERE = World().snapshot().cloud
+ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+def _world() -> World:
+    """Something to remove, to reduce, to rewrite (alone and with a partner) and to create, one protected and one undecided."""
+    world = World()
+    here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
+    world.server(third)
+    world.server(here, there)
+    swapped = world.server(here, there)
+    world.migration(swapped, here, there, "reverted", here)
+    world.server(there, here, there)
+    world.delete(world.server(here, here))
+    world.stranger(here, type="INSTANCE")
+    world.server(here, there, task_state="migrating")
+    world.server(here, there, node="elsewhere")
+    return world
+
+
+def _report(**snapshot: t.Any) -> t.Any:
+    return json.loads(json.dumps(report(_world().snapshot(**snapshot), HARSH)))
+
+
+@pytest.fixture(name="findings")
+def _findings() -> t.Any:
+    return _report()
+
+
+@pytest.fixture(name="told")
+def _told(findings: t.Any) -> t.Any:
+    return json.loads(json.dumps(Plan.of(findings, ALL_KINDS).as_dict()))
+
+
+@pytest.fixture(name="ruins")
+def _ruins() -> t.Any:
+    """What is found of two ghosts, of which one has a child and a grandchild, and of a server that was deleted."""
+    world = World()
+    here = world.host("compute-1")
+    world.delete(world.server(here, here))
+    bare, full = world.provider("ghost-1"), world.provider("ghost-2")
+    world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
+    of_a_host = Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))
+    return json.loads(json.dumps(report(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)))
+
+
+@pytest.fixture(name="told_ruins")
+def _told_ruins(ruins: t.Any) -> t.Any:
+    return json.loads(json.dumps(Plan.of(ruins, ALL_KINDS).as_dict()))
+
+
+def _steps(findings: t.Any, kinds: t.Collection[str] = ALL_KINDS) -> tuple[Step, ...]:
+    return Plan.of(findings, kinds).steps
+
+
+def _plan(count: int, consumers: int | None) -> Plan:
+    world = World()
+    here = world.host("compute-1")
+    for _number in range(count):
+        world.delete(world.server(here, here))
+    return d.replace(Plan.of(report(world.snapshot(), Policy()), ["deleted_server"]), consumers=consumers)
+
+
+def _at(told: t.Any, *path: t.Any) -> t.Any:
+    for part in path:
+        told = told[part]
+    return told
+
+
+def _of_kind(told: t.Any, kind: str) -> t.Any:
+    (entry,) = [entry for entry in told["changes"] if entry["kind"] == kind]
+    return entry
+
+
+# From findings
+
+
+def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
+    assert [kind.name for kind in KINDS if kind.by_default != REPORT] == list(ALL_KINDS)
+
+
+def test_what_can_be_changed_is_a_claim_or_a_tree_of_providers() -> None:
+    assert [kind.name for kind in CHANGEABLE if kind not in OF_CONSUMERS] == ["ghost_provider", "name_conflict"]
+
+
+def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
+    assert sorted(step.kind for step in _steps(findings, ["deleted_server", "wrong_host"])) == ["deleted_server", "wrong_host"]
+
+
+def test_with_no_kind_chosen_nothing_is_planned(findings: t.Any) -> None:
+    assert _steps(findings, []) == ()
+
+
+def test_what_is_protected_or_undecided_is_never_planned(findings: t.Any) -> None:
+    spared = {entry["consumer"] for verdict in ("protected", "undecided") for entry in findings[verdict]}
+    kinds = {entry["kind"] for verdict in ("findings", "protected", "undecided") for entry in findings[verdict]}
+
+    assert spared and not spared & {step.change.consumer for step in _steps(findings, kinds)}
+
+
+def test_what_is_not_selected_is_not_planned(findings: t.Any) -> None:
+    for entry in findings["findings"]:
+        entry["selected"] = entry["kind"] == "wrong_host"
+
+    assert [step.kind for step in _steps(findings)] == ["wrong_host"]
+
+
+def test_an_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
+    for entry in findings["findings"]:
+        entry["change"] = None
+
+    assert _steps(findings) == ()
+
+
+def test_a_planned_change_is_exactly_the_one_that_was_found(findings: t.Any) -> None:
+    found = {finding.id: (finding.kind, finding.change) for finding in judge(_world().snapshot(), HARSH) if finding.change}
+
+    assert {step.finding: (step.kind, step.change) for step in _steps(findings)} == found
+
+
+def test_what_gives_capacity_back_comes_before_what_takes_it(findings: t.Any) -> None:
+    actions = [step.change.action for step in _steps(findings)]
+
+    assert actions == ["remove", "remove", "reduce", "rewrite", "rewrite", "create"]
+
+
+def test_equal_findings_make_equal_plans_whatever_their_order(findings: t.Any) -> None:
+    before = Plan.of(findings, ALL_KINDS)
+    findings["findings"].reverse()
+
+    assert Plan.of(findings, ALL_KINDS) == before
+
+
+def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> None:
+    (entry,) = [entry for entry in findings["findings"] if entry["kind"] == "wrong_host"]
+    (step,) = _steps(findings, ["wrong_host"])
+
+    assert json.loads(json.dumps(step.as_dict())) == {"finding": entry["id"], "kind": "wrong_host", **entry["change"]}
+
+
+def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
+    plan = Plan.of(findings, [])
+
+    assert (plan.placement_endpoint, plan.region, plan.detected_at) == (HERE.placement_endpoint, HERE.region, NOW)
+
+
+def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
+    findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering.", "Wrong region."]
+
+    with pytest.raises(GateClosed, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
+        Plan.of(findings, ALL_KINDS)
+
+
+def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.Any) -> None:
+    findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+
+    with pytest.raises(GateClosed):
+        Plan.of(findings, [])
+
+
+@pytest.mark.parametrize("newer", [0, 2, "1", None])
+def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -> None:
+    findings["format"] = newer
+
+    with pytest.raises(InvalidInput, match=f"findings given has format {newer!r} and this version of the collection reads format 1"):
+        Plan.of(findings, ALL_KINDS)
+
+
+@pytest.mark.parametrize("foreign", [None, [], "findings", 7, {}, {"changed": False}], ids=repr)
+@pytest.mark.parametrize(("read", "writer"), [(lambda told: Plan.of(told, ALL_KINDS), "orphan_detect"), (Plan.read, "orphan_plan")])
+def test_what_has_no_format_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=f"is not as {writer} writes it"):
+        read(foreign)
+
+
+@pytest.mark.parametrize("foreign", [{"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}], ids=repr)
+@pytest.mark.parametrize(("read", "writer"), [(lambda told: Plan.of(told, ALL_KINDS), "orphan_detect"), (Plan.read, "orphan_plan")])
+def test_what_has_another_shape_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=f"not as {writer} writes"):
+        read(foreign)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("cloud",),
+        ("cloud", "region"),
+        ("cloud", "placement_endpoint"),
+        ("finished_at",),
+        ("scope",),
+        ("scope", "hosts"),
+        ("scope", "consumers"),
+        ("scope", "mode"),
+        ("scope", "shard"),
+        ("summary",),
+        ("summary", "coverage"),
+        ("summary", "coverage", "closed_gates"),
+        ("summary", "coverage", "consumers"),
+        ("findings",),
+        ("findings", 0, "id"),
+        ("findings", 0, "kind"),
+        ("findings", 0, "selected"),
+        ("findings", 0, "change"),
+        ("findings", 0, "change", "consumer"),
+        ("findings", 0, "change", "generation"),
+        ("findings", 0, "change", "partner"),
+        ("findings", 0, "change", "action"),
+        ("findings", 0, "change", "frees"),
+        ("findings", 0, "change", "before"),
+        ("findings", 0, "change", "after"),
+        ("findings", 0, "change", "before", "allocations"),
+        ("findings", 0, "change", "before", "project_id"),
+        ("findings", 0, "change", "before", "consumer_generation"),
+        ("findings", 0, "change", "after", "allocations"),
+        ("findings", 0, "change", "after", "consumer_generation"),
+    ],
+    ids=str,
+)
+def test_findings_that_lack_something_are_refused(findings: t.Any, path: tuple[t.Any, ...]) -> None:
+    *way, last = path
+    del _at(findings, *way)[last]
+
+    with pytest.raises(InvalidInput):
+        Plan.of(findings, ALL_KINDS)
+
+
+def test_the_plan_comes_with_the_number_of_consumers_that_were_read(findings: t.Any) -> None:
+    assert Plan.of(findings, ALL_KINDS).consumers == findings["summary"]["coverage"]["consumers"] == 8
+
+
+@pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
+def test_of_named_hosts_or_consumers_no_number_is_told(scope: Scope) -> None:
+    assert Plan.of(_report(scope=scope), ALL_KINDS).consumers is None
+
+
+def test_after_a_triage_the_servers_are_counted() -> None:
+    """It reads what few of the consumers hold, and a share of those would be no sign of anything."""
+    findings = _report(scope=Scope(mode="triage"))
+    findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
+
+    assert Plan.of(findings, ALL_KINDS).consumers == 4000
+
+
+@pytest.mark.parametrize("consumers", [None, "many", "8", [], True, 8.0, float("inf"), -1], ids=repr)
+def test_a_number_of_consumers_that_is_none_is_refused(findings: t.Any, told: t.Any, consumers: t.Any) -> None:
+    findings["summary"]["coverage"]["consumers"] = consumers
+    told["consumers"] = consumers
+
+    with pytest.raises(InvalidInput, match="not as orphan_detect writes"):
+        Plan.of(findings, ALL_KINDS)
+    if consumers is not None:
+        with pytest.raises(InvalidInput, match="not as orphan_plan writes"):
+            Plan.read(told)
+
+
+def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
+    before = copy.deepcopy(findings)
+    Plan.of(findings, ALL_KINDS)
+
+    assert findings == before
+
+
+# From a plan
+
+
+def test_a_plan_is_read_as_it_was_written(findings: t.Any, told: t.Any) -> None:
+    assert Plan.read(told) == Plan.of(findings, ALL_KINDS)
+
+
+def test_the_order_of_a_reviewed_plan_is_kept(told: t.Any) -> None:
+    told["changes"].reverse()
+
+    assert Plan.read(told).as_dict() == told
+
+
+def test_a_change_that_was_taken_out_of_a_plan_is_not_in_it(told: t.Any) -> None:
+    taken = told["changes"].pop()
+
+    assert taken["finding"] not in {step.finding for step in Plan.read(told).steps}
+
+
+@pytest.mark.parametrize("newer", [0, 2, "1", None])
+def test_a_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
+    told["format"] = newer
+
+    with pytest.raises(InvalidInput, match=f"plan given has format {newer!r}"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"])
+def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> None:
+    del told[missing]
+
+    with pytest.raises(InvalidInput, match=f"KeyError: '{missing}'"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}], ids=repr)
+def test_a_share_that_is_none_is_refused(told: t.Any, side: str, share: t.Any) -> None:
+    told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("amount", [0, -1, True, 1.0, "1", None], ids=repr)
+def test_an_amount_that_is_none_is_refused(told: t.Any, amount: t.Any) -> None:
+    for share in told["changes"][0]["before"]["allocations"].values():
+        share["resources"]["VCPU"] = amount
+
+    with pytest.raises(InvalidInput, match="must give whole amounts above zero"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")])
+def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> None:
+    told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
+
+    with pytest.raises(InvalidInput, match="of providers by UUID"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr)
+def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(told: t.Any, consumer: t.Any) -> None:
+    told["changes"][0] |= {"consumer": consumer, "finding": f"{told['changes'][0]['kind']}/{consumer}"}
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("change", [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}], ids=str)
+def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[str, str]) -> None:
+    told["changes"][0] |= change
+
+    with pytest.raises(InvalidInput, match="which it cannot settle"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("kind", ["ghost_provider", "stale_service", "protected", ""])
+def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind: str) -> None:
+    told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
+
+    with pytest.raises(InvalidInput, match="which it cannot settle"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_document_with_another_generation_than_its_change_is_refused(told: t.Any, side: str) -> None:
+    told["changes"][0][side]["consumer_generation"] = 7
+
+    with pytest.raises(InvalidInput, match="has generation 7, and the change 1"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("where", ["generation", "before", "after"])
+@pytest.mark.parametrize("generation", [True, 1.0])
+def test_a_generation_that_only_equals_one_is_refused(told: t.Any, where: str, generation: t.Any) -> None:
+    """Python takes these for 1, and Placement would be sent them as they are."""
+    change = told["changes"][0]
+    if where == "generation":
+        change[where] = generation
+    else:
+        change[where]["consumer_generation"] = generation
+
+    with pytest.raises(InvalidInput, match="has generation"):
+        Plan.read(told)
+
+
+def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: t.Any) -> None:
+    """Without one Placement would take the write for that of a new consumer."""
+    change = told["changes"][0]
+    change["generation"] = change["before"]["consumer_generation"] = change["after"]["consumer_generation"] = None
+
+    with pytest.raises(InvalidInput, match="starts from generation None, which does not go with what it holds before"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("told_by", ["action", "frees", "claims"])
+def test_what_does_not_follow_from_the_documents_is_refused(told: t.Any, told_by: str) -> None:
+    told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
+
+    with pytest.raises(InvalidInput, match=f"does not agree with itself: {told_by} must follow"):
+        Plan.read(told)
+
+
+def test_what_a_change_does_not_have_is_refused(told: t.Any) -> None:
+    told["changes"][0]["force"] = True
+
+    with pytest.raises(InvalidInput, match="does not agree with itself: force"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("owner", ["project_id", "user_id", "consumer_type"])
+@pytest.mark.parametrize("value", [None, "", 7, ["x"]], ids=repr)
+def test_an_owner_that_is_none_is_refused(told: t.Any, owner: str, value: t.Any) -> None:
+    told["changes"][0]["before"][owner] = value
+
+    with pytest.raises(InvalidInput, match="must name its"):
+        Plan.read(told)
+
+
+def test_what_a_document_does_not_have_is_refused(told: t.Any) -> None:
+    told["changes"][0]["after"]["mappings"] = "all"
+
+    with pytest.raises(InvalidInput, match="must have project_id and user_id, and may have consumer_type: it has mappings"):
+        Plan.read(told)
+
+
+def test_a_consumer_that_is_changed_twice_is_refused(told: t.Any) -> None:
+    told["changes"].append(told["changes"][0])
+
+    with pytest.raises(InvalidInput, match="is changed twice in one plan"):
+        Plan.read(told)
+
+
+def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> None:
+    partner = _of_kind(told, "swapped_claim")["partner"]
+    told["changes"].append({**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"})
+
+    with pytest.raises(InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("whose", ["partner", "consumer"])
+def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(told: t.Any, whose: str) -> None:
+    """The one would never be written, and of the other only one of two documents."""
+    change = _of_kind(told, "swapped_claim")
+    change["partner"][whose] = copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
+
+    with pytest.raises(InvalidInput, match="must be one other consumer, without a partner of its own"):
+        Plan.read(told)
+
+
+@pytest.mark.parametrize("partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr)
+def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
+    told["changes"][0]["partner"] = partner
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told)
+
+
+# Trees of providers
+
+
+def test_trees_are_deleted_after_all_changes_of_claims_children_first(ruins: t.Any) -> None:
+    plan = Plan.of(ruins, ALL_KINDS)
+
+    assert [step.kind for step in plan.steps] == ["deleted_server"]
+    assert [[provider.name for provider in step.change.providers] for step in plan.removals] == [
+        ["ghost-1"],
+        ["ghost-2_port", "ghost-2_agent", "ghost-2"],
+    ]
+    assert [change["action"] for change in plan.as_dict()["changes"]] == ["remove", "delete_providers", "delete_providers"]
+
+
+def test_trees_are_deleted_only_when_their_kind_is_chosen(ruins: t.Any) -> None:
+    assert Plan.of(ruins, [kind.name for kind in OF_CONSUMERS]).removals == ()
+
+
+def test_trees_that_were_not_selected_are_kept(ruins: t.Any) -> None:
+    for entry in ruins["findings"]:
+        entry["selected"] = False
+
+    assert Plan.of(ruins, ALL_KINDS).removals == ()
+
+
+def test_a_deletion_of_trees_is_read_as_it_was_written(ruins: t.Any, told_ruins: t.Any) -> None:
+    assert Plan.read(told_ruins) == Plan.of(ruins, ALL_KINDS)
+
+
+def test_trees_count_against_the_limit(ruins: t.Any) -> None:
+    with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
+        Plan.of(ruins, ALL_KINDS).check(Limits(2, 1.0))
+
+
+def _without_the_root(change: t.Any) -> None:
+    change["providers"].pop()
+
+
+def _without_a_link(change: t.Any) -> None:
+    del change["providers"][1]
+
+
+def _without_any(change: t.Any) -> None:
+    change["providers"].clear()
+
+
+def _parents_first(change: t.Any) -> None:
+    change["providers"].reverse()
+
+
+def _with_a_stranger(change: t.Any) -> None:
+    change["providers"].insert(-1, {"uuid": ELSEWHERE, "name": "another", "generation": 1, "parent": None})
+
+
+def _twice_the_same(change: t.Any) -> None:
+    change["providers"].insert(0, change["providers"][0])
+
+
+def _below_its_own_child(change: t.Any) -> None:
+    change["providers"][-1]["parent"] = change["providers"][0]["uuid"]
+
+
+def _its_own_parent(change: t.Any) -> None:
+    change["providers"][0]["parent"] = change["providers"][0]["uuid"]
+
+
+def _a_part_of_another(change: t.Any) -> None:
+    change["providers"][-1]["parent"] = ELSEWHERE
+
+
+def _by_name(change: t.Any) -> None:
+    change["providers"][0]["uuid"] = "compute-1"
+
+
+def _of_no_generation(change: t.Any) -> None:
+    change["providers"][0]["generation"] = True
+
+
+def _by_force(change: t.Any) -> None:
+    change["force"] = True
+
+
+def _as_a_claim(change: t.Any) -> None:
+    change["action"] = "remove"
+
+
+def _for_a_claim(change: t.Any) -> None:
+    change |= {"kind": "deleted_server", "finding": f"deleted_server/{change['providers'][-1]['uuid']}"}
+
+
+def _for_another(change: t.Any) -> None:
+    change["finding"] = f"ghost_provider/{ELSEWHERE}"
+
+
+def _reported(change: t.Any) -> None:
+    change |= {"kind": "capacity_drift", "finding": f"capacity_drift/{change['providers'][-1]['uuid']}"}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _without_the_root,
+        _without_a_link,
+        _without_any,
+        _parents_first,
+        _with_a_stranger,
+        _twice_the_same,
+        _below_its_own_child,
+        _its_own_parent,
+        _a_part_of_another,
+        _by_name,
+        _of_no_generation,
+        _by_force,
+        _as_a_claim,
+        _for_a_claim,
+        _for_another,
+        _reported,
+    ],
+)
+def test_a_deletion_that_is_of_no_whole_tree_is_refused(told_ruins: t.Any, spoil: t.Callable[[t.Any], None]) -> None:
+    change = next(change for change in told_ruins["changes"] if len(change.get("providers", ())) == 3)
+    spoil(change)
+
+    with pytest.raises(InvalidInput):
+        Plan.read(told_ruins)
+
+
+def test_a_tree_that_is_deleted_twice_is_refused(told_ruins: t.Any) -> None:
+    told_ruins["changes"].append(told_ruins["changes"][-1])
+
+    with pytest.raises(InvalidInput, match="A provider is deleted twice in one plan"):
+        Plan.read(told_ruins)
+
+
+def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
+    for step in Plan.of(ruins, ALL_KINDS).removals:
+        assert isinstance(step, TreeStep)
+        assert step.finding == f"ghost_provider/{step.subject}"
+
+
+# For a cloud
+
+
+@pytest.mark.parametrize(("what", "there"), [("placement_endpoint", "http://elsewhere"), ("region", "RegionTwo"), ("region", None)])
+def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
+    told[what] = there
+
+    with pytest.raises(InvalidInput, match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here"):
+        check_cloud(Plan.read(told), HERE)
+
+
+def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
+    check_cloud(Plan.read(told), d.replace(HERE, project="another", compute_endpoint="http://proxy"))
+
+
+# Within limits
+
+
+def test_the_limits_are_those_of_the_options() -> None:
+    defaults = {name: option["default"] for name, option in limits_options().items()}
+
+    assert limits(defaults) == Limits(max_changes=100, max_share=0.1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "max_changes", "max_share", "consumers"),
+    [
+        (0, 0, 0.0, 0),
+        (3, 3, 1.0, 3),
+        (20, 100, 0.0, 20),
+        (21, 100, 0.1, 210),
+        (21, 21, 1.0, 21),
+        (21, 21, 0.0, None),
+    ],
+)
+def test_within_both_limits_a_run_may_go_on(changes: int, max_changes: int, max_share: float, consumers: int | None) -> None:
+    _plan(changes, consumers).check(Limits(max_changes, max_share))
+
+
+@pytest.mark.parametrize("consumers", [1000, None])
+@pytest.mark.parametrize(("changes", "max_changes"), [(1, 0), (4, 3), (101, 100)])
+def test_one_change_too_many_is_refused(changes: int, max_changes: int, consumers: int | None) -> None:
+    with pytest.raises(BreakerTripped) as refusal:
+        _plan(changes, consumers).check(Limits(max_changes, 1.0))
+
+    assert f"{changes} changes are planned and max_changes is {max_changes}: nothing was changed." in str(refusal.value)
+    assert f"to {changes} or more." in str(refusal.value)
+
+
+@pytest.mark.parametrize(("changes", "max_share", "consumers"), [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)])
+def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers: int) -> None:
+    with pytest.raises(BreakerTripped) as refusal:
+        _plan(changes, consumers).check(Limits(1000, max_share))
+
+    assert f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed." in str(refusal.value)
+    assert "orphan_cleanup_max_share" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "consumers"),
+    [
+        (21, 30),
+        (50, 100),
+        (21, 1000),
+        (29, 100),
+        (33, 32_999),
+        (100, 3),
+    ],
+)
+def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(changes: int, consumers: int) -> None:
+    plan = _plan(changes, consumers)
+    with pytest.raises(BreakerTripped) as refusal:
+        plan.check(Limits(1000, 0.001))
+    told = re.search(r"orphan_cleanup_max_share\) to ([\d.]+) or more", str(refusal.value))
+    assert told
+
+    plan.check(Limits(1000, float(told.group(1))))
+
+
+# Whom Nova is to heal
+
+
+@pytest.fixture(name="bare")
+def _bare() -> t.Any:
+    """What is found of three servers that hold nothing, for one of which a change is known, and of one that is deleted."""
+    world = World()
+    here = world.host("compute-1")
+    world.delete(world.server(here, here))
+    for _number in range(3):
+        world.server(here)
+    findings = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    for entry in _missing(findings)[1:]:
+        entry["change"] = None
+    return findings
+
+
+def _missing(findings: t.Any) -> list[t.Any]:
+    return [entry for entry in findings["findings"] if entry["kind"] == "missing_allocation"]
+
+
+def test_healed_is_who_misses_a_claim_with_a_change_or_without(bare: t.Any) -> None:
+    servers = [entry["consumer"] for entry in _missing(bare)]
+
+    assert len(servers) == 3 and to_heal(bare, Limits(3, 0)) == sorted(servers)
+
+
+def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> None:
+    chosen, *others = _missing(bare)
+    for entry in others:
+        entry["selected"] = False
+
+    assert to_heal(bare, Limits(1, 0)) == [chosen["consumer"]]
+
+
+def test_more_than_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
+    with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
+        to_heal(bare, Limits(2, 1))
+
+
+def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
+    world = World()
+    here = world.host("compute-1")
+    for _number in range(21):
+        world.server(here)
+    findings = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    findings["summary"]["coverage"]["consumers"] = 100
+
+    with pytest.raises(BreakerTripped, match=r"21 of 100 consumers would be changed and max_share is 0\.2"):
+        to_heal(findings, Limits(100, 0.2))
+    findings["scope"]["hosts"] = ["compute-1"]
+    assert len(to_heal(findings, Limits(100, 0.2))) == 21
+
+
+def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> None:
+    bare["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+
+    with pytest.raises(GateClosed, match=r"A cell is not answering\."):
+        to_heal(bare, Limits(3, 1))
+
+
+@pytest.mark.parametrize("wrong", ["--force", "6F7A1F5C-2A2C-4F0C-8F07-0D3A6D6F1C11", "$(reboot)", "", None, 7], ids=repr)
+def test_who_has_no_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
+    for entry in _missing(bare):
+        entry["consumer"] = wrong
+
+    with pytest.raises(InvalidInput):
+        to_heal(bare, Limits(3, 1))
+
+
+# Shards
+
+
+def _of_shard(number: int, count: int, changes: int) -> Plan:
+    return d.replace(_plan(changes, None), shard=Shard(number, count))
+
+
+def test_a_plan_tells_the_shard_that_it_is_of() -> None:
+    findings = _report(scope=Scope(shard=Shard(2, 8)))
+    plan = Plan.of(findings, ALL_KINDS)
+
+    assert plan.as_dict()["shard"] == {"number": 2, "count": 8}
+    assert Plan.read(json.loads(json.dumps(plan.as_dict()))) == plan
+
+
+@pytest.mark.parametrize(
+    "shard", [{"number": 0, "count": 8}, {"number": 9, "count": 8}, {"number": 1.0, "count": 8}, {"number": 2}, "2/8", []], ids=repr
+)
+def test_a_plan_of_no_shard_is_refused(told: t.Any, shard: t.Any) -> None:
+    with pytest.raises(InvalidInput):
+        Plan.read({**told, "shard": shard})
+
+
+@pytest.mark.parametrize(("max_changes", "count"), [(100, 8), (7, 3), (2, 5), (0, 2), (5, 5), (1, 1)])
+def test_the_shards_together_may_change_just_as_much_as_one_run(max_changes: int, count: int) -> None:
+    allowed = [_most(number, count, max_changes) for number in range(1, count + 1)]
+
+    assert sum(allowed) == max_changes
+    assert allowed == sorted(allowed, reverse=True)
+    assert allowed[0] - allowed[-1] <= 1
+
+
+def _most(number: int, count: int, max_changes: int) -> int:
+    """How many changes a shard may make, found by trying."""
+    most = 0
+    plan = _of_shard(number, count, max_changes + 1)
+    for changes in range(1, max_changes + 2):
+        try:
+            d.replace(plan, steps=plan.steps[:changes]).check(Limits(max_changes, 1.0))
+        except BreakerTripped:
+            return most
+        most = changes
+    return most
+
+
+def test_a_shard_that_would_change_more_than_its_part_says_what_is_needed() -> None:
+    plan = _of_shard(2, 8, 5)
+    with pytest.raises(BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4") as refusal:
+        plan.check(Limits(30, 1.0))
+    found = re.search(r"retired\) to (\d+) or more", str(refusal.value))
+    assert found and found.group(1) == "34"
+    plan.check(Limits(34, 1.0))
+    with pytest.raises(BreakerTripped):
+        plan.check(Limits(33, 1.0))

@@ -1,0 +1,292 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal: complete, on disk before anything is written to Placement, and for nobody else's eyes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import stat
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._models.change import change_to
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Step
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import BEFORE, FORMAT, PLANNED, Journal, read, record
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENDPOINT = "http://placement"
+HOSTILE = "a\nb\r\u2028\x85\x00\ud800{{ c }}"
+
+
+@contextlib.contextmanager
+def _disk_of(size: int) -> Iterator[None]:
+    """Let a file have no more than so many bytes; for as short as possible, for pytest's own output may be one."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _step(number: int = 1) -> Step:
+    consumer = f"{number:08x}-0000-4000-8000-000000000000"
+    held = Allocation(consumer, 3, HOSTILE, "user", None, {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}}, 7200)
+    return Step(f"deleted_server/{consumer}", "deleted_server", change_to(held, set(held.resources)))
+
+
+ONE, TWO = _step(1), _step(2)
+
+
+def _journal(folder: pathlib.Path) -> Journal:
+    return Journal(str(folder), ENDPOINT)
+
+
+def _records(journal: Journal) -> list[t.Any]:
+    return [json.loads(line) for line in pathlib.Path(journal.path).read_text(encoding="utf-8").splitlines()]
+
+
+def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.before([ONE, TWO])
+    journal.after([Outcome(ONE, "removed"), Outcome(TWO, "skipped", "It changed.")])
+
+    assert [(known["event"], known["finding"]) for known in _records(journal)] == [
+        ("before", ONE.finding),
+        ("before", TWO.finding),
+        ("after", ONE.finding),
+        ("after", TWO.finding),
+    ]
+
+
+def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.before([ONE])
+
+    (known,) = _records(journal)
+    assert {key: value for key, value in known.items() if key not in ("format", "at", "event", "placement_endpoint")} == ONE.as_dict()
+    assert known["placement_endpoint"] == ENDPOINT
+
+
+def test_after_a_write_its_outcome_is_recorded(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.after([Outcome(ONE, "failed", "No answer.")])
+
+    (known,) = _records(journal)
+    del known["at"]
+    assert known == {
+        "format": FORMAT,
+        "event": "after",
+        "finding": ONE.finding,
+        "consumer": ONE.change.consumer,
+        "outcome": "failed",
+        "reason": "No answer.",
+    }
+
+
+def test_every_record_has_a_format_and_a_time(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.before([ONE])
+
+    (known,) = _records(journal)
+    assert known["format"] == FORMAT
+    assert known["at"].endswith("Z")
+
+
+def test_a_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.before([ONE])
+
+    (known,) = _records(journal)
+    assert known["before"]["project_id"] == HOSTILE
+    assert read(journal.path) == ([known], False)
+
+
+def test_it_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path / "new")
+    journal.before([ONE])
+
+    assert stat.S_IMODE(os.stat(journal.path).st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_without_a_record_there_is_no_file(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path / "new")
+
+    assert not journal.written
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_is_written_with_its_first_record(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.before([ONE])
+
+    assert journal.written and not journal.broken
+
+
+def test_all_records_of_a_write_are_whole_when_the_disk_is_told_to_keep_them(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = _journal(tmp_path)
+    kept: list[list[str]] = []
+    folders: list[bool] = []
+    fsync = os.fsync
+
+    def watched(file: int) -> None:
+        fsync(file)
+        if stat.S_ISDIR(os.fstat(file).st_mode):
+            folders.append(True)
+        else:
+            kept.append([known["event"] for known in _records(journal)])
+
+    monkeypatch.setattr(os, "fsync", watched)
+    journal.before([ONE, TWO])
+    assert (kept, folders) == ([["before", "before"]], [True])
+    journal.after([Outcome(ONE, "removed")])
+    assert kept == [["before", "before"], ["before", "before", "after"]]
+
+
+def test_a_folder_that_cannot_be_made_fails_and_leaves_nothing(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    journal = _journal(tmp_path / "occupied")
+
+    with pytest.raises(JournalError) as refusal:
+        journal.before([ONE])
+
+    assert journal.path in str(refusal.value)
+    assert "nothing is changed" in str(refusal.value)
+    assert not journal.written
+    assert [entry.name for entry in tmp_path.iterdir()] == ["occupied"]
+
+
+def test_it_never_writes_into_a_file_that_is_there_already(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    pathlib.Path(journal.path).write_text("another run's")
+
+    with pytest.raises(JournalError, match="File exists"):
+        journal.before([ONE])
+    assert pathlib.Path(journal.path).read_text() == "another run's"
+
+
+def test_a_full_disk_fails(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+
+    with pytest.raises(JournalError, match="cannot be written"), _disk_of(20):
+        journal.before([ONE])
+    assert journal.broken
+
+
+def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.Path) -> None:
+    """The next one would be glued to it, and neither could be read."""
+    journal = _journal(tmp_path)
+    with pytest.raises(JournalError), _disk_of(20):
+        journal.before([ONE])
+    before = pathlib.Path(journal.path).read_bytes()
+
+    with pytest.raises(JournalError, match="could not be written before, and without it nothing is changed"):
+        journal.before([TWO])
+    assert pathlib.Path(journal.path).read_bytes() == before
+
+
+# Reading
+
+
+def _lines(*steps: Step) -> bytes:
+    return b"".join(json.dumps(record(BEFORE, step, ENDPOINT)).encode() + b"\n" for step in steps)
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "journal.jsonl"
+
+
+def test_a_journal_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.before([ONE, TWO])
+    journal.after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
+
+    assert read(journal.path) == (_records(journal), False)
+
+
+def test_the_records_of_a_task_will_do() -> None:
+    records = [record(PLANNED, ONE, ENDPOINT), record(BEFORE, TWO, ENDPOINT)]
+
+    assert read(records) == (records, False)
+
+
+def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
+    """A power cut can leave any beginning of it; a cut right behind a record's last character leaves that whole."""
+    whole, first = _lines(ONE, TWO), len(_lines(ONE))
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        records, torn = read(str(path))
+
+        assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][: whole[: length + 1].count(b"\n")]
+        assert torn == (length not in (0, first - 1, first, len(whole) - 1, len(whole)))
+
+
+@pytest.mark.parametrize("tail", [b"\x00", b"\x00" * 512, b"\xff\xfe", b"{", b'{"format": 1, "event": "bef'], ids=repr)
+def test_a_last_line_of_anything_is_torn(path: pathlib.Path, tail: bytes) -> None:
+    path.write_bytes(_lines(ONE) + tail)
+    records, torn = read(str(path))
+
+    assert ([known["finding"] for known in records], torn) == ([ONE.finding], True)
+
+
+@pytest.mark.parametrize("line", [b"", b" ", b"\x00", b"{", b"kind: yaml"], ids=repr)
+def test_a_line_within_that_is_no_record_is_refused(path: pathlib.Path, line: bytes) -> None:
+    path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
+
+    with pytest.raises(InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal \("):
+        read(str(path))
+
+
+@pytest.mark.parametrize("other", [None, 7, "text", [], {}, {"format": 1}, {"format": 1, "event": "during"}, {"format": 1, "event": []}])
+@pytest.mark.parametrize("last", [True, False])
+def test_json_that_is_no_record_is_refused_also_at_the_end(path: pathlib.Path, other: t.Any, last: bool) -> None:
+    path.write_bytes(_lines(ONE) + json.dumps(other).encode() + (b"" if last else b"\n" + _lines(TWO)))
+
+    with pytest.raises(InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal\."):
+        read(str(path))
+    with pytest.raises(InvalidInput, match=r"Record 1 is no record of a journal\."):
+        read([other])
+
+
+@pytest.mark.parametrize("newer", [0, 2, "1", None])
+def test_a_record_of_another_format_is_refused(newer: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=f"Record 1 has format {newer!r} and this version of the collection reads format 1"):
+        read([{**record(BEFORE, ONE, ENDPOINT), "format": newer}])
+
+
+@pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
+def test_what_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="must be the path of one, or a list of its records"):
+        read(other)
+
+
+def test_a_journal_that_is_not_there_is_named_with_its_cause(path: pathlib.Path) -> None:
+    with pytest.raises(InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."):
+        read(str(path))
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_line_that_is_nested_too_deep_is_no_record(path: pathlib.Path, last: bool) -> None:
+    path.write_bytes(_lines(ONE) + b"[" * 200_000 + (b"" if last else b"\n" + _lines(TWO)))
+
+    if last:
+        assert read(str(path))[1]
+    else:
+        with pytest.raises(InvalidInput, match="is no record of a journal"):
+            read(str(path))

@@ -1,0 +1,323 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nothing needed is removed while Nova goes on: between any two requests of a whole run an operation may make its next steps.
+
+The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves anew and `AllocationWriter` writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+import itertools
+import types
+import typing as t
+from unittest import mock
+
+import hypothesis
+import hypothesis.strategies as st
+
+from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._collector import collector
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, document
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Step
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Remediation
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, begin, begun_with, do
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import HARSH, lost, make
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, PLENTY, answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life, Operation
+
+# About as many requests as a detection makes here.
+LONGEST = 30
+BYSTANDER = next(iter(Nova().world.servers))
+BEFORE: tuple[tuple[str, ...], ...] = (
+    ("finish",),
+    ("fail", "finish", "reset"),
+    ("cut", "start", "finish", "reset"),
+    ("cut", "reset"),
+    ("down", "evacuate"),
+    ("down", "evacuate", "start"),
+    (),
+)
+
+
+@functools.cache
+def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
+    """How to come to a server that rests, or is gone, while more is claimed for it than the share of one place; or is half-way there."""
+    found = []
+    for operation, placement, before in itertools.product(OPERATIONS, ("answers", "refuses"), BEFORE):
+        for steps in range(20):
+            life = left_over(operation, placement, steps, before)
+            world = life.nova.world
+            claimed = [host for consumer, held in world.holdings.items() for host in held.resources if consumer != BYSTANDER]
+            row = world.servers.get(life.server)
+            if claimed and (not row or not row.host or len(claimed) > 1):
+                found.append((operation, placement, steps, before))
+    return found
+
+
+def left_over(operation: str, placement: str, steps: int, before: tuple[str, ...]) -> Life:
+    life, begun = begun_with(Nova(), operation, 1)
+    life.go(begun, steps)
+    life.nova.placement = placement
+    for what in before:
+        happens(life, what, begun)
+    life.nova.placement = "answers"
+    return life
+
+
+def happens(life: Life, what: str, operation: Operation | None = None) -> None:
+    ready = [operation] if operation in life.running else [other for other in life.running if not life.blocked(other)]
+    if what == "fail" and ready:
+        life.fail(ready[0])
+    elif what == "cut" and ready:
+        life.cut(ready[0])
+    elif what == "go on" and ready:
+        life.go(ready[-1], 1)
+    elif what.startswith("begin"):
+        name = what.partition(" ")[2]
+        if name in life.possible():
+            begin(life, name, 1)
+    elif what not in ("fail", "cut", "go on"):
+        do(life, what, 1)
+
+
+class Cloud:
+    """Both APIs of one life, as it is when each is asked; what happens before which request is in `script`."""
+
+    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
+        self.life = life
+        self.world = life.nova.world
+        self.script = script
+        self.asked = 0
+        self.written: list[Change] = []
+        self.wrong: list[str] = []
+
+    def happens(self) -> None:
+        """Let Nova go on until the next request."""
+        self.asked += 1
+        if what := self.script.get(self.asked):
+            happens(self.life, what)
+
+    # Placement
+
+    def providers(self) -> t.Any:
+        self.happens()
+        return dict(self.world.providers)
+
+    def holdings(self, providers: t.Iterable[str]) -> t.Any:
+        held: dict[str, dict[str, t.Any]] = {}
+        for provider in providers:
+            self.happens()
+            for consumer, allocation in self.world.holdings.items():
+                if provider in allocation.resources:
+                    held.setdefault(consumer, {})[provider] = allocation.resources[provider]
+        return held
+
+    def allocation(self, consumer: str) -> t.Any:
+        self.happens()
+        nothing = Allocation(consumer, None, None, None, None, {}, None)
+        return answer("GET /allocations", 200, self.world.holdings.get(consumer, nothing))
+
+    def details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
+        return {}
+
+    def stock(self, provider: str) -> t.Any:
+        self.happens()
+        return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
+
+    def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
+        """The writer's, over HTTP: what a consumer holds, and changes of several under their generations, all or none."""
+        status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
+        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+
+    def _told(self, consumer: str) -> tuple[int, t.Any]:
+        told = document(self.allocation(consumer).value)
+        return 200, told if told["allocations"] else {"allocations": {}}
+
+    def _take(self, body: t.Mapping[str, t.Any]) -> tuple[int, t.Any]:
+        self.happens()
+        before = {consumer: self.world.holdings.get(consumer) for consumer in body}
+        for consumer, wanted in body.items():
+            current = before[consumer]
+            if current is None or current.generation != wanted["consumer_generation"]:
+                return 409, {"errors": [{"detail": "it changed", "code": "placement.concurrent_update"}]}
+        for consumer, wanted in body.items():
+            current = before[consumer]
+            assert current
+            change = Change(consumer, wanted["consumer_generation"], document(current), wanted)
+            # Not asserted here: a run survives every exception.
+            if taken := lost(self.life.nova, change):
+                self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
+            make(self.life.nova, change)
+            self.written.append(change)
+        return 204, {}
+
+    # Nova
+
+    def services(self) -> t.Any:
+        self.happens()
+        return answer("GET /os-services", 200, tuple(self.world.services))
+
+    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        self.happens()
+        listing = self.world.snapshot().hypervisors
+        servers = [node if with_servers else d.replace(node, servers=None) for node in listing.value or ()]
+        return d.replace(listing, value=tuple(servers))
+
+    def servers_on(self, node: str) -> t.Any:
+        self.happens()
+        return next(known.servers for known in self.world.snapshot().hypervisors.value or () if known.uuid == node)
+
+    def servers_at(self, host: str) -> t.Any:
+        self.happens()
+        return tuple(server for server in self.world.servers.values() if server.host == host)
+
+    def shape(self, uuid: str) -> t.Any:
+        return self.server(uuid)
+
+    def interfaces(self, uuid: str) -> t.Any:
+        self.happens()
+        return answer("GET /os-interface", 200, ())
+
+    def ports_of(self, uuid: str) -> t.Any:
+        self.happens()
+        return answer("GET /v2.0/ports", 200, ())
+
+    def migrations(self) -> t.Any:
+        self.happens()
+        return answer("GET /os-migrations", 200, tuple(self.world.migrations.values()))
+
+    def migrations_of(self, server: str) -> t.Any:
+        self.happens()
+        return answer("GET /os-migrations?instance_uuid", 200, tuple(row for row in self.world.migrations.values() if row.server == server))
+
+    def migrations_at(self, host: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        rows = self.world.migrations.values()
+        return answer("GET /os-migrations?host", 200, tuple(row for row in rows if host in (row.source_compute, row.dest_compute)))
+
+    def server(self, uuid: str) -> t.Any:
+        self.happens()
+        found = self.world.servers.get(uuid)
+        return answer("GET /servers", 200 if found else 404, found)
+
+    def deleted_listing(self, uuid: str, brief: bool = False) -> t.Any:
+        self.happens()
+        found = self.world.deleted.get(uuid)
+        return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
+
+    def actions(self, uuid: str) -> t.Any:
+        self.happens()
+        known = uuid in self.world.servers or uuid in self.world.deleted or uuid in self.world.marked_deleted
+        return answer("GET /os-instance-actions", 200 if known else 404, self.world.actions.get(uuid, ()) if known else None)
+
+    def action(self, uuid: str, request: str) -> t.Any:
+        self.happens()
+        found = next((action for action in self.world.actions.get(uuid, ()) if action.request_id == request), None)
+        return answer("GET /os-instance-actions/", 200 if found else 404, found)
+
+    def marker(self, uuid: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
+        return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
+
+    def some_servers(self, count: int) -> t.Any:
+        self.happens()
+        return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])
+
+    def server_uuids(self) -> t.Any:
+        self.happens()
+        return frozenset(self.world.servers)
+
+    def some_servers_at(self, host: str, count: int) -> t.Any:
+        return answer("GET /servers/detail?host", 200, self.servers_at(host)[:count])
+
+    def server_uuids_at(self, host: str) -> t.Any:
+        return answer("GET /servers?host", 200, tuple(server.uuid for server in self.servers_at(host)))
+
+    def aggregates(self) -> t.Any:
+        self.happens()
+        return ()
+
+    def host(self, name: str) -> t.Any:
+        self.happens()
+        found = any(node.host == name for node in self.world.nodes.values())
+        return answer("GET /os-hosts", 200 if found else 404, found or None)
+
+    def believe_errors(self, believe: bool) -> None:
+        """Nothing is asked again here."""
+
+    @property
+    def retried(self) -> int:
+        return 0
+
+
+def _one_after_another(function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any]) -> list[t.Any]:
+    return list(map(function, items))
+
+
+def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
+    """Detect and remediate everything but some kinds; returns what was written."""
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=cloud.request)
+    journal = types.SimpleNamespace(before=lambda steps: None, after=lambda outcomes: None)
+    session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None)
+    with (
+        mock.patch.object(collector, "PlacementReader", lambda api: cloud),
+        mock.patch.object(collector, "NovaReader", lambda api: cloud),
+        mock.patch.object(collector, "NeutronReader", lambda api: cloud),
+        mock.patch.object(collector, "each", _one_after_another),
+        mock.patch.object(allocation_writer, "each", _one_after_another),
+        mock.patch.object(collector, "together", lambda first, second: (first(), second())),
+    ):
+        reading = collector.Reading(t.cast("t.Any", session))
+        found = judge(reading.of(Scope()), HARSH)
+        steps = [
+            Step(finding.id, finding.kind, finding.change)
+            for finding in found
+            if finding.verdict == ORPHANED and isinstance(finding.change, Change) and finding.kind not in but
+        ]
+        writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+        outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).of(steps, str)
+    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+    return cloud.written
+
+
+@st.composite
+def races(draw: st.DrawFn) -> Cloud:
+    """Something is left over, and at some request the next operation begins, or the last goes on, and then makes a step now and then."""
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
+    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
+    script[draw(st.integers(1, 3 * LONGEST))] = draw(st.sampled_from(["go on", "fail", "cut", "reset", "start"]))
+    if possible := sorted(life.possible()):
+        script[first] = f"begin {draw(st.sampled_from(possible))}"
+    return Cloud(life, script)
+
+
+@hypothesis.settings(max_examples=800)
+@hypothesis.given(races())
+def test_nothing_needed_is_removed_while_nova_goes_on(cloud: Cloud) -> None:
+    for change in run(cloud):
+        hypothesis.event(change.action)
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+def test_these_races_end_in_changes() -> None:
+    """Otherwise the property would hold of nothing."""
+    hypothesis.find(
+        races().filter(lambda cloud: len(cloud.script) > 10),
+        lambda cloud: bool(run(cloud)),
+        settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
+    )

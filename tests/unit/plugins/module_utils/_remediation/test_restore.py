@@ -1,0 +1,515 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a journal says was taken is given back as far as that takes nothing from anybody, and nothing else is."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import json
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, ProviderRemoval, document, rewritten, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import BEFORE, PLANNED, Journal, read, record
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
+    Restoration,
+    changes_in,
+    deleted_in,
+    restore,
+    steps_in,
+    undone,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Placement, uuid
+
+if t.TYPE_CHECKING:
+    import pathlib
+
+ENDPOINT = "http://placement"
+A, B, C = (f"aaaaaaa{number}-0000-4000-8000-000000000000" for number in range(3))
+SERVER, MIGRATION = "bbbbbbb0-0000-4000-8000-000000000000", "bbbbbbb1-0000-4000-8000-000000000000"
+
+
+def _held(consumer: str = SERVER, generation: int | None = 3, type: str | None = None, **resources: dict[str, int]) -> Allocation:
+    """What `consumer` holds of the providers a, b and c; nothing has no generation and no owner."""
+    named = {{"a": A, "b": B, "c": C}[name]: share for name, share in resources.items()}
+    if not named:
+        return Allocation(consumer, None, None, None, None, {}, None)
+    return Allocation(consumer, generation, "project", "user", type, named, 7200)
+
+
+def _change(before: Allocation, partner: Change | None = None, **after: dict[str, int]) -> Change:
+    owner = {} if before.project else {"project": "project", "user": "user"}
+    return rewritten(before, partner, resources=_held(**after).resources, **owner)
+
+
+def _now(*allocations: Allocation) -> dict[str, dict[str, t.Any]]:
+    return {allocation.consumer: document(allocation) for allocation in allocations}
+
+
+def _step(change: Change, kind: str = "deleted_server") -> Step:
+    return Step(f"{kind}/{change.consumer}", kind, change)
+
+
+VCPU = {"VCPU": 2}
+NOTHING = _held()
+REMOVED = _change(_held(a=VCPU))
+REDUCED = _change(_held(a=VCPU, b=VCPU), b=VCPU)
+REDUCED_AMOUNT = _change(_held(a={"VCPU": 2, "DISK_GB": 5}), a={"VCPU": 1, "DISK_GB": 5})
+MOVED = _change(_held(a=VCPU), b=VCPU)
+CREATED = _change(NOTHING, a=VCPU)
+SWAPPED = _change(_held(a=VCPU), _change(_held(MIGRATION, b=VCPU)), b=VCPU)
+SWAPPED_FROM_NOTHING = _change(NOTHING, _change(_held(MIGRATION, b=VCPU)), b=VCPU)
+
+
+def _left(change: Change, generation: int = 7) -> dict[str, dict[str, t.Any]]:
+    """What Placement says of the consumers of `change` after it was made."""
+    return _now(*(_of(part, part.after, generation) for part in change.parts))
+
+
+def _of(part: Change, side: t.Mapping[str, t.Any], generation: int) -> Allocation:
+    if not side["allocations"]:
+        return Allocation(part.consumer, None, None, None, None, {}, None)
+    held = {provider: share["resources"] for provider, share in side["allocations"].items()}
+    return Allocation(part.consumer, generation, side["project_id"], side["user_id"], side.get("consumer_type"), held, 7200)
+
+
+def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Change:
+    inverse, why = undone(change, held)
+    assert inverse is not None and why == ""
+    return inverse
+
+
+def test_a_removed_consumer_gets_all_of_it_back_as_a_new_one() -> None:
+    inverse = _inverse(REMOVED, _left(REMOVED))
+
+    assert (inverse.action, inverse.generation, inverse.partner) == ("create", None, None)
+    assert inverse.after == {**REMOVED.before, "consumer_generation": None}
+
+
+def test_a_removed_consumer_gets_its_type_back() -> None:
+    typed = _change(_held(a=VCPU, type="INSTANCE"))
+
+    assert _inverse(typed, _left(typed)).after["consumer_type"] == "INSTANCE"
+
+
+@pytest.mark.parametrize("change", [REDUCED, REDUCED_AMOUNT])
+def test_a_reduced_consumer_gets_back_what_it_lost_under_the_generation_that_it_has_now(change: Change) -> None:
+    inverse = _inverse(change, _left(change))
+
+    assert (inverse.generation, inverse.before["consumer_generation"], inverse.after["consumer_generation"]) == (7, 7, 7)
+    assert inverse.after == {**change.before, "consumer_generation": 7}
+    assert (inverse.frees, inverse.claims) == ({}, change.frees)
+
+
+def test_an_owner_that_was_put_right_is_put_back() -> None:
+    change = rewritten(_held(a=VCPU), project="theirs")
+    inverse = _inverse(change, _left(change))
+
+    assert (inverse.after["project_id"], inverse.frees, inverse.claims) == ("project", {}, {})
+
+
+@pytest.mark.parametrize("change", [MOVED, CREATED, _change(_held(a={"VCPU": 1}), a={"VCPU": 2})])
+def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
+    inverse, why = undone(change, _left(change))
+
+    assert inverse is None
+    assert f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server may need" in why
+
+
+@pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
+def test_a_swapped_pair_is_taken_back_whole(change: Change) -> None:
+    """What the server loses its migration holds again: the two together free nothing."""
+    inverse = _inverse(change, _left(change))
+
+    assert inverse.frees == {} and inverse.partner
+    assert [part.consumer for part in inverse.parts] == [SERVER, MIGRATION]
+    for undoing, made in zip(inverse.parts, change.parts, strict=True):
+        assert same_claim(undoing.before, made.after) and same_claim(undoing.after, made.before)
+
+
+@pytest.mark.parametrize("moved", [SERVER, MIGRATION])
+def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None:
+    held = _left(SWAPPED)
+    inverse, why = undone(SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}})
+
+    assert inverse is None and f"{moved} meanwhile holds something else" in why
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        _held(c=VCPU),
+        _held(b=VCPU, c=VCPU),
+        _held(b={"VCPU": 1}),
+        _held(b={"VCPU": 3}),
+        _held(b={"VCPU": 2, "DISK_GB": 1}),
+        NOTHING,
+    ],
+    ids=lambda held: str(held.resources),
+)
+def test_a_reduced_consumer_that_holds_anything_else_now_is_left_alone(held: Allocation) -> None:
+    inverse, why = undone(REDUCED, _now(held))
+
+    assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on ")
+
+
+@pytest.mark.parametrize("held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources))
+def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Allocation) -> None:
+    inverse, why = undone(REMOVED, _now(held))
+
+    assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on {next(iter(held.resources))}")
+
+
+@pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
+def test_a_reduced_consumer_that_counts_for_somebody_else_now_is_left_alone(field: str) -> None:
+    held = {SERVER: {**_left(REDUCED)[SERVER], field: "ANOTHER"}}
+
+    assert undone(REDUCED, held)[0] is None
+
+
+def test_a_pair_of_which_one_changed_since_is_left_alone() -> None:
+    held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
+
+    assert undone(SWAPPED, held) == (None, f"{MIGRATION} meanwhile holds something else, on {C}.")
+
+
+@pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
+def test_what_is_held_as_before_needs_nothing(change: Change) -> None:
+    """It was never made, or was taken back already."""
+    held = _now(*(_of(part, part.before, 9) for part in change.parts))
+    inverse, why = undone(change, held)
+
+    assert inverse is None and why.endswith("holds what it held before: there is nothing to put back.")
+
+
+def test_what_was_put_back_is_not_put_back_twice() -> None:
+    inverse = _inverse(REDUCED, _left(REDUCED))
+    held = _now(_of(inverse, inverse.after, 8))
+
+    assert undone(REDUCED, held)[0] is None
+
+
+def test_a_restoration_is_not_taken_back_itself() -> None:
+    inverse = _inverse(REMOVED, _left(REMOVED))
+
+    assert undone(inverse, _left(inverse))[0] is None
+
+
+AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "DISK_GB"]), st.integers(1, 3), min_size=1)
+HOLDINGS = st.dictionaries(st.sampled_from(["a", "b", "c"]), AMOUNTS, max_size=3)
+
+
+@st.composite
+def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
+    """A change of one consumer or two, and what they hold now: mostly what it left."""
+    partner = _change(_held(MIGRATION, **before), **draw(HOLDINGS)) if (before := draw(HOLDINGS)) and draw(st.booleans()) else None
+    change = _change(_held(**draw(HOLDINGS)), partner, **draw(HOLDINGS))
+    held = _left(change, draw(st.integers(1, 9)))
+    if draw(st.booleans()):
+        held |= _now(_held(draw(st.sampled_from(list(held))), draw(st.integers(1, 9)), **draw(HOLDINGS)))
+    return change, held
+
+
+@hypothesis.settings(max_examples=500)
+@hypothesis.given(made())
+def test_whatever_was_done_and_is_held_now_nobody_loses_anything(case: tuple[Change, dict[str, dict[str, t.Any]]]) -> None:
+    change, held = case
+    untouched = copy.deepcopy(held)
+    inverse, why = undone(change, held)
+    hypothesis.event("taken back" if inverse else why.partition(" ")[2][:20])
+
+    assert held == untouched
+    assert (inverse is None) == bool(why)
+    if inverse is None:
+        return
+    for part in inverse.parts:
+        assert part.generation == held[part.consumer]["consumer_generation"] == part.after["consumer_generation"]
+    now, then = _sums(held[part.consumer] for part in inverse.parts), _sums(part.after for part in inverse.parts)
+    # What one of a pair loses the other has afterwards.
+    assert all(then[share] >= amount for share, amount in now.items())
+
+
+def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[tuple[str, str]]:
+    """The amounts in all documents together, by provider and resource class."""
+    sums: collections.Counter[tuple[str, str]] = collections.Counter()
+    for held in documents:
+        for provider, share in held["allocations"].items():
+            for resource_class, amount in share["resources"].items():
+                sums[provider, resource_class] += amount
+    return sums
+
+
+# The changes that a journal tells of
+
+
+def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
+    return t.cast("list[dict[str, t.Any]]", json.loads(json.dumps([record(event, step, ENDPOINT) for step in steps])))
+
+
+REMOVAL, REDUCTION = _step(REMOVED), _step(_change(_held(MIGRATION, a=VCPU, b=VCPU), b=VCPU), "evacuated_source")
+
+
+@pytest.mark.parametrize("event", [BEFORE, PLANNED])
+def test_the_newest_change_is_taken_back_first(event: str) -> None:
+    assert changes_in(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
+
+
+TREE = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
+
+
+def test_deleted_trees_come_before_allocations() -> None:
+    records = [*_records(REMOVAL, TREE, event=PLANNED), *_records(TREE)]
+
+    tree, change = steps_in(records, ENDPOINT, [], [])
+
+    assert (tree.finding, change) == (TREE.finding, REMOVAL)
+    assert changes_in(records, ENDPOINT, []) == [REMOVAL]
+    assert deleted_in(records, ENDPOINT) == {A: "compute-9"}
+
+
+@pytest.mark.parametrize(
+    ("consumers", "providers", "chosen"),
+    [
+        ([], [], [TREE.finding, REMOVAL.finding]),
+        ([SERVER], [], [REMOVAL.finding]),
+        ([], ["compute-9"], [TREE.finding]),
+        ([], [A.upper()], [TREE.finding]),
+        ([SERVER], [A], [TREE.finding, REMOVAL.finding]),
+    ],
+)
+def test_what_is_not_named_is_left_alone(consumers: list[str], providers: list[str], chosen: list[str]) -> None:
+    assert [step.finding for step in steps_in(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)] == chosen
+
+
+def test_trees_that_the_journal_does_not_name_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="does not tell of the deletion of provider compute-1"):
+        steps_in(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
+
+
+def test_only_what_was_chosen_is_taken_back() -> None:
+    assert changes_in(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
+
+
+def test_a_pair_is_chosen_by_either_of_the_two() -> None:
+    pair = _step(SWAPPED, "swapped_claim")
+
+    assert changes_in(_records(pair), ENDPOINT, [SERVER]) == changes_in(_records(pair), ENDPOINT, [MIGRATION]) == [pair]
+
+
+def test_an_empty_journal_tells_of_nothing() -> None:
+    assert changes_in([], ENDPOINT, []) == []
+
+
+def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"):
+        changes_in(_records(REMOVAL), ENDPOINT, [SERVER, C])
+
+
+@pytest.mark.parametrize("there", ["http://elsewhere", "", None, 7])
+def test_the_journal_of_another_cloud_is_refused_whole(there: t.Any) -> None:
+    records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
+
+    with pytest.raises(InvalidInput, match="is of another cloud"):
+        changes_in(records, ENDPOINT, [SERVER])
+
+
+@pytest.mark.parametrize("missing", [*REMOVAL.as_dict(), "placement_endpoint"])
+def test_a_record_that_lacks_something_is_refused(missing: str) -> None:
+    (told,) = _records(REMOVAL)
+    del told[missing]
+
+    with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
+        changes_in([told], ENDPOINT, [])
+
+
+@pytest.mark.parametrize("edit", [{"consumer": "nobody"}, {"consumer": None}, {"generation": 9}, {"before": []}, {"frees": {}}], ids=str)
+def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput):
+        changes_in([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
+
+
+@pytest.mark.parametrize(("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)])
+def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(tmp_path: pathlib.Path, outcome: str, taken_back: bool) -> None:
+    """Nova emptied the consumer meanwhile: it now holds what the run would have left it, and is owed nothing. A failed write may have
+    been made.
+    """
+    journal = Journal(str(tmp_path), ENDPOINT)
+    journal.before([REMOVAL, REDUCTION])
+    journal.after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "reduced")])
+    records, _torn = read(journal.path)
+
+    assert changes_in(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
+    if not taken_back:
+        with pytest.raises(InvalidInput, match=f"nothing that was taken from consumer {SERVER}"):
+            changes_in(records, ENDPOINT, [SERVER])
+
+
+def test_a_change_that_was_refused_once_and_made_later_is_taken_back(tmp_path: pathlib.Path) -> None:
+    journal = Journal(str(tmp_path), ENDPOINT)
+    for outcome in ("skipped", "removed"):
+        journal.before([REMOVAL])
+        journal.after([Outcome(REMOVAL, outcome)])
+    records, _torn = read(journal.path)
+
+    assert changes_in(records, ENDPOINT, []) == [REMOVAL]
+
+
+def test_the_journal_of_a_restoration_can_be_read_as_one(tmp_path: pathlib.Path) -> None:
+    inverse = _step(_inverse(REMOVED, _left(REMOVED)))
+    journal = Journal(str(tmp_path), ENDPOINT)
+    journal.before([inverse])
+    journal.after([Restoration(inverse, "restored", write=inverse.change)])
+    records, _torn = read(journal.path)
+
+    assert changes_in(records, ENDPOINT, []) == [inverse]
+
+
+# Putting it back
+
+
+class Site:
+    """A Placement from which three consumers were removed."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.placement = Placement()
+        self.journal = Journal(str(folder), ENDPOINT)
+        self.steps = []
+        for number in range(3):
+            held = PlacementReader(self.placement.api()).allocation(self.placement.give(number, VCPU=2)).value
+            assert held
+            self.steps.append(_step(rewritten(held, resources={})))
+            self.placement.give(number)
+
+    def restored(
+        self,
+        check_mode: bool = False,
+        stopped: t.Callable[[], str] = str,
+        deleted: t.Mapping[str, str] | None = None,
+        max_failures: int = 5,
+    ) -> list[Restoration]:
+        api, journal = self.placement.api(), None if check_mode else self.journal
+        trees = TreeRestorer(api, api, journal)
+        return restore(self.steps, PlacementReader(api), AllocationWriter(api), trees, deleted or {}, journal, stopped, max_failures)
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path: pathlib.Path) -> Site:
+    return Site(tmp_path)
+
+
+def _outcomes(done: t.Iterable[Restoration]) -> list[str]:
+    return [restoration.outcome for restoration in done]
+
+
+def test_all_is_put_back_and_journalled(site: Site) -> None:
+    assert _outcomes(site.restored()) == ["restored"] * 3
+    assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
+        step.change.consumer: step.change.before["allocations"] for step in site.steps
+    }
+    assert [known["event"] for known in read(site.journal.path)[0]] == ["before", "after"] * 3
+
+
+def test_put_back_twice_there_is_nothing_to_do(site: Site) -> None:
+    site.restored()
+    held = copy.deepcopy(site.placement.held)
+
+    assert _outcomes(site.restored()) == ["skipped"] * 3
+    assert site.placement.held == held
+
+
+def test_in_check_mode_what_would_be_written_is_told_and_nothing_is(site: Site) -> None:
+    done = site.restored(check_mode=True)
+
+    assert _outcomes(done) == ["restored"] * 3 and all(known.write for known in done)
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_a_consumer_that_comes_back_at_the_last_moment_keeps_what_it_has(site: Site) -> None:
+    site.placement.faults = [None, lambda _body: site.placement.give(1, VCPU=7) and None]
+
+    assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
+    assert [share["resources"] for share in site.placement.held[uuid(1)]["allocations"].values()] == [{"VCPU": 7}]
+
+
+def test_without_a_journal_nothing_is_put_back(site: Site, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    site.journal = Journal(str(tmp_path / "occupied"), ENDPOINT)
+
+    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == []
+
+
+def test_when_it_is_stopped_the_rest_is_left(site: Site) -> None:
+    done = site.restored(stopped=lambda: "Stopped." if site.placement.held else "")
+
+    assert _outcomes(done) == ["restored", "skipped", "skipped"] and done[-1].reason == "Stopped."
+
+
+def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [None, breaks]
+    done = site.restored()
+
+    assert _outcomes(done) == ["restored", "failed", "restored"]
+    assert "RuntimeError: no thread" in done[1].reason
+
+
+def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) -> None:
+    """Placement would keep an empty record of the consumer, and refuse whatever is claimed for it later."""
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_compute(site: Site) -> None:
+    site.placement.providers = [THERE]
+    done = site.restored(deleted={HERE: "compute-9"})
+
+    assert _outcomes(done) == ["skipped"] * 3
+    assert {known.reason for known in done} == {
+        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: nova-compute makes it again when it "
+        "starts; run this again then."
+    }
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: Site) -> None:
+    site.placement.providers = [THERE]
+    done = site.restored(deleted={HERE: THERE})
+
+    assert _outcomes(done) == ["skipped"] * 3
+    assert f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it." in done[0].reason
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [breaks] * 3
+    done = site.restored(max_failures=2)
+
+    assert _outcomes(done) == ["failed", "failed", "skipped"]
+    assert done[-1].reason == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+
+
+def test_a_provider_that_is_gone_is_no_reason_to_leave_the_rest(site: Site) -> None:
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3

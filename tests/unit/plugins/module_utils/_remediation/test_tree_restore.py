@@ -1,0 +1,525 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Providers that nova-compute has made again get the aggregates and the operators' traits that they had, and nothing else changes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._clients import provider_writer
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderState, StateReader, state_from
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, JournalError, ProviderConflict
+from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import BEFORE, PLANNED, Journal, read, record
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import changes_in
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
+    TreeOutcome,
+    TreeRestorer,
+    changed_inventory,
+    lost_aggregates,
+    lost_traits,
+    trees_in,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
+    CHILD,
+    DISKS,
+    OTHER,
+    RACK,
+    ROOT,
+    Trees,
+    inventory,
+    lost,
+    refused,
+)
+
+ENDPOINT = "http://placement/"
+OLD_JOURNAL = pathlib.Path(__file__).parents[4] / "fixtures" / "journal" / "1.0.0.jsonl"
+
+CPU = {"VCPU": Inventory(**inventory())}
+TREE = TreeStep(
+    f"ghost_provider/{ROOT}",
+    "ghost_provider",
+    ProviderRemoval((Provider(CHILD, "compute-9_card", 3, ROOT, ROOT), Provider(ROOT, "compute-9", 7, ROOT, None))),
+)
+HAD = {
+    ROOT: ProviderState(CPU, frozenset({"COMPUTE_NODE", "CUSTOM_A"}), frozenset({RACK, DISKS}), 7),
+    CHILD: ProviderState(CPU, frozenset({"CUSTOM_B"}), frozenset(), 3),
+}
+
+
+def _records(step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None = None, event: str = BEFORE) -> list[dict[str, t.Any]]:
+    details = {uuid: known.as_dict() for uuid, known in (HAD if states is None else states).items()}
+    told = {**record(event, step, ENDPOINT), **({"details": details} if event == BEFORE else {})}
+    return [json.loads(json.dumps(told))]
+
+
+# What a journal tells of
+
+
+def test_a_tree_is_read_as_it_was_written() -> None:
+    (tree,) = trees_in(_records(), ENDPOINT)
+
+    assert (tree.step, tree.states, tree.root.name) == (TREE, HAD, "compute-9")
+    assert [provider.uuid for provider in tree.providers] == [ROOT, CHILD]
+
+
+def test_a_journal_of_version_1_0_is_read() -> None:
+    records, torn = read(str(OLD_JOURNAL))
+    (tree,) = trees_in(records, "http://127.0.0.1:29106/")
+    (change,) = changes_in(records, "http://127.0.0.1:29106/", [])
+
+    assert not torn and change.kind == "forgotten_consumer" and tree.deleted
+    assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
+    root, child = (tree.states[provider.uuid] for provider in tree.providers)
+    assert {"CUSTOM_LICENSED", "STORAGE_DISK_SSD", "COMPUTE_NODE"} <= root.traits and child.traits == {"CUSTOM_VGPU_A"}
+    assert len(root.aggregates) == 1 and {"VCPU", "MEMORY_MB", "DISK_GB"} == set(root.inventories)
+    assert (root.generation, child.generation, tree.root.generation) == (None, None, 6)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_record_of_a_plan_does_not_hide_that_of_the_run(order: int) -> None:
+    (tree,) = trees_in([*_records(event=PLANNED), *_records()][::order], ENDPOINT)
+
+    assert tree.states == HAD
+
+
+def test_the_newest_tree_comes_first() -> None:
+    other = TreeStep(f"name_conflict/{OTHER}", "name_conflict", ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)))
+
+    assert [tree.subject for tree in trees_in([*_records(), *_records(other, {})], ENDPOINT)] == [OTHER, ROOT]
+
+
+def test_the_journal_of_another_cloud_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="is of another cloud"):
+        trees_in(_records(), "http://elsewhere/")
+
+
+@pytest.mark.parametrize("key", ["finding", "kind", "providers", "placement_endpoint"])
+def test_a_record_that_lacks_something_is_refused(key: str) -> None:
+    (entry,) = _records()
+    del entry[key]
+
+    with pytest.raises(InvalidInput):
+        trees_in([entry], ENDPOINT)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"traits": ["../../allocations/x"]},
+        {"traits": ["custom_a"]},
+        {"traits": [7]},
+        {"traits": None},
+        {"aggregates": ["rack-1"]},
+        {"aggregates": [RACK.upper()]},
+        {"inventories": {"VCPU": {"total": 1}}},
+        {"inventories": []},
+        {"generation": "x"},
+    ],
+    ids=str,
+)
+def test_names_that_cannot_be_right_are_refused(edit: dict[str, t.Any]) -> None:
+    """They would become part of a request."""
+    (entry,) = _records()
+    entry["details"][ROOT] |= edit
+
+    with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
+        trees_in([entry], ENDPOINT)
+
+
+def test_a_state_is_read_back_as_it_was() -> None:
+    assert state_from(json.loads(json.dumps(HAD[ROOT].as_dict()))) == HAD[ROOT]
+
+
+# What is given back
+
+
+def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
+    return ProviderState(CPU, frozenset(traits), frozenset(aggregates), 1)
+
+
+@pytest.mark.parametrize(
+    ("trait", "back"),
+    [
+        ("CUSTOM_LICENSED", True),
+        ("STORAGE_DISK_SSD", True),
+        ("HW_GPU_API_VULKAN", True),
+        ("HW_NIC_SRIOV", True),
+        ("COMPUTE_STATUS_DISABLED", False),
+        ("COMPUTE_NODE", False),
+        ("COMPUTE_NET_VIF_MODEL_E1000", False),
+        ("COMPUTE_VOLUME_MULTI_ATTACH", False),
+        ("HW_CPU_X86_AVX2", False),
+        ("HW_CPU_HYPERTHREADING", False),
+        ("HW_ARCH_X86_64", False),
+        ("HW_PCI_LIVE_MIGRATABLE", False),
+        ("HW_NUMA_ROOT", False),
+        ("OWNER_NOVA", False),
+        ("MISC_SHARES_VIA_AGGREGATE", False),
+        ("A_NAMESPACE_OF_TOMORROW", False),
+    ],
+)
+def test_only_traits_that_no_service_reports_come_back(trait: str, back: bool) -> None:
+    assert lost_traits(_state(trait), _state("CUSTOM_B")) == (({trait}, set()) if back else (set(), {trait}))
+    assert lost_traits(_state(trait), _state(trait)) == (set(), set())
+
+
+@pytest.mark.parametrize("mark", ["COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"])
+@pytest.mark.parametrize("since", [True, False])
+def test_a_provider_whose_service_replaces_all_its_traits_gets_none(mark: str, since: bool) -> None:
+    then, now = ("CUSTOM_A",) if since else ("CUSTOM_A", mark), (mark,) if since else ()
+
+    assert lost_traits(_state(*then), _state(*now))[0] == set()
+
+
+TRAITS = st.frozensets(
+    st.sampled_from(["CUSTOM_A", "CUSTOM_B", "COMPUTE_NODE", "COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX2", "OWNER_NOVA"])
+)
+
+
+@hypothesis.given(TRAITS, TRAITS)
+def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(then: frozenset[str], now: frozenset[str]) -> None:
+    back, left = lost_traits(_state(*then), _state(*now))
+
+    assert back | left == then - now and not back & left
+    assert all(trait.startswith("CUSTOM_") for trait in back)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "back", "left"),
+    [(("compute-9",), {RACK}, set()), (("compute-1",), set(), {RACK}), ((), set(), {RACK})],
+)
+def test_an_aggregate_of_nova_comes_back_if_nova_still_has_the_host_in_it(hosts: tuple[str, ...], back: set[str], left: set[str]) -> None:
+    known = {RACK: Aggregate(RACK, "rack-1", None, hosts)}
+
+    assert lost_aggregates(_state(aggregates=[RACK]), _state(), "compute-9", known) == (back, left)
+
+
+def test_an_aggregate_of_placement_alone_comes_back() -> None:
+    known = {RACK: Aggregate(RACK, "rack-1", None, ())}
+
+    assert lost_aggregates(_state(aggregates=[DISKS]), _state(aggregates=[RACK]), "compute-9", known) == ({DISKS}, set())
+
+
+def test_what_an_operator_may_have_set_of_the_inventory_is_reported() -> None:
+    then = {"VCPU": Inventory(**inventory(8, 2, 16.0)), "CUSTOM_GOLD": Inventory(**inventory(3)), "DISK_GB": Inventory(**inventory())}
+    now = {"VCPU": Inventory(**inventory(4, 0, 4.0)), "DISK_GB": Inventory(**inventory(9)), "PCPU": Inventory(**inventory())}
+
+    assert changed_inventory(ProviderState(then), ProviderState(now)) == [
+        "no CUSTOM_GOLD (it had 3)",
+        "reserved of VCPU 0 (it had 2)",
+        "allocation_ratio of VCPU 4.0 (it had 16.0)",
+    ]
+
+
+# Reading a provider
+
+
+def test_what_is_read_is_of_one_generation() -> None:
+    trees = Trees()
+    trees.make(ROOT, "compute-9", traits={"CUSTOM_A"})
+    trees.while_read = [lambda: trees.give(ROOT, "aggregates", RACK), lambda: None, lambda: trees.give(ROOT, "traits", "CUSTOM_B")]
+
+    assert StateReader(trees.placement()).read(ROOT) == ProviderState(CPU, frozenset({"CUSTOM_A", "CUSTOM_B"}), frozenset({RACK}), 3)
+
+
+def test_a_provider_that_changes_all_the_time_cannot_be_read() -> None:
+    trees = Trees()
+    trees.make(ROOT, "compute-9")
+    trees.while_read = [lambda: trees.give(ROOT, "traits", "CUSTOM_A") for _request in range(99)]
+
+    with pytest.raises(CloudError, match="changed 5 times while it was read"):
+        StateReader(trees.placement()).read(ROOT)
+
+
+def test_a_provider_that_goes_while_it_is_read_does_not_exist() -> None:
+    trees = Trees()
+    trees.make(ROOT, "compute-9")
+    trees.while_read = [lambda: None, trees.providers.clear]
+
+    assert StateReader(trees.placement()).read(ROOT) is None
+
+
+# Writing to it
+
+
+@pytest.fixture(name="trees")
+def _trees(monkeypatch: pytest.MonkeyPatch) -> Trees:
+    """A host that nova-compute has made again, without its card."""
+    monkeypatch.setattr(provider_writer, "_PAUSE", 0)
+    trees = Trees()
+    trees.make(ROOT, "compute-9", traits={"COMPUTE_NODE"})
+    trees.node(ROOT, "compute-9")
+    trees.rack("compute-9")
+    return trees
+
+
+NOW = Provider(ROOT, "compute-9", 1, ROOT, None)
+
+
+def _added(trees: Trees) -> tuple[set[str], CloudError | None]:
+    return ProviderWriter(trees.placement()).add(NOW, ["CUSTOM_A"], [RACK])
+
+
+def test_what_it_has_stays(trees: Trees) -> None:
+    trees.give(ROOT, "aggregates", DISKS)
+
+    assert _added(trees) == (set(), None)
+    assert trees.providers[ROOT]["traits"] == {"COMPUTE_NODE", "CUSTOM_A"}
+    assert trees.providers[ROOT]["aggregates"] == {DISKS, RACK}
+
+
+def test_what_it_has_already_is_not_written(trees: Trees) -> None:
+    trees.give(ROOT, "traits", "CUSTOM_A")
+    trees.give(ROOT, "aggregates", RACK)
+
+    assert _added(trees) == (set(), None) and trees.puts == []
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_what_somebody_adds_meanwhile_stays(trees: Trees, position: int) -> None:
+    trees.faults = [*[None] * position, lambda: trees.give(ROOT, "traits", "CUSTOM_B")]
+    lacking, _refusal = _added(trees)
+
+    assert lacking == set()
+    assert trees.providers[ROOT]["traits"] == {"COMPUTE_NODE", "CUSTOM_A", "CUSTOM_B"}
+    assert trees.providers[ROOT]["aggregates"] == {RACK}
+
+
+def test_a_provider_that_changes_before_each_write_is_given_up(trees: Trees) -> None:
+    trees.faults = [refused] * 9
+    lacking, refusal = _added(trees)
+
+    assert lacking == {"CUSTOM_A", RACK} and isinstance(refusal, ProviderConflict)
+    assert trees.puts == ["traits"] * 4
+
+
+def test_a_write_of_which_the_answer_is_lost_is_read_back(trees: Trees) -> None:
+    def unanswered() -> int:
+        trees.give(ROOT, "traits", "CUSTOM_A")
+        trees.give(ROOT, "aggregates", RACK)
+        return lost()
+
+    trees.faults = [unanswered]
+
+    assert _added(trees)[0] == set()
+
+
+def test_a_write_that_never_arrives_is_not_counted(trees: Trees) -> None:
+    trees.faults = [None, lost]
+    lacking, refusal = _added(trees)
+
+    assert lacking == {RACK} and refusal is not None
+    assert trees.puts == ["traits", "aggregates"]
+
+
+def test_a_custom_trait_that_was_deleted_with_its_last_provider_is_created(trees: Trees) -> None:
+    trees.traits.clear()
+
+    assert _added(trees) == (set(), None) and trees.traits == {"CUSTOM_A"}
+
+
+def test_a_refusal_is_passed_on(trees: Trees) -> None:
+    trees.faults = [lambda: 403]
+    lacking, refusal = _added(trees)
+
+    assert lacking == {"CUSTOM_A", RACK} and "answered 403" in str(refusal) and trees.puts == ["traits"]
+
+
+# A whole tree
+
+
+def _restored(
+    trees: Trees, journal: Journal | None = None, states: t.Mapping[str, ProviderState] | None = None, outcome: str = "removed"
+) -> TreeOutcome:
+    """Restore a tree of which the journal tells this outcome; none when the run was killed."""
+    after = [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}] if outcome else []
+    (tree,) = trees_in([*_records(states=states), *after], ENDPOINT)
+    placement = trees.placement()
+    return TreeRestorer(placement, trees.nova(), journal).restored(tree, PlacementReader(placement).providers())
+
+
+@pytest.fixture(name="journal")
+def _journal(tmp_path: pathlib.Path) -> Journal:
+    return Journal(str(tmp_path), ENDPOINT)
+
+
+def test_a_tree_is_journalled_and_restored_once(trees: Trees, journal: Journal) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.give(ROOT, "aggregates", DISKS)
+    before = copy.deepcopy(trees.providers)
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.reason) == ("restored", "")
+    assert trees.providers[ROOT] == {
+        **before[ROOT],
+        "traits": {"COMPUTE_NODE", "CUSTOM_A"},
+        "aggregates": {RACK, DISKS},
+        "generation": before[ROOT]["generation"] + 2,
+    }
+    assert trees.providers[CHILD]["traits"] == {"CUSTOM_B"}
+    (entry,) = read(journal.path)[0]
+    assert [provider["name"] for provider in entry["providers"]] == ["compute-9", "compute-9_card"]
+    assert entry["providers"][0]["before"] == {"traits": ["COMPUTE_NODE"], "aggregates": [DISKS]}
+    assert entry["providers"][0]["after"] == {"traits": ["COMPUTE_NODE", "CUSTOM_A"], "aggregates": [RACK, DISKS]}
+    assert trees_in([entry], ENDPOINT) == [] and changes_in([entry], ENDPOINT, []) == []
+
+    puts = len(trees.puts)
+    again = _restored(trees, journal)
+    assert (again.outcome, again.reason, len(trees.puts)) == ("skipped", "There is nothing to add to compute-9.", puts)
+
+
+def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Trees) -> None:
+    done = _restored(trees)
+
+    assert done.outcome == "restored" and trees.puts == [] and done.write
+    assert done.write.side("before") == {ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}}
+    assert done.write.side("after")[ROOT]["aggregates"] == [RACK, DISKS]
+    assert done.reason == f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to makes it; run this again then."
+
+
+def test_without_a_journal_nothing_is_written(trees: Trees, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+
+    with pytest.raises(JournalError):
+        _restored(trees, Journal(str(tmp_path / "occupied"), ENDPOINT))
+    assert trees.puts == []
+
+
+def test_a_provider_that_does_not_exist_is_not_created(trees: Trees, journal: Journal) -> None:
+    trees.providers.clear()
+    done = _restored(trees, journal)
+
+    assert done == TreeOutcome(
+        "skipped", f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it starts; run this again then."
+    )
+    assert trees.providers == {} and not journal.written
+
+
+def test_the_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal: Journal) -> None:
+    trees.providers.clear()
+    trees.make(OTHER, "compute-9")
+    trees.nodes = [(OTHER, "compute-9")]
+
+    assert _restored(trees, journal).outcome == "restored"
+    assert trees.providers[OTHER]["aggregates"] == {RACK, DISKS}
+
+
+@pytest.mark.parametrize("nodes", [[], [(OTHER, "compute-9")]])
+def test_a_provider_that_is_no_compute_node_is_left_alone(trees: Trees, journal: Journal, nodes: list[tuple[str, str]]) -> None:
+    trees.nodes = nodes
+    done = _restored(trees, journal)
+
+    assert done.outcome == "skipped" and "Nova lists no compute node with that UUID" in done.reason
+    assert trees.puts == [] and not journal.written
+
+
+def test_a_name_that_is_below_another_root_now_is_left_alone(trees: Trees, journal: Journal) -> None:
+    trees.providers.clear()
+    trees.make(OTHER, "compute-8")
+    trees.make(CHILD, "compute-9", OTHER)
+    done = _restored(trees, journal)
+
+    assert done.outcome == "skipped" and f"is a part of the tree of {OTHER} now" in done.reason and trees.puts == []
+
+
+def test_a_child_that_is_in_another_tree_now_is_left_alone(trees: Trees, journal: Journal) -> None:
+    trees.make(OTHER, "compute-8")
+    trees.make(CHILD, "compute-9_card", OTHER)
+    done = _restored(trees, journal)
+
+    assert done.outcome == "restored" and "compute-9_card" in done.reason
+    assert trees.providers[CHILD]["traits"] == set()
+
+
+def test_a_cell_that_does_not_answer_is_no_proof(trees: Trees, journal: Journal) -> None:
+    trees.nova_status = 500
+
+    with pytest.raises(CloudError, match="Nova answered 500"):
+        _restored(trees, journal)
+    assert trees.puts == []
+
+
+def test_a_provider_without_inventory_is_still_being_made(trees: Trees, journal: Journal) -> None:
+    trees.make(ROOT, "compute-9", inventories={})
+    done = _restored(trees, journal)
+
+    assert done.outcome == "skipped" and "has no inventory yet" in done.reason and trees.puts == []
+
+
+def test_a_bare_metal_node_has_the_traits_that_ironic_knows(trees: Trees, journal: Journal) -> None:
+    trees.make(ROOT, "compute-9", inventories={"CUSTOM_BAREMETAL": inventory(1)})
+    done = _restored(trees, journal)
+
+    assert done.outcome == "restored" and "left to the service that reports them: COMPUTE_NODE, CUSTOM_A." in done.reason
+    assert trees.providers[ROOT]["traits"] == set() and trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
+
+
+def test_a_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: Journal) -> None:
+    trees.aggregates[0]["hosts"] = ["compute-1"]
+    done = _restored(trees, journal)
+
+    assert trees.providers[ROOT]["aggregates"] == {DISKS}
+    assert f"compute-9 is not in Nova's aggregate rack-1 any more, so it is not added to {RACK}." in done.reason
+
+
+def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(trees: Trees, journal: Journal) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.faults = [None, None, lambda: 403]
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == ("failed", True) and "answered 403" in done.reason
+    assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
+
+
+@pytest.mark.parametrize("outcome", ["failed", ""])
+def test_a_provider_that_may_never_have_been_deleted_is_left_alone(trees: Trees, journal: Journal, outcome: str) -> None:
+    """The run failed or was killed there. Somebody may have taken from it meanwhile what it lacks."""
+    trees.providers[ROOT]["generation"] = 7
+    done = _restored(trees, journal, outcome=outcome)
+
+    assert done.outcome == "skipped" and trees.puts == [] and not journal.written
+    assert f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was deleted" in done.reason
+
+
+@pytest.mark.parametrize("outcome", ["failed", ""])
+def test_a_provider_whose_generation_begins_again_was_deleted(trees: Trees, journal: Journal, outcome: str) -> None:
+    trees.providers[ROOT]["generation"] = 6
+
+    assert _restored(trees, journal, outcome=outcome).outcome == "restored"
+
+
+def test_a_provider_that_was_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:
+    trees.providers[ROOT]["generation"] = 99
+
+    assert _restored(trees, journal).outcome == "restored"
+
+
+def test_a_conflict_that_lasts_is_skipped(trees: Trees, journal: Journal) -> None:
+    trees.faults = [refused] * 9
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == (
+        "skipped",
+        False,
+    ) and "Placement refused to change the traits of provider compute-9" in done.reason
+
+
+def test_records_of_a_plan_do_not_say_what_it_had(trees: Trees, journal: Journal) -> None:
+    done = _restored(trees, journal, {})
+
+    assert done.outcome == "skipped" and "only the journal of the run that deleted it has that" in done.reason

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From a wish of the allocation module to the whole allocation that is to be written."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import absent, described, guard, present
+
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+HERE = "0a000000-0000-4000-8000-000000000001"
+CHILD = "0b000000-0000-4000-8000-000000000002"
+UNLISTED = "0c000000-0000-4000-8000-000000000003"
+PROVIDERS = {
+    HERE: Provider(HERE, "compute-1", 1, HERE, None),
+    CHILD: Provider(CHILD, "{{ compute-1 }}_pci", 1, HERE, HERE),
+}
+HELD = Allocation(CONSUMER, 4, "project", "user", None, {CHILD: {"VF": 1}, HERE: {"VCPU": 2, "DISK_GB": 1}}, 60)
+NOTHING = Allocation(CONSUMER, None, None, None, None, {}, None)
+
+
+def _wish(**options: t.Any) -> dict[str, t.Any]:
+    unset = dict.fromkeys(("resources", "project", "user", "consumer_type", "resource_provider", "resource_classes"))
+    return {**unset, **options}
+
+
+def test_present_replaces_everything_that_is_held() -> None:
+    wanted = present(HELD, _wish(resources={"compute-1": {"VCPU": 1}}), PROVIDERS)
+
+    assert wanted == d.replace(HELD, resources={HERE: {"VCPU": 1}})
+
+
+@pytest.mark.parametrize("name", ["compute-1", HERE, HERE.upper(), HERE.replace("-", "")])
+def test_a_provider_is_named_by_name_or_by_uuid_however_written(name: str) -> None:
+    assert set(present(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {HERE}
+
+
+def test_a_provider_with_a_template_for_a_name_is_found_by_it() -> None:
+    assert set(present(HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS).resources) == {CHILD}
+
+
+def test_a_uuid_that_placement_does_not_list_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=f"no resource provider with the UUID {UNLISTED}"):
+        present(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
+
+
+def test_a_provider_that_is_gone_has_nothing_to_be_removed() -> None:
+    assert absent(HELD, _wish(resource_provider=[UNLISTED]), PROVIDERS) == HELD
+
+
+def test_a_provider_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="names a provider twice"):
+        present(HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS)
+
+
+@pytest.mark.parametrize("amount", [2, "2"])
+def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> None:
+    assert present(HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS).resources == {HERE: {"VCPU": 2}}
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        {"VCPU": "many"},
+        {"VCPU": "2.5"},
+        {"VCPU": None},
+        {"VCPU": [2]},
+        ["VCPU"],
+        None,
+        "VCPU",
+        {"VCPU": 2.5},
+        {"VCPU": True},
+    ],
+    ids=repr,
+)
+def test_amounts_that_are_no_whole_numbers_are_refused(share: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="resources of compute-1 must be whole amounts"):
+        present(HELD, _wish(resources={"compute-1": share}), PROVIDERS)
+
+
+def test_an_unknown_provider_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+        present(HELD, _wish(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
+
+
+@pytest.mark.parametrize("resources", [None, {}])
+def test_present_without_resources_is_refused(resources: dict[str, t.Any] | None) -> None:
+    with pytest.raises(InvalidInput, match="use state=absent"):
+        present(HELD, _wish(resources=resources), PROVIDERS)
+
+
+@pytest.mark.parametrize("option", ["resource_provider", "resource_classes"])
+def test_present_refuses_what_says_what_shall_go(option: str) -> None:
+    with pytest.raises(InvalidInput, match="state=present takes resources"):
+        present(HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS)
+
+
+@pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
+def test_a_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match="give project and user"):
+        present(NOTHING, _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
+
+
+def test_a_new_consumer_is_made_as_asked() -> None:
+    wish = _wish(resources={"compute-1": {"VCPU": 1}}, project="p", user="u", consumer_type="INSTANCE")
+
+    assert present(NOTHING, wish, PROVIDERS) == Allocation(CONSUMER, None, "p", "u", "INSTANCE", {HERE: {"VCPU": 1}}, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ("project", "user", "INSTANCE")),
+        ({"project": "p"}, ("p", "user", "INSTANCE")),
+        ({"user": "u"}, ("project", "u", "INSTANCE")),
+        ({"consumer_type": "CONTAINER"}, ("project", "user", "CONTAINER")),
+    ],
+)
+def test_owner_and_type_are_changed_only_where_given(given: dict[str, str], expected: tuple[str, ...]) -> None:
+    wanted = present(d.replace(HELD, type="INSTANCE"), _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
+
+    assert (wanted.project, wanted.user, wanted.type) == expected
+
+
+@pytest.mark.parametrize(
+    ("wish", "left"),
+    [
+        ({}, {}),
+        ({"resource_provider": ["compute-1"]}, {CHILD: {"VF": 1}}),
+        ({"resource_provider": [CHILD.upper()]}, {HERE: {"VCPU": 2, "DISK_GB": 1}}),
+        ({"resource_provider": ["compute-1", CHILD]}, {}),
+        ({"resource_provider": [UNLISTED]}, dict(HELD.resources)),
+        ({"resource_provider": []}, dict(HELD.resources)),
+        ({"resource_classes": ["VCPU"]}, {CHILD: {"VF": 1}, HERE: {"DISK_GB": 1}}),
+        ({"resource_classes": ["VF"]}, {HERE: {"VCPU": 2, "DISK_GB": 1}}),
+        ({"resource_classes": []}, dict(HELD.resources)),
+        ({"resource_provider": ["compute-1"], "resource_classes": ["VCPU", "VF"]}, {CHILD: {"VF": 1}, HERE: {"DISK_GB": 1}}),
+    ],
+    ids=str,
+)
+def test_absent_takes_what_is_named_and_leaves_the_rest(wish: dict[str, t.Any], left: dict[str, t.Any]) -> None:
+    assert absent(HELD, _wish(**wish), PROVIDERS) == d.replace(HELD, resources=left)
+
+
+def test_absent_of_nothing_is_nothing() -> None:
+    assert absent(NOTHING, _wish(), PROVIDERS) == NOTHING
+
+
+def test_absent_from_an_unknown_provider_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
+        absent(HELD, _wish(resource_provider=["compute-9"]), PROVIDERS)
+
+
+@pytest.mark.parametrize("generation", [None, 4])
+def test_the_guard_lets_the_expected_generation_pass(generation: int | None) -> None:
+    guard(HELD, generation)
+
+
+@pytest.mark.parametrize("generation", [0, 3, 5])
+def test_the_guard_names_both_generations(generation: int) -> None:
+    with pytest.raises(AllocationConflict, match=f"expected at generation {generation} and has 4"):
+        guard(HELD, generation)
+
+
+def test_the_guard_refuses_a_consumer_that_is_gone() -> None:
+    with pytest.raises(AllocationConflict, match="expected at generation 4 and has none"):
+        guard(NOTHING, 4)
+
+
+def test_an_allocation_is_described_with_names_and_roots_by_uuid() -> None:
+    allocation = d.replace(HELD, resources={UNLISTED: {"VCPU": 1}, **HELD.resources})
+
+    assert described(allocation, PROVIDERS) == {
+        "consumer": CONSUMER,
+        "generation": 4,
+        "type": None,
+        "project": "project",
+        "user": "user",
+        "age": 60,
+        "providers": [
+            {"uuid": HERE, "name": "compute-1", "root": HERE, "resources": {"VCPU": 2, "DISK_GB": 1}},
+            {"uuid": CHILD, "name": "{{ compute-1 }}_pci", "root": HERE, "resources": {"VF": 1}},
+            {"uuid": UNLISTED, "name": None, "root": None, "resources": {"VCPU": 1}},
+        ],
+    }

@@ -1,0 +1,426 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Live servers whose claim is not what it should be: what is found, what would be written, and what looks alike and is in order."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, PLENTY, World
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+    Situation = Callable[["Cloud"], str]
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+DOUBLE = {cls: 2 * amount for cls, amount in CLAIM.items()}
+
+
+class Cloud(World):
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("compute-1"), self.host("compute-2")
+        self.pool = self.provider("pool", sharing=True)
+        self.child = self.provider("compute-1_nic", self.here)
+
+    def finding(self, consumer: str, policy: Policy = HARSH) -> Finding | None:
+        return next((found for found in judge(self.snapshot(), policy) if found.consumer == consumer), None)
+
+
+def failed_copy(cloud: Cloud, server: str, *holds: str) -> None:
+    """A cold migration that the source's driver gave up, as its host recorded it."""
+    move = cloud.migration(server, cloud.here, cloud.there, "error", *holds)
+    cloud.recorded(move, ("compute_prep_resize", cloud.there, "Success"), ("compute_resize_instance", cloud.here, "Error"), in_copy=True)
+
+
+def swapped_claim(cloud: Cloud, **fields: t.Any) -> str:
+    server = cloud.server(cloud.here, cloud.there, **fields)
+    failed_copy(cloud, server, cloud.here)
+    return server
+
+
+def swapped_claim_of_a_live_migration(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there)
+    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here, type="live-migration")
+    return server
+
+
+def swapped_claim_of_one_who_holds_nothing(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here)
+    failed_copy(cloud, server, cloud.here)
+    return server
+
+
+def swapped_claim_with_a_shared_disk(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there, cloud.pool)
+    failed_copy(cloud, server, cloud.here, cloud.pool)
+    return server
+
+
+def moved_server(cloud: Cloud, **fields: t.Any) -> str:
+    return cloud.server(cloud.here, cloud.there, **fields)
+
+
+def missing_allocation(cloud: Cloud, **fields: t.Any) -> str:
+    return cloud.server(cloud.here, **fields)
+
+
+def too_much(cloud: Cloud, **fields: t.Any) -> str:
+    return cloud.hold(cloud.server(cloud.here, **fields), cloud.here, amounts=DOUBLE)
+
+
+def too_little(cloud: Cloud) -> str:
+    return cloud.hold(cloud.server(cloud.here), cloud.here, amounts={"VCPU": 1, "MEMORY_MB": 512})
+
+
+def wrong_project(cloud: Cloud) -> str:
+    return cloud.server(cloud.here, cloud.here, project="another")
+
+
+def wrong_user(cloud: Cloud) -> str:
+    return cloud.server(cloud.here, cloud.here, user="another")
+
+
+def leaked_child(cloud: Cloud, **fields: t.Any) -> str:
+    return cloud.hold(cloud.server(cloud.here, cloud.here, **fields), cloud.child, amounts={"CUSTOM_VF": 1})
+
+
+def reset_to_active(cloud: Cloud) -> str:
+    return cloud.server(None, cloud.here)
+
+
+def stuck_in_build(cloud: Cloud) -> str:
+    return cloud.server(None, cloud.here, status="BUILD")
+
+
+DRIFTED: dict[Situation, tuple[str, str | None]] = {
+    swapped_claim: ("swapped_claim", "rewrite"),
+    swapped_claim_of_a_live_migration: ("swapped_claim", None),
+    swapped_claim_of_one_who_holds_nothing: ("swapped_claim", "create"),
+    swapped_claim_with_a_shared_disk: ("swapped_claim", "rewrite"),
+    moved_server: ("moved_server", "rewrite"),
+    missing_allocation: ("missing_allocation", "create"),
+    too_much: ("wrong_amount", "reduce"),
+    too_little: ("wrong_amount", "rewrite"),
+    wrong_project: ("wrong_owner", "rewrite"),
+    wrong_user: ("wrong_owner", "rewrite"),
+    leaked_child: ("leaked_child", None),
+    reset_to_active: ("hostless_server", None),
+    stuck_in_build: ("hostless_server", None),
+}
+
+
+@pytest.mark.parametrize("situation", DRIFTED, ids=lambda situation: situation.__name__)
+def test_found(situation: Situation) -> None:
+    kind, action = DRIFTED[situation]
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding is not None
+    assert (finding.verdict, finding.kind, finding.change and finding.change.action) == ("drifted", kind, action)
+    assert finding.reason.endswith(".") and finding.evidence and not finding.dropped
+
+
+@pytest.mark.parametrize("situation", [situation for situation, (_kind, action) in DRIFTED.items() if action], ids=lambda one: one.__name__)
+def test_what_would_be_written_settles_it(situation: Situation) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    finding = cloud.finding(consumer)
+    assert finding and finding.change
+    cloud.apply(finding.change)
+
+    assert cloud.finding(consumer) is None
+    assert set(cloud.holdings[consumer].resources) - {cloud.pool} == {cloud.here}
+
+
+def test_a_swap_is_one_request_and_takes_nothing_from_the_host() -> None:
+    cloud = Cloud()
+    finding = cloud.finding(swapped_claim(cloud))
+
+    assert finding and finding.change and finding.change.partner and finding.migration
+    assert finding.change.partner.consumer == finding.migration.uuid
+    assert finding.change.partner.after["allocations"] == {}
+    assert (finding.change.frees, finding.change.claims) == ({cloud.there: CLAIM}, {})
+
+
+def the_migration_holds_another_host_too(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there)
+    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here, cloud.there)
+    return server
+
+
+def two_migrations_hold_its_host(cloud: Cloud) -> str:
+    server = swapped_claim(cloud)
+    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    return server
+
+
+def on_a_provider_of_somebody_else(cloud: Cloud) -> str:
+    return cloud.server(cloud.here, cloud.provider("elsewhere"))
+
+
+def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there)
+    cloud.migration(server, cloud.here, cloud.there, "confirmed", cloud.here)
+    cloud.migration(server, cloud.there, cloud.here, "confirmed")
+    return server
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        the_migration_holds_another_host_too,
+        two_migrations_hold_its_host,
+        on_a_provider_of_somebody_else,
+        a_confirmed_migration_holds_its_host,
+    ],
+)
+def test_undecided(situation: Situation) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding and (finding.verdict, finding.change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("situation", [swapped_claim, moved_server, missing_allocation, too_much])
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"task_state": "migrating"}, "task"),
+        ({"status": "VERIFY_RESIZE"}, "verify_resize"),
+        ({"status": "ERROR"}, "error_with_host"),
+        ({"status": "SOFT_DELETED"}, "soft_deleted"),
+    ],
+)
+def test_a_server_that_does_not_rest_is_protected(situation: Callable[..., str], fields: dict[str, t.Any], kind: str) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud, **fields))
+
+    # One that holds its own host and nothing else is as it should be, whatever the amounts.
+    assert (
+        finding is None
+        if situation is too_much
+        else finding and (finding.verdict, finding.kind, finding.change) == ("protected", kind, None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("spared", "policy"),
+    [
+        ({}, lambda move, here: Policy(min_age=0, exclude_consumers=frozenset({move}))),
+        ({}, lambda move, here: Policy(min_age=0, exclude_providers=frozenset({here}))),
+        ({"type": "CONTAINER"}, lambda move, here: Policy(min_age=0)),
+        ({"age_seconds": 60}, lambda move, here: Policy(min_age=3600)),
+    ],
+    ids=["excluded", "its provider excluded", "somebody else's", "young"],
+)
+def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_server(
+    spared: dict[str, t.Any], policy: Callable[[str, str], Policy]
+) -> None:
+    cloud = Cloud()
+    server = swapped_claim(cloud)
+    move = next(iter(cloud.migrations))
+    cloud.holdings[move] = d.replace(cloud.holdings[move], **spared)
+    finding = cloud.finding(server, policy(move, cloud.here))
+
+    assert finding and (finding.verdict, finding.change) == ("protected", None)
+
+
+@pytest.mark.parametrize(("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)])
+def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, writes: bool) -> None:
+    """Nova gives the server its old flavor back, and the guest may have the new size (nova/compute/manager.py, _finish_resize)."""
+    cloud = Cloud()
+    server = too_much(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status, type="resize")
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
+
+
+@pytest.mark.parametrize("move", ["live-migration", "evacuation"])
+def test_a_claim_is_not_taken_from_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
+    cloud = Cloud()
+    server = moved_server(cloud)
+    cloud.migration(server, cloud.here, cloud.there, "error", type=move)
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, finding.change) == ("moved_server", None)
+    assert "its guest may run there" in finding.reason
+
+
+@pytest.mark.parametrize("situation", [moved_server, missing_allocation])
+def test_a_young_one_is_protected(situation: Situation) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated="2026-11-20T11:59:00Z")
+    if consumer in cloud.holdings:
+        cloud.hold(consumer, cloud.there, age=60)
+        cloud.holdings[consumer] = d.replace(cloud.holdings[consumer], age_seconds=60)
+    finding = cloud.finding(consumer, Policy(min_age=3600))
+
+    assert finding and finding.kind == "too_young"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"flavor": None},
+        {"flavor": d.replace(FLAVOR, extra_specs=None)},
+        {"flavor": d.replace(FLAVOR, extra_specs={"resources:VGPU": "1"})},
+        {"flavor": d.replace(FLAVOR, extra_specs={"resources1:CUSTOM_X": "1"})},
+        {"flavor": d.replace(FLAVOR, extra_specs={"pci_passthrough:alias": "gpu:1"})},
+        {"flavor": d.replace(FLAVOR, extra_specs={"hw:cpu_policy": "dedicated"})},
+        {"flavor": d.replace(FLAVOR, extra_specs={"hw:numa_nodes": "2"})},
+        {"flavor": d.replace(FLAVOR, extra_specs={"hw:mem_encryption": "True"})},
+        {"flavor": d.replace(FLAVOR, extra_specs={"accel:device_profile": "fpga"})},
+        {"image_properties": None},
+        {"image_properties": {"hw_cpu_policy": "dedicated"}},
+        {"image_properties": {"hw_numa_nodes": "2"}},
+        {"volumes": ("volume",)},
+    ],
+    ids=str,
+)
+def test_what_is_not_plain_is_left_to_others(fields: dict[str, t.Any]) -> None:
+    cloud = Cloud()
+    moved, missing, more = (cloud.finding(situation(cloud, **fields)) for situation in (moved_server, missing_allocation, too_much))
+
+    assert moved and missing and moved.change is missing.change is more is None
+    assert "heal_allocations" in missing.reason
+
+
+@pytest.mark.parametrize(
+    ("ports", "plain"),
+    [
+        ((), True),
+        ((Port("port", "normal", False),), True),
+        ((Port("port", None, False),), True),
+        ((Port("port", "direct", False),), False),
+        ((Port("port", "normal", None),), False),
+        ((Port("port", "normal", False), Port("port", "normal", True)), False),
+    ],
+    ids=str,
+)
+def test_a_port_may_ask_for_more(ports: tuple[Port, ...], plain: bool) -> None:
+    cloud = Cloud()
+    server = missing_allocation(cloud)
+    cloud.ports[server] = ports
+    leaker = leaked_child(cloud)
+    cloud.ports[leaker] = ports
+    missing = cloud.finding(server)
+
+    assert missing and bool(missing.change) is plain
+    assert bool(cloud.finding(leaker)) is plain
+
+
+def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
+    """To a role that is no administrator of Neutron it shows nothing of other projects, and answers 200."""
+    cloud = Cloud()
+    server = missing_allocation(cloud)
+    leaker = leaked_child(cloud)
+    snapshot = cloud.snapshot()
+    attached = {
+        uuid: d.replace(dossier, interfaces=d.replace(dossier.interfaces, value=("port",)))
+        for uuid, dossier in snapshot.dossiers.items()
+        if uuid in (server, leaker)
+    }
+    found = {finding.consumer: finding for finding in judge(d.replace(snapshot, dossiers={**snapshot.dossiers, **attached}), HARSH)}
+
+    assert found[server].change is None and "Neutron" in found[server].reason
+    assert leaker not in found
+
+
+def booted_from_a_pinned_volume(cloud: Cloud) -> str:
+    """The properties of the volume's image are Cinder's; Nova claims by them and does not show them."""
+    server = cloud.server(cloud.here, image=None, image_properties=None, volumes=("volume",))
+    return cloud.hold(server, cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
+
+
+def with_a_class_that_no_plain_server_has(cloud: Cloud) -> str:
+    return cloud.hold(cloud.server(cloud.here), cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
+
+
+@pytest.mark.parametrize("situation", [booted_from_a_pinned_volume, with_a_class_that_no_plain_server_has])
+def test_a_claim_that_is_more_than_its_flavor_shows_is_not_rewritten(situation: Situation) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding and (finding.kind, finding.change) == ("moved_server", None)
+
+
+@pytest.mark.parametrize("question", ["shape", "interfaces", "ports", "stock"])
+def test_without_an_answer_nothing_is_plain(question: str) -> None:
+    cloud = Cloud()
+    server = missing_allocation(cloud)
+    cloud.answers(question, server, 503)
+    finding = cloud.finding(server)
+
+    assert finding and finding.change is None
+
+
+def test_a_host_whose_disk_is_shared_leaves_the_claim_to_others() -> None:
+    cloud = Cloud()
+    server = missing_allocation(cloud)
+    cloud.stock[cloud.here] = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
+    finding = cloud.finding(server)
+
+    assert finding and finding.change is None and "DISK_GB" in finding.reason
+
+
+def booted_from_a_volume(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, image=None, volumes=("volume",))
+    return cloud.hold(server, cloud.here, amounts={"VCPU": 1, "MEMORY_MB": 512})
+
+
+def with_swap_and_ephemeral_disk(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, flavor=d.replace(FLAVOR, ephemeral=3, swap=1025))
+    return cloud.hold(server, cloud.here, amounts={"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 6})
+
+
+def with_a_shared_disk(cloud: Cloud) -> str:
+    server = cloud.hold(cloud.server(cloud.here), cloud.here, amounts={"VCPU": 1, "MEMORY_MB": 512})
+    return cloud.hold(server, cloud.pool, amounts={"DISK_GB": 1})
+
+
+def with_a_child_that_its_flavor_asks_for(cloud: Cloud) -> str:
+    return leaked_child(cloud, flavor=d.replace(FLAVOR, extra_specs={"resources:CUSTOM_VF": "1"}))
+
+
+def with_a_child_and_an_unread_image(cloud: Cloud) -> str:
+    return leaked_child(cloud, image_properties=None)
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        booted_from_a_volume,
+        with_swap_and_ephemeral_disk,
+        with_a_shared_disk,
+        with_a_child_that_its_flavor_asks_for,
+        with_a_child_and_an_unread_image,
+    ],
+)
+def test_in_order(situation: Situation) -> None:
+    cloud = Cloud()
+
+    assert cloud.finding(situation(cloud)) is None
+
+
+def test_a_finding_names_what_was_asked() -> None:
+    cloud = Cloud()
+    finding = cloud.finding(missing_allocation(cloud))
+
+    assert finding and NOT_ASKED not in finding.evidence
+    asked = {answer.request.split()[0] for answer in finding.evidence}
+    assert asked == {"GET", "migrations", "server", "actions", "shape", "interfaces", "ports", "stock"}

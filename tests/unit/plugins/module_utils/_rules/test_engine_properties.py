@@ -1,0 +1,300 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What holds of the judge in every cloud, however wild: above all that nothing a live server needs is ever given away.
+
+What is true is told from the `World` here, by the words of the design, and not by asking the code under test.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses as d
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import ORPHANS, judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import AT_REST, OVER, policies, worlds
+
+if t.TYPE_CHECKING:
+    import random
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+
+many = hypothesis.settings(max_examples=200)
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in ORPHANS])
+def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
+    """Without them the properties below would hold of nothing."""
+    hypothesis.find(
+        worlds(),
+        lambda world: any(finding.kind == kind for finding in _changing(world)),
+        settings=hypothesis.settings(max_examples=5000, phases=[hypothesis.Phase.generate]),
+    )
+
+
+@many
+@hypothesis.given(worlds())
+def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World) -> None:
+    for finding in _changing(world):
+        if home := _home(world, finding.consumer):
+            taken = {provider for provider in finding.dropped if not _is_of_another_host(world, provider, finding.consumer, home)}
+            assert not taken, finding.reason
+
+
+@many
+@hypothesis.given(worlds())
+def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(world: World) -> None:
+    """Nor of a shared pool: what only the migration holds may be what the guest lives on. Only a confirmed move tells whose is right."""
+    for finding in _changing(world):
+        move = world.migrations.get(finding.consumer)
+        if move and move.status != "confirmed" and (home := _home(world, move.server)):
+            claimed = world.holdings[move.server].resources
+            for uuid in finding.dropped:
+                provider = world.providers.get(uuid)
+                if provider and (provider.sharing or provider.root == home):
+                    for resource_class, amount in finding.allocation.resources[uuid].items():
+                        assert claimed.get(uuid, {}).get(resource_class, 0) >= amount, finding.reason
+
+
+@many
+@hypothesis.given(worlds())
+def test_a_migration_gives_up_nothing_while_its_server_holds_nothing_of_its_own_host(world: World) -> None:
+    for finding in _changing(world):
+        move = world.migrations.get(finding.consumer)
+        if move and (home := _home(world, move.server)):
+            assert move.server in world.holdings, finding.reason
+            assert home in _roots(world, world.holdings[move.server].resources), finding.reason
+
+
+@many
+@hypothesis.given(worlds())
+def test_nothing_is_changed_while_a_migration_is_under_way(world: World) -> None:
+    on_the_move = {move.server for move in world.migrations.values() if move.status not in OVER}
+    for finding in _changing(world):
+        assert _server_of(world, finding.consumer) not in on_the_move
+
+
+@many
+@hypothesis.given(worlds())
+def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World) -> None:
+    """Which is all the protected statuses, a task, an action that may still run, and every answer that says nothing."""
+    snapshot = world.snapshot()
+    for finding in _changing(world):
+        server = _server_of(world, finding.consumer)
+        looked_up = snapshot.dossiers[server].server
+        assert looked_up is not None
+        resting = looked_up.status == 200 and (_home(world, server) or _has_no_host(world, server))
+        assert looked_up.status == 404 or resting, finding.reason
+
+
+@many
+@hypothesis.given(worlds())
+def test_a_404_for_a_server_that_a_host_lists_convicts_nothing(world: World) -> None:
+    listed = {server for node in world.snapshot().hypervisors.value or () for server in node.servers}
+    for finding in _changing(world):
+        server = _server_of(world, finding.consumer)
+        assert server not in listed or _home(world, server), finding.reason
+
+
+@many
+@hypothesis.given(st.data())
+def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
+    world = data.draw(worlds())
+    policy = data.draw(policies(world))
+    for finding in _changing(world, policy):
+        allocation, change = finding.allocation, finding.change
+        assert allocation is not None and change is not None
+        spared = {part for side in (change.before, change.after) for uuid in side["allocations"] for part in _names(world, uuid)}
+        assert finding.consumer not in policy.exclude_consumers
+        assert not spared & policy.exclude_providers
+        assert allocation.type in (None, "INSTANCE", "MIGRATION")
+        assert not policy.min_age or not allocation.resources or (allocation.age_seconds or 0) >= policy.min_age
+        assert finding.kind != "forgotten_consumer" or (allocation.age_seconds or 0) >= policy.forgotten_min_age
+
+
+@many
+@hypothesis.given(worlds())
+def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_are(world: World) -> None:
+    for finding in _changing(world):
+        assert finding.change is not None
+        before, after = finding.change.before["allocations"], finding.change.after["allocations"]
+        if finding.verdict != "orphaned":
+            continue
+        assert finding.change.generation == world.holdings[finding.consumer].generation
+        assert {uuid: share["resources"] for uuid, share in before.items()} == world.holdings[finding.consumer].resources
+        assert after == {uuid: share for uuid, share in before.items() if uuid not in finding.dropped}
+        assert set(before) - set(after) == finding.dropped != frozenset()
+
+
+@many
+@hypothesis.given(worlds())
+def test_a_change_settles_its_consumer(world: World) -> None:
+    for finding in _changing(world):
+        assert finding.change is not None
+        after = copy.deepcopy(world)
+        after.apply(finding.change)
+        assert finding.consumer not in {left.consumer for left in _changing(after)}
+
+
+@many
+@hypothesis.given(worlds())
+def test_all_changes_together_settle_everything(world: World) -> None:
+    """The changes of orphans make an orphan of nothing else; those of drifted servers may prove that a migration's claim is one."""
+    for kinds in ({"drifted"}, {"orphaned"}):
+        for finding in _changing(world):
+            assert finding.change is not None
+            if finding.verdict in kinds:
+                world.apply(finding.change)
+    assert _changing(world) == []
+
+
+@many
+@hypothesis.given(worlds(), st.randoms(use_true_random=False))
+def test_the_order_of_reading_changes_nothing(world: World, chance: random.Random) -> None:
+    assert _told(judge(_shuffled(world, chance).snapshot(), HARSH)) == _told(judge(world.snapshot(), HARSH))
+
+
+@many
+@hypothesis.given(worlds(), st.data())
+def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) -> None:
+    before = _told(judge(world.snapshot(), HARSH))
+    held = data.draw(st.lists(st.sampled_from(sorted(world.providers)), min_size=1, max_size=3))
+    services = sorted({node.host for node in world.nodes.values()})
+    new = world.host("compute-new", service=data.draw(st.sampled_from([None, *services])))
+    added = {world.stranger(*held), world.server(new, new, *held), world.server(data.draw(st.sampled_from(sorted(world.nodes))), *held)}
+
+    after = _told(judge(world.snapshot(), HARSH))
+
+    assert {consumer: told for consumer, told in after.items() if consumer not in added} == before
+
+
+@many
+@hypothesis.given(worlds())
+def test_no_migration_is_taken_for_forgotten_while_the_listing_of_migrations_cannot_be_read(world: World) -> None:
+    hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
+    snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
+    assert not {finding.consumer for finding in judge(snapshot, HARSH) if finding.change} & set(world.migrations)
+
+
+def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -> None:
+    """To the marker probe, too, a cell that fails says 400."""
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    migration = world.migration(world.server(here, there), here, there, "migrating", here)
+    world.answers("marker", migration, 400)
+    snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
+
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[migration] == "undecided"
+
+
+def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
+    """A cell too slow for the listing of all can be too slow for the marker probe as well, and then Nova says 200 and 400."""
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    parked = world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
+    world.left_out_migrations.add(parked)
+    world.answers("marker", parked, 400)
+
+    assert {finding.consumer: finding.verdict for finding in judge(world.snapshot(), HARSH)}[parked] == "undecided"
+
+
+def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> None:
+    """That listing is what would contradict a 404 for a live server."""
+    world = World()
+    here = world.host("compute-1")
+    server = world.server(here, here)
+    world.unmapped.add(server)
+    world.deleted[server] = world.servers[server]
+    snapshot = world.snapshot(hypervisors=answer("GET /os-hypervisors/detail", 500))
+
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[server] == "undecided"
+
+
+def _changing(world: World, policy: Policy = HARSH) -> list[Finding]:
+    """The findings that would be changed by a user who asks for everything."""
+    found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
+    return [finding for finding in found if finding.change or finding.dropped or finding.verdict == "orphaned"]
+
+
+def _server_of(world: World, consumer: str) -> str:
+    return world.migrations[consumer].server if consumer in world.migrations else consumer
+
+
+def _home(world: World, server: str) -> str | None:
+    """The compute node on which `server` lives and rests; None when it does not."""
+    found = world.servers.get(server)
+    if found is None or found.status not in AT_REST or found.task_state is not None or not found.task_known:
+        return None
+    if any(move.server == server and move.status not in OVER for move in world.migrations.values()):
+        return None
+    at = [node.uuid for node in world.nodes.values() if (node.host, node.name) == (found.host, found.node)]
+    return at[0] if len(at) == 1 else None
+
+
+def _has_no_host(world: World, server: str) -> bool:
+    """Tell whether `server` failed to boot or is shelved away, and nothing that was asked of it may still run."""
+    found = world.servers[server]
+    if found.host or found.node or found.status not in ("ERROR", "SHELVED_OFFLOADED") or found.task_state or not found.task_known:
+        return False
+    did = world.actions.get(server, ())
+    placed = next((number for number, action in enumerate(did) if action.action in ("create", "unshelve", "rebuild")), None)
+    shelved = next((number for number, action in enumerate(did) if action.shelved_by), None)
+    before = len(did) if placed is None else placed
+    # What came before a finished shelve is over, but for what placed it; without that, it has to be where it was shelved.
+    newest = did[: shelved + 1] if shelved is not None and shelved < before else did[: before + 1] if placed is not None else ()
+    asked = (*newest, *did[before : before + 1])
+    return bool(asked) and all(any(event.finish_time for event in action.events) for action in asked)
+
+
+def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:
+    """Tell whether `provider` belongs to a compute node other than `home`, or to the named source of a move of `server`."""
+    found = world.providers.get(provider)
+    if found is None or found.sharing or found.root == home:
+        return False
+    sources = {move.source_node for move in world.migrations.values() if move.server == server}
+    if found.root in world.nodes or (found.root in world.providers and world.providers[found.root].name in sources):
+        return True
+    # One that is gone: Nova has marked it, and no service of that name is left.
+    services = {service.host for service in world.services}
+    return found.root in world.were_novas and found.root in world.providers and world.providers[found.root].name not in services
+
+
+def _roots(world: World, resources: t.Iterable[str]) -> set[str]:
+    return {world.providers[uuid].root for uuid in resources if uuid in world.providers}
+
+
+def _names(world: World, uuid: str) -> set[str]:
+    """Every name by which a user may mean this provider: its own and its root's."""
+    known = [world.providers[part] for part in (uuid, *_roots(world, [uuid])) if part in world.providers]
+    return {uuid, *(provider.name for provider in known), *(provider.root for provider in known)}
+
+
+def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
+    """What matters of each finding about a consumer; which of several moves explains it may depend on their order."""
+    about = [finding for finding in findings if finding.consumer]
+    return {str(finding.consumer): (finding.verdict, finding.kind, finding.change, finding.dropped) for finding in about}
+
+
+def _shuffled(world: World, chance: random.Random) -> World:
+    other = copy.deepcopy(world)
+    for name in ("providers", "nodes", "servers", "migrations", "holdings"):
+        setattr(other, name, _reordered(getattr(other, name), chance))
+    for consumer, allocation in other.holdings.items():
+        other.holdings[consumer] = d.replace(allocation, resources=_reordered(allocation.resources, chance))
+    return other
+
+
+def _reordered(table: t.Mapping[str, t.Any], chance: random.Random) -> dict[str, t.Any]:
+    keys = list(table)
+    chance.shuffle(keys)
+    return {key: table[key] for key in keys}

@@ -1,0 +1,327 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nothing needed is removed while a cell dies and comes back at any request, or while some API workers do not know a cell.
+
+Nova's own operations go on meanwhile, as in `test__nova_races`. All of them are in one cell; a second cell has a host with an orphan that can
+be proven without the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import functools
+import random
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._collector import answering_cells, collector
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.test__nova_races import LONGEST, Cloud, left_over, leftovers, run
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+
+DOWN, UP = "the cell goes down", "the cell comes back"
+
+
+class TwoCells(Cloud):
+    """A cloud whose first cell, with everything of the life, is left out of an answer or makes it fail."""
+
+    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
+        super().__init__(life, script)
+        self.is_down = False
+        self.first = {node.host for node in self.world.nodes.values()}
+        self.first_servers = {*self.world.servers, *self.world.deleted}
+        host = self.world.host("other-cell-1")
+        self.second_server = self.world.server(host, host)
+        self.world.delete(self.second_server)
+        self.orphan = self.world.server(host, host)
+        self.world.delete(self.orphan)
+        self.world.server(host, host)
+
+    def happens(self) -> None:
+        what = self.script.get(self.asked + 1)
+        if what in (DOWN, UP):
+            self.asked += 1
+            self.is_down = what == DOWN
+        else:
+            super().happens()
+
+    def lacks_first(self) -> bool:
+        """Tell whether the listing that is asked for now leaves the first cell out."""
+        return self.is_down
+
+    def _is_first(self, server: str) -> bool:
+        of_second = {uuid for uuid, row in self.world.servers.items() if row.host == "other-cell-1"}
+        return server not in of_second | {self.orphan, self.second_server}
+
+    def _known_to_nova(self, uuid: str) -> bool:
+        """Tell whether there is a mapping of a server to its cell."""
+        return uuid in self.world.servers or uuid in self.world.deleted
+
+    def _rows(self, found: Answer[t.Any]) -> Answer[t.Any]:
+        """Return a listing of migrations, all of which are of the first cell."""
+        return d.replace(found, value=()) if self.lacks_first() else found
+
+    def services(self) -> t.Any:
+        found = super().services()
+        if not self.lacks_first():
+            return found
+        silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first}
+        return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
+
+    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = super().hypervisors(with_servers, roots)
+        return answer("GET /os-hypervisors/detail", 500) if self.is_down else found
+
+    def servers_at(self, host: str) -> t.Any:
+        found = super().servers_at(host)
+        return () if host in self.first and self.lacks_first() else found
+
+    def migrations(self) -> t.Any:
+        return self._rows(super().migrations())
+
+    def migrations_of(self, server: str) -> t.Any:
+        return self._rows(super().migrations_of(server))
+
+    def migrations_at(self, host: str, attempt: int = 0) -> t.Any:
+        return self._rows(super().migrations_at(host, attempt))
+
+    def server(self, uuid: str) -> t.Any:
+        found = super().server(uuid)
+        return self._fails(found, uuid)
+
+    def actions(self, uuid: str) -> t.Any:
+        found = super().actions(uuid)
+        return self._fails(found, uuid)
+
+    def action(self, uuid: str, request: str) -> t.Any:
+        found = super().action(uuid, request)
+        return self._fails(found, uuid)
+
+    def _fails(self, found: Answer[t.Any], uuid: str) -> Answer[t.Any]:
+        """Return a direct answer; it goes through the mapping of the server, to a cell that may be down."""
+        if self.is_down and self._known_to_nova(uuid) and self._is_first(uuid):
+            return answer(found.request, 500)
+        return found
+
+    def deleted_listing(self, uuid: str, brief: bool = False) -> t.Any:
+        found = super().deleted_listing(uuid, brief)
+        return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
+
+    def marker(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().marker(uuid, attempt)
+        return answer(found.request, 400) if self.lacks_first() else found
+
+    def host(self, name: str) -> t.Any:
+        found = super().host(name)
+        return answer(found.request, 500) if self.is_down and name in self.first else found
+
+    def server_uuids(self) -> t.Any:
+        found = super().server_uuids()
+        return frozenset(uuid for uuid in found if not self._is_first(uuid)) if self.lacks_first() else found
+
+    def some_servers(self, count: int) -> t.Any:
+        found = super().some_servers(count)
+        shown = tuple(server for server in found.value if not self._is_first(server.uuid))
+        return d.replace(found, value=shown) if self.lacks_first() else found
+
+
+class MixedWorkers(TwoCells):
+    """A cloud whose workers answer at random, some of which know the first cell not at all or only for one kind of listing."""
+
+    def __init__(self, life: Life, script: t.Mapping[int, str], seed: int, unaware: float) -> None:
+        super().__init__(life, script)
+        self._random = random.Random(seed)
+        self._unaware = unaware
+
+    def lacks_first(self) -> bool:
+        return self._random.random() < self._unaware
+
+    def services(self) -> t.Any:
+        found = Cloud.services(self)
+        if not self.lacks_first():
+            return found
+        return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
+
+    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.hypervisors(self, with_servers, roots)
+        if not self.lacks_first():
+            return found
+        return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
+
+
+class DeadAndUnaware(MixedWorkers):
+    """A cloud whose first cell goes down and comes back, while some workers do not know it at all, and so do not say that it is down."""
+
+    def lacks_first(self) -> bool:
+        """Tell whether a listing leaves the cell out, because it is down or because the worker does not know it."""
+        return self.is_down or super().lacks_first()
+
+    def services(self) -> t.Any:
+        found = Cloud.services(self)
+        if super().lacks_first():
+            return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
+        silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first if self.is_down}
+        return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
+
+    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.hypervisors(self, with_servers, roots)
+        if super().lacks_first():
+            return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
+        return answer(found.request, 500) if self.is_down else found
+
+
+class UnawareListings(TwoCells):
+    """A cloud in which an adversary chooses the listings that come from workers which do not know the first cell."""
+
+    LISTINGS = ("migrations", "migrations_of", "migrations_at", "deleted_listing", "marker", "servers_at", "some_servers", "server_uuids")
+
+    def __init__(self, life: Life, script: t.Mapping[int, str], unaware: t.Collection[str]) -> None:
+        super().__init__(life, script)
+        for name in unaware:
+            setattr(self, name, functools.partial(self._without_first, getattr(self, name)))
+        self._lacks = False
+
+    def _without_first(self, listing: t.Callable[..., t.Any], *arguments: t.Any, **more: t.Any) -> t.Any:
+        self._lacks = True
+        try:
+            return listing(*arguments, **more)
+        finally:
+            self._lacks = False
+
+    def lacks_first(self) -> bool:
+        return self._lacks
+
+
+def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
+    """Detect and remediate everything but some kinds; return the consumers that were written, also when the run ended because it was not sound."""
+    with contextlib.suppress(GateClosed):
+        run(cloud, but)
+    return {change.consumer for change in cloud.written}
+
+
+def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
+    """Draw how the life goes on: an operation begins at some request, and then makes a step now and then."""
+    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 2, 4, 8]))
+    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
+    if possible := sorted(life.possible()):
+        script[first] = f"begin {draw(st.sampled_from(possible))}"
+    return script
+
+
+@st.composite
+def dying_cells(draw: st.DrawFn) -> TwoCells:
+    """The cell goes down at some request, and comes back at a later one or never."""
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    down = draw(st.integers(1, 3 * LONGEST))
+    script[down] = DOWN
+    if draw(st.booleans()):
+        script[down + draw(st.integers(1, LONGEST))] = UP
+    return TwoCells(life, script)
+
+
+@st.composite
+def mixed_workers(draw: st.DrawFn) -> MixedWorkers:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    return MixedWorkers(life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9])))
+
+
+@st.composite
+def dead_and_unaware(draw: st.DrawFn) -> DeadAndUnaware:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    down = draw(st.integers(1, 2 * LONGEST))
+    script[down] = DOWN
+    if draw(st.booleans()):
+        script[down + draw(st.integers(1, LONGEST))] = UP
+    return DeadAndUnaware(life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9])))
+
+
+@st.composite
+def unaware_listings(draw: st.DrawFn) -> UnawareListings:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    return UnawareListings(life, script, draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1)))
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second look at a cell follow the first without a pause."""
+    monkeypatch.setattr(collector, "_SECOND_LOOK", 0)
+    monkeypatch.setattr(answering_cells, "each", lambda function, items: list(map(function, items)))
+
+
+SETTINGS = hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+
+
+@SETTINGS
+@hypothesis.given(dying_cells())
+def test_nothing_needed_is_removed_while_a_cell_dies(cloud: TwoCells) -> None:
+    written = run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+    hypothesis.event(f"{len(written)} changes")
+
+
+@SETTINGS
+@hypothesis.given(mixed_workers())
+def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
+    run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@SETTINGS
+@hypothesis.given(dead_and_unaware())
+def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know(cloud: DeadAndUnaware) -> None:
+    run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@SETTINGS
+@hypothesis.given(unaware_listings())
+def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(cloud: UnawareListings) -> None:
+    """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
+    absent = [kind.name for kind in KINDS if kind.needs_every_cell]
+    written = run_or_refuse(cloud, but=absent)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+    hypothesis.event(f"{len(written)} changes")
+
+
+def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed() -> None:
+    """A live guest has arrived where an evacuation was cut, Nova still has the server elsewhere, and each listing lacks the migration."""
+    absent = [kind.name for kind in KINDS if kind.needs_every_cell]
+    for state in leftovers():
+        cloud = UnawareListings(left_over(*state), {}, ("migrations", "migrations_of", "migrations_at"))
+        run_or_refuse(cloud, but=absent)
+        assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@pytest.mark.parametrize("down", [1, 5, 9, 13])
+def test_what_is_provable_in_the_cell_that_answers_goes_all_the_same(down: int) -> None:
+    cloud = TwoCells(left_over(*leftovers()[0]), {down: DOWN})
+    written = {change.consumer for change in run(cloud)}
+
+    assert {cloud.orphan, cloud.second_server} <= written
+    assert all(not cloud._is_first(consumer) for consumer in written) or down > 1
+
+
+def test_workers_that_all_know_the_cell_let_everything_go() -> None:
+    cloud = MixedWorkers(left_over(*leftovers()[0]), {}, 1, 0.0)
+
+    assert {cloud.orphan, cloud.second_server} <= {change.consumer for change in run(cloud)}

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No sequence of Nova's own operations, each cut at any step, ends with a share that is needed among the removable ones.
+
+First every operation with one interruption and everything that may be done after it, without chance; then whole lives, by chance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, ORPHANS, REMEDIATE
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, Life, begun_with, do, lives
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Aborted, Nova, RolledBack
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import Watch, half_way
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Interrupt = Callable[[Life, t.Any], None]
+
+INTERRUPTIONS: dict[str, Interrupt] = {
+    "only Placement": lambda life, operation: None,
+    "cut": lambda life, operation: life.cut(operation),
+    "fails": lambda life, operation: life.fail(operation),
+    "rolls back": lambda life, operation: life.fail(operation, RolledBack),
+    "fails, and its handlers are cut": lambda life, operation: (life.fail(operation), life.go(operation, 1), life.cut(operation))[0],
+}
+OF_LIVE_MIGRATIONS: dict[str, Interrupt] = {
+    "cut, and libvirt goes on": lambda life, operation: life.cut(operation, alone=True),
+    "aborted": lambda life, operation: life.fail(operation, Aborted),
+}
+
+AFTERMATHS = (
+    ("finish", "reset", "start", "finish"),
+    ("start", "finish", "poll", "reset", "poll", "delete", "purge"),
+    ("reset", "finish", "migrate", "start", "confirm"),
+    ("finish", "start", "reset", "down", "evacuate", "start"),
+    ("reset to error", "start", "finish"),
+    ("reset", "start", "finish", "reset", "shelve", "unshelve to host 2", "finish", "migrate", "revert"),
+)
+
+
+@pytest.fixture(name="watch", scope="module")
+def _watch() -> Watch:
+    """Judges each state once, whichever life it is of, and remembers what was seen."""
+    return Watch()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("placement", ["answers", "refuses"])
+def test_no_operation_cut_at_any_step_lets_a_needed_share_go(watch: Watch, operation: str, placement: str) -> None:
+    watch.complete.add((operation, placement))
+    name = operation.partition(" ")[0]
+    interruptions = [*INTERRUPTIONS.values(), *(OF_LIVE_MIGRATIONS.values() if name == "live_migrate" else ())]
+    homes = range(2) if "resize" in (name, *OPERATIONS[operation]) else range(1)
+    for home, interrupt, aftermath in itertools.product(homes, interruptions, AFTERMATHS):
+        steps = 0
+        while _interrupted(watch, operation, home, placement, interrupt, steps, aftermath):
+            steps += 1
+
+
+def _interrupted(
+    watch: Watch, operation: str, home: int, placement: str, interrupt: Interrupt, steps: int, aftermath: tuple[str, ...]
+) -> bool:
+    """Returns whether the operation was still under way after so many steps."""
+    life, begun = begun_with(Nova(pooled=True, devices=True), operation, home)
+    life.go(begun, steps)
+    if begun not in life.running:
+        return False
+    life.watch = watch
+    life.happens(f"Placement {placement}", lambda: setattr(life.nova, "placement", placement))
+    interrupt(life, begun)
+    for after in aftermath:
+        do(life, after, home)
+    return True
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind in ORPHANS or kind.by_default == REMEDIATE])
+def test_these_lives_reach_every_kind_of_orphan_and_all_that_is_changed_by_default(watch: Watch, kind: str) -> None:
+    """Only of what is reached anything is shown."""
+    _all_seen(watch)
+    assert watch.kinds[kind]
+
+
+@pytest.mark.parametrize("name", half_way)
+def test_these_lives_reach_every_move_that_ends_half_way(watch: Watch, name: str) -> None:
+    _all_seen(watch)
+    assert watch.moves[name]
+
+
+def _all_seen(watch: Watch) -> None:
+    """Where only one of these tests is run, nothing was seen before it."""
+    for operation, placement in itertools.product(OPERATIONS, ("answers", "refuses")):
+        if (operation, placement) not in watch.complete:
+            test_no_operation_cut_at_any_step_lets_a_needed_share_go(watch, operation, placement)
+
+
+@hypothesis.settings(max_examples=1500)
+@hypothesis.given(st.data())
+def test_no_life_ends_with_a_needed_share_among_the_removable(watch: Watch, data: st.DataObject) -> None:
+    data.draw(lives(watch=watch, clean=watch.clean))

@@ -1,0 +1,303 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What each proof rests on: take any single answer away, or contradict it, and nothing may be convicted."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    HARSH,
+    Cloud,
+    deleted_server,
+    ended_migration,
+    evacuated_source,
+    forgotten_consumer,
+    forgotten_migration,
+    wrong_host,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
+
+RESTS_ON = {
+    deleted_server: ("server", "migrations", "deleted_listing"),
+    forgotten_migration: ("server", "migrations", "deleted_listing", "marker", "host_migrations"),
+    forgotten_consumer: ("server", "migrations", "deleted_listing", "actions", "marker"),
+    evacuated_source: ("server", "migrations"),
+    wrong_host: ("server", "migrations"),
+}
+
+
+@pytest.mark.parametrize("situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__)
+def test_with_every_answer_it_is_proven(situation: Situation) -> None:
+    cloud = Cloud()
+
+    finding = cloud.found(situation(cloud))
+
+    assert (finding.verdict, finding.kind) == ("orphaned", situation.__name__)
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+@pytest.mark.parametrize(
+    ("situation", "question"),
+    [pytest.param(kind, question, id=f"{kind.__name__}-{question}") for kind, questions in RESTS_ON.items() for question in questions],
+)
+def test_without_one_of_its_answers_nothing_is_proven(situation: Situation, question: str, status: int) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    cloud.answers(question, consumer, status)
+
+    assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+@pytest.mark.parametrize("question", ["server", "migrations"])
+def test_without_an_answer_about_its_server_no_migration_is_ended(question: str, status: int) -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    cloud.answers(question, cloud.migrations[migration].server, status)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+def seen_on_a_host(cloud: Cloud, consumer: str) -> None:
+    """As if the hypervisor listing showed it."""
+    cloud.nodes[cloud.here] = d.replace(cloud.nodes[cloud.here], servers=(consumer,))
+
+
+def being_moved(cloud: Cloud, consumer: str) -> None:
+    cloud.migration(consumer, cloud.here, cloud.there, "migrating")
+
+
+def moved_once(cloud: Cloud, consumer: str) -> None:
+    cloud.migration(consumer, cloud.here, cloud.there, "completed")
+
+
+@pytest.mark.parametrize(
+    ("situation", "sighting"),
+    [
+        (deleted_server, seen_on_a_host),
+        (deleted_server, being_moved),
+        (forgotten_migration, seen_on_a_host),
+        (forgotten_migration, being_moved),
+        (forgotten_consumer, seen_on_a_host),
+        (forgotten_consumer, being_moved),
+        (forgotten_consumer, moved_once),
+    ],
+    ids=lambda part: part.__name__,
+)
+def test_a_404_that_is_contradicted_proves_nothing(situation: Situation, sighting: Callable[[Cloud, str], None]) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    sighting(cloud, consumer)
+
+    assert cloud.found(consumer).verdict in ("undecided", "protected")
+    assert cloud.found(consumer).change is None
+
+
+def test_a_migration_of_a_server_that_is_deleted_and_seen_on_a_host_is_not_ended() -> None:
+    cloud = Cloud()
+    server = deleted_server(cloud)
+    migration = cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    seen_on_a_host(cloud, server)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize("listed", ["everywhere", "for the server"])
+def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None:
+    """Whichever of the two listings has it."""
+    cloud = Cloud()
+    consumer = forgotten_consumer(cloud)
+    migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
+    if listed == "everywhere":
+        cloud.answers("migrations", consumer, 200)
+        snapshot = cloud.snapshot()
+        dossier = d.replace(snapshot.dossiers[consumer], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+        changes: dict[str, t.Any] = {"dossiers": {**snapshot.dossiers, consumer: dossier}}
+    else:
+        cloud.left_out_migrations.add(migration)
+        changes = {}
+
+    assert cloud.found(consumer, **changes).verdict == "undecided"
+
+
+def test_what_holds_of_a_shared_pool_alone_is_not_forgotten() -> None:
+    """The pool is no host's: nothing says that it is this Nova's."""
+    cloud = Cloud()
+
+    assert cloud.found(cloud.stranger(cloud.pool)).verdict == "undecided"
+
+
+def test_what_holds_of_somebody_elses_provider_as_well_is_not_forgotten() -> None:
+    cloud = Cloud()
+
+    assert cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
+
+
+def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
+    """The listing had it, the server's own migrations no longer do."""
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    server = cloud.migrations[migration].server
+    snapshot = cloud.snapshot()
+    dossier = d.replace(snapshot.dossiers[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+
+    assert cloud.found(migration, dossiers={**snapshot.dossiers, server: dossier}).verdict == "undecided"
+
+
+def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds() -> None:
+    cloud = Cloud()
+    migration = forgotten_migration(cloud)
+    del cloud.holdings[migration]
+    cloud.hold(migration, cloud.pool)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("type", "status", "kind"),
+    [
+        ("evacuation", "done", "evacuated_source"),
+        ("evacuation", "completed", "evacuated_source"),
+        ("evacuation", "error", "wrong_host"),
+        ("evacuation", "confirmed", "wrong_host"),
+        ("live-migration", "completed", "wrong_host"),
+        ("migration", "done", "wrong_host"),
+    ],
+)
+def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind: str) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    cloud.migration(server, cloud.here, cloud.there, status, type=type)
+
+    assert cloud.found(server).kind == kind
+
+
+@pytest.mark.parametrize("evacuated", [True, False])
+@pytest.mark.parametrize("move", ["live-migration", "evacuation"])
+def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(move: str, evacuated: bool) -> None:
+    cloud = Cloud()
+    server = wrong_host(cloud)
+    if evacuated:
+        cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    cloud.migration(server, cloud.there, cloud.here, "error", type=move)
+
+    assert (cloud.found(server).kind, cloud.found(server).verdict) == ("wrong_host", "undecided")
+
+
+@pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "wrong_host")])
+def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacuated: bool, kind: str) -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.there, cloud.here, third, cloud.there)
+    if evacuated:
+        cloud.migration(server, third, cloud.here, "done", type="evacuation")
+    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+
+    assert (cloud.found(server).kind, cloud.found(server).dropped) == (kind, {cloud.here, third})
+
+
+@pytest.mark.parametrize("evacuations", [0, 1, 2])
+def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
+    """It may be something that the host shares, or once shared; and one such share leaves all of them undecided."""
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.there, third, cloud.there)
+    cloud.hold(server, cloud.here, amounts={"DISK_GB": 10})
+    for source in (third, cloud.here)[:evacuations]:
+        cloud.migration(server, source, cloud.there, "done", type="evacuation")
+
+    assert cloud.found(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize(("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")])
+def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
+    cloud = Cloud()
+    stranger = cloud.stranger(cloud.here, age=age)
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=0, forgotten_min_age=86400))
+
+    assert (finding.consumer, finding.verdict) == (stranger, verdict)
+
+
+@pytest.mark.parametrize(
+    ("age", "min_age", "verdict"),
+    [
+        (3599, 3600, "protected"),
+        (3600, 3600, "orphaned"),
+        (None, 3600, "protected"),
+        (0, 0, "orphaned"),
+        (None, 0, "orphaned"),
+    ],
+)
+def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdict: str) -> None:
+    cloud = Cloud()
+    server = cloud.hold(deleted_server(cloud), cloud.here, age=age)
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=min_age))
+
+    assert (finding.consumer, finding.verdict) == (server, verdict)
+
+
+def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None) -> Finding:
+    """Judge a forgotten consumer in a cloud with these services in its catalogue, of which somebody says that they hold nothing."""
+    cloud = Cloud()
+    consumer = forgotten_consumer(cloud)
+    there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
+    dossier = there.dossiers[consumer]
+    assert dossier.allocation.value
+    typed = d.replace(dossier.allocation, value=d.replace(dossier.allocation.value, type=consumer_type))
+    there = d.replace(there, dossiers={**there.dossiers, consumer: d.replace(dossier, allocation=typed)})
+    return next(finding for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored))) if finding.consumer == consumer)
+
+
+@pytest.mark.parametrize(
+    ("allocators", "ignored", "told"),
+    [
+        ((), (), "no container service in its catalogue"),
+        (
+            ("container",),
+            ("container",),
+            "has container in its catalogue; ignore_allocators says that container holds nothing on Nova's hosts",
+        ),
+        (("container",), ("container", "reservation"), "ignore_allocators says that container holds nothing"),
+    ],
+)
+def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], ignored: tuple[str, ...], told: str) -> None:
+    finding = _beside(allocators, ignored)
+
+    assert (finding.kind, finding.verdict) == ("forgotten_consumer", "orphaned") and told in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("allocators", "ignored", "suspect"),
+    [
+        (("container",), (), "container"),
+        (("reservation",), ("container",), "reservation"),
+        (("accelerator",), (), "accelerator"),
+        (("container", "reservation"), ("container",), "reservation"),
+    ],
+)
+def test_a_forgotten_consumer_without_a_type_may_be_that_of_another_service(
+    allocators: tuple[str, ...], ignored: tuple[str, ...], suspect: str
+) -> None:
+    finding = _beside(allocators, ignored)
+
+    assert (finding.kind, finding.verdict, finding.change) == ("forgotten_consumer", "undecided", None)
+    assert f"this cloud has {suspect} in its catalogue" in finding.reason and "orphan_cleanup_ignore_allocators" in finding.reason
+
+
+@pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
+def test_a_forgotten_consumer_that_says_what_it_is_belongs_to_no_other_service(consumer_type: str) -> None:
+    assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"

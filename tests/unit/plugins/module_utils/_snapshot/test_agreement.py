@@ -1,0 +1,151 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the answers of a reading contradict each other: each contradiction by itself, and what looks like one and is not."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Service
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    disagreements,
+    hosts_in_doubt,
+    names_of_root,
+    names_to_look_up,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_for_absence, closed_gates
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
+
+
+class Site(World):
+    """Two hosts, with a live server on the first that has an ended migration."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host(HERE), self.host(THERE)
+        self.live = self.server(self.here, self.here)
+        self.move = self.migration(self.live, self.there, self.here, "confirmed")
+
+    def services_with(self, *hosts: str) -> t.Any:
+        return answer("GET /os-services", 200, tuple(Service("nova-compute", host, "enabled", "up") for host in hosts))
+
+    def dossiers_with(self, uuid: str, **answers: t.Any) -> t.Any:
+        dossiers = dict(self.snapshot().dossiers)
+        return {**dossiers, uuid: d.replace(dossiers[uuid], **answers)}
+
+
+def _told(snapshot: Snapshot) -> str:
+    (sentence,) = disagreements(snapshot)
+    assert closed_gates(snapshot) == (sentence,)
+    return sentence
+
+
+def test_a_whole_answer_contradicts_nothing() -> None:
+    assert disagreements(Site().snapshot()) == ()
+
+
+def test_services_that_differ_before_and_after_are_named() -> None:
+    site = Site()
+
+    assert f"compute services of {NEW} in one answer" in _told(site.snapshot(services_after=site.services_with(HERE, THERE, NEW)))
+
+
+def test_a_cell_that_goes_down_meanwhile_is_no_contradiction() -> None:
+    site = Site()
+    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN", state=None) for service in site.services))
+
+    assert disagreements(site.snapshot(services_after=silent)) == ()
+
+
+def test_compute_nodes_without_a_service_are_named() -> None:
+    """One list of cells of a worker is newer than its other one."""
+    site = Site()
+    services = site.services_with(HERE)
+
+    assert f"compute nodes of {THERE}, and no compute service" in _told(site.snapshot(services=services, services_after=services))
+
+
+def test_a_host_that_is_found_directly_and_listed_nowhere_is_named() -> None:
+    told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
+
+    assert f"compute nodes on {NEW} (GET /os-hosts), which its listings leave out" in told
+    assert "nova-manage cell_v2 delete_host" in told
+
+
+def test_a_host_that_is_found_directly_and_has_only_a_service_in_the_listings_is_named() -> None:
+    site = Site()
+    services = site.services_with(HERE, THERE, NEW)
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
+
+    assert NEW in _told(site.snapshot(services=services, services_after=services, host_lookups=lookups))
+
+
+@pytest.mark.parametrize(("status", "doubtful"), [(404, []), (403, [NEW]), (500, [NEW])])
+def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on_absence(status: int, doubtful: list[str]) -> None:
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
+    snapshot = Site().snapshot(aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups)
+
+    assert hosts_in_doubt(snapshot) == doubtful
+    assert closed_gates(snapshot) == ()
+    assert bool(closed_for_absence(snapshot)) is bool(doubtful)
+
+
+@pytest.mark.parametrize("status", [404, 403, 500])
+def test_a_host_that_is_not_found_contradicts_nothing(status: int) -> None:
+    assert disagreements(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})) == ()
+
+
+@pytest.mark.parametrize(("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)])
+def test_a_server_on_a_host_that_is_not_listed_is_looked_into(status: int | None, agrees: bool) -> None:
+    site = Site()
+    server = site.server(site.here)
+    site.servers[server] = d.replace(site.servers[server], host=NEW, node=NEW)
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status, status == 200 or None)} if status else {}
+    snapshot = site.snapshot(host_lookups=lookups)
+
+    assert (disagreements(snapshot) == ()) is agrees
+    assert names_to_look_up(snapshot) == [NEW]
+
+
+def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
+    site = Site()
+    forgotten = site.stranger(site.here)
+    known, unknown = answer("GET /os-migrations?marker", 200, True), answer("GET /os-migrations?marker", 400)
+    dossiers = site.dossiers_with(forgotten, marker=known, markers=(known, unknown))
+
+    assert f"knew {forgotten} as a migration's" in _told(site.snapshot(dossiers=dossiers))
+
+
+def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:
+    site = Site()
+    dossiers = site.dossiers_with(site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ()))
+
+    assert f"listed migration {site.move} of server {site.live}" in _told(site.snapshot(dossiers=dossiers))
+
+
+def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
+    site = Site()
+    gone = {"server": answer("GET /servers", 404), "migrations": answer("GET /os-migrations?instance_uuid", 200, ())}
+
+    assert disagreements(site.snapshot(dossiers=site.dossiers_with(site.live, **gone))) == ()
+
+
+def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:
+    aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
+
+    assert names_to_look_up(Site().snapshot(aggregates=aggregates)) == [NEW]
+
+
+@pytest.mark.parametrize(
+    ("provider", "names"), [("compute-1", ("compute-1",)), ("compute-1.example.org", ("compute-1.example.org", "compute-1"))]
+)
+def test_a_host_may_go_by_the_name_of_its_node_or_by_that_without_its_domain(provider: str, names: tuple[str, ...]) -> None:
+    assert names_of_root(provider) == names

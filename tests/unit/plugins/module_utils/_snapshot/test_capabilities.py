@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What older services cannot prove."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import lacking, unprovable, without_proof
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+
+def _found(**versions: tuple[int, int]) -> t.Any:
+    """A deleted server and a consumer that nobody knows, in a cloud with these versions."""
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+    world.delete(world.server(here, here))
+    world.stranger(here)
+    snapshot = world.snapshot()
+    return report(d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy())
+
+
+def _verdicts(found: t.Any) -> dict[str, str]:
+    return {entry["kind"]: entry["verdict"] for key in ("findings", "undecided") for entry in found[key]}
+
+
+def test_of_services_that_are_new_enough_everything_is_proven() -> None:
+    found = _found()
+
+    assert _verdicts(found) == {"deleted_server": "orphaned", "forgotten_consumer": "orphaned"}
+    assert found["summary"]["coverage"]["not_provable"] == found["summary"]["coverage"]["closed_gates"] == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({"compute_version": (2, 68)}, "Nova offers microversions up to 2.68, and 2.69 is needed to see whether every cell answers"),
+        ({"compute_version": (2, 58)}, "2.59 is needed to see which consumers are migrations"),
+        (
+            {"placement_version": (1, 27)},
+            "Placement offers microversions up to 1.27, and 1.28 is needed to see the generations of consumers",
+        ),
+    ],
+    ids=str,
+)
+def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(versions: dict[str, tuple[int, int]], said: str) -> None:
+    found = _found(**versions)
+
+    assert set(_verdicts(found).values()) == {"undecided"}
+    assert any(said in gate for gate in found["summary"]["coverage"]["closed_gates"])
+    assert not found["summary"]["coverage"]["complete"]
+    assert all("everything is undecided." in entry["reason"] for entry in found["undecided"])
+
+
+def test_what_one_kind_needs_leaves_that_undecided() -> None:
+    found = _found(placement_version=(1, 37))
+
+    assert _verdicts(found) == {"deleted_server": "orphaned", "forgotten_consumer": "undecided"}
+    assert found["summary"]["coverage"]["complete"]
+    assert found["summary"]["coverage"]["not_provable"] == [
+        "Placement offers microversions up to 1.37, and 1.38 is needed to see which consumers are of another service: "
+        "forgotten_consumer is undecided."
+    ]
+
+
+@pytest.mark.parametrize(("version", "sentences"), [((2, 100), 0), ((2, 69), 0), ((2, 68), 1), ((2, 59), 1), ((2, 58), 2), ((2, 53), 2)])
+def test_each_missing_version_is_told_once(version: tuple[int, int], sentences: int) -> None:
+    cloud = d.replace(World().snapshot().cloud, compute_version=version)
+
+    assert len(lacking(cloud)) == len(without_proof(cloud)) == sentences
+    assert (unprovable("deleted_server", cloud) is None) == (sentences == 0)

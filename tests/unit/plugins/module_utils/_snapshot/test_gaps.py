@@ -1,0 +1,153 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is still proven while a cell does not answer, and what is not: decided for each consumer."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _cases, judge
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap, hosts_touched
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+HARSH = Policy(min_age=0, forgotten_min_age=0)
+SILENT = "dead-1"
+
+
+class Site(World):
+    """Three hosts, of which the cell of one does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there, self.dead = (self.host(name) for name in ("compute-1", "compute-2", SILENT))
+
+    def partial(self, **changes: t.Any) -> Snapshot:
+        """What is read then: the services of all hosts, and the compute nodes of those that answer."""
+        services = tuple(
+            d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service for service in self.services
+        )
+        listed = self.snapshot().hypervisors.value or ()
+        nodes = tuple(node for node in listed if node.host != SILENT)
+        named = answer("GET /os-services", 200, services)
+        hypervisors = answer(LISTED_BY_SERVERS, 200, nodes)
+        return self.snapshot(**{"services": named, "services_after": named, "hypervisors": hypervisors, **changes})
+
+    def finding(self, consumer: str, **changes: t.Any) -> Finding:
+        return next(finding for finding in judge(self.partial(**changes), HARSH) if finding.consumer == consumer)
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
+    server = site.server(site.here, site.here)
+    site.delete(server)
+
+    assert (site.finding(server).kind, site.finding(server).verdict) == ("deleted_server", "orphaned")
+
+
+@pytest.mark.parametrize("kind", ["evacuated_source", "wrong_host", "ended_migration"])
+def test_what_nova_shows_of_a_cell_that_answers_is_proven(site: Site, kind: str) -> None:
+    server = site.server(site.here, site.here)
+    consumer = server
+    if kind == "ended_migration":
+        consumer = site.migration(server, site.there, site.here, "confirmed", site.there)
+    else:
+        site.hold(server, site.there)
+        if kind == "evacuated_source":
+            site.migration(server, site.there, site.here, "done", type="evacuation")
+
+    assert (site.finding(consumer).kind, site.finding(consumer).verdict) == (kind, "orphaned")
+
+
+def test_a_consumer_that_also_holds_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
+    server = site.server(site.here, site.here, site.dead)
+    site.delete(server)
+    finding = site.finding(server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert f"it touches {SILENT}, whose cell does not answer" in finding.reason
+
+
+def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) -> None:
+    server = site.server(site.here, site.here, site.there)
+    site.migration(server, site.dead, site.here, "confirmed")
+
+    assert site.finding(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize(("status", "verdict"), [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")])
+def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_host_was_looked_up(
+    site: Site, status: int, verdict: str
+) -> None:
+    nameless = site.provider("gone-1")
+    server = site.server(site.here, nameless)
+    site.delete(server)
+    lookups = {"gone-1": answer("GET /os-hosts/gone-1", status, status == 200 or None)}
+
+    assert site.finding(server, host_lookups=lookups).verdict == verdict
+
+
+def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(site: Site) -> None:
+    node = site.provider(f"{SILENT}.example.org")
+    server = site.server(site.here, node)
+    site.delete(server)
+
+    assert site.finding(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize("what", ["forgotten_consumer", "forgotten_migration"])
+def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) -> None:
+    site.server(site.here, site.here)
+    consumer = site.stranger(site.there)
+    if what == "forgotten_migration":
+        site.unlisted_migrations.add(consumer)
+    finding = site.finding(consumer)
+
+    assert (finding.kind, finding.verdict) == (what, "undecided")
+    assert f"this rests on absence, and the cell of {SILENT} does not answer" in finding.reason
+
+
+@pytest.mark.parametrize("kind", ["moved_server", "missing_allocation"])
+def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(site: Site, kind: str) -> None:
+    server = site.server(site.here, *([site.there] if kind == "moved_server" else []))
+    finding = site.finding(server)
+
+    assert (finding.kind, finding.verdict, finding.change) == (kind, "undecided", None)
+
+
+def test_a_provider_without_a_compute_node_is_not_a_ghost_then(site: Site) -> None:
+    site.server(site.here, site.here)
+
+    assert not [finding for finding in judge(site.partial(), HARSH) if finding.kind in ("ghost_provider", "name_conflict")]
+
+
+def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
+    server = site.server(site.dead, site.dead, site.here)
+    listed = site.snapshot()
+    finding = site.finding(server, services=listed.services, hypervisors=listed.hypervisors)
+
+    assert finding.verdict == "undecided"
+
+
+def test_without_a_silent_cell_there_is_no_gap(site: Site) -> None:
+    server = site.server(site.here, site.here, site.there)
+    site.migration(server, site.dead, site.here, "confirmed")
+    (case,) = _cases(Landscape(site.snapshot(nominated=(server,))))
+
+    assert find_gap(case, needs_every_cell=True) is None
+    assert hosts_touched(case) == {"compute-1", "compute-2", SILENT}

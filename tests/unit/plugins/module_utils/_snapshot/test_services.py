@@ -1,0 +1,122 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which service is meant, and what must be changed of it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import amended, amendment, chosen, described, listed, named
+
+ONE = "0a000000-0000-4000-8000-000000000001"
+TWO = "0a000000-0000-4000-8000-000000000002"
+THREE = "0a000000-0000-4000-8000-000000000003"
+ON = Service("nova-compute", "compute-1", "enabled", "up", id=ONE)
+OFF = Service("nova-compute", "compute-2", "disabled", "down", disabled_reason="rusty", id=TWO)
+CONDUCTOR = Service("nova-conductor", "compute-1", "enabled", "up", id=THREE)
+SILENT = Service("nova-compute", "compute-9", "UNKNOWN", None)
+ALL = (OFF, CONDUCTOR, ON)
+
+
+def _wish(**given: t.Any) -> dict[str, t.Any]:
+    return {"host": None, "binary": "nova-compute", "id": None, "enabled": None, "disabled_reason": None, "forced_down": None, **given}
+
+
+def test_services_come_by_host_and_binary() -> None:
+    assert [entry["id"] for entry in described(ALL)] == [ONE, THREE, TWO]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "binaries", "left"),
+    [
+        (None, None, {ONE, TWO, THREE}),
+        (["compute-1"], None, {ONE, THREE}),
+        (None, ["nova-compute"], {ONE, TWO}),
+        (["compute-1"], ["nova-compute"], {ONE}),
+        ([], None, set()),
+        (["compute"], None, set()),
+    ],
+)
+def test_hosts_and_binaries_choose(hosts: list[str] | None, binaries: list[str] | None, left: set[str]) -> None:
+    assert {service.id for service in chosen(ALL, hosts, binaries)} == left
+
+
+def test_a_listing_that_failed_is_not_an_empty_one() -> None:
+    with pytest.raises(CloudError, match="Nova answered 500"):
+        listed(Answer("GET /os-services", "2.90", 500, ""))
+
+
+@pytest.mark.parametrize(
+    ("wish", "found"),
+    [
+        ({"host": "compute-1"}, ON),
+        ({"host": "compute-1", "binary": "nova-conductor"}, CONDUCTOR),
+        ({"id": TWO}, OFF),
+        ({"id": TWO.upper()}, OFF),
+        ({"host": "compute-3"}, None),
+    ],
+)
+def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> None:
+    assert named(ALL, _wish(**wish)) == found
+
+
+@pytest.mark.parametrize("wish", [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}])
+def test_nothing_is_absent_while_a_cell_does_not_answer(wish: dict[str, str]) -> None:
+    with pytest.raises(CloudError, match="could not say anything of compute-9"):
+        named((*ALL, SILENT), _wish(**wish))
+
+
+def test_a_service_that_answers_is_found_beside_a_silent_cell() -> None:
+    assert named((*ALL, SILENT), _wish(host="compute-1")) == ON
+
+
+@pytest.mark.parametrize("id", ["42", "", "compute-1"])
+def test_an_id_that_is_none_names_no_service_of_a_silent_cell(id: str) -> None:
+    with pytest.raises(InvalidInput, match="is no UUID"):
+        named([SILENT], _wish(id=id))
+
+
+def test_a_host_of_two_cells_is_not_guessed_at() -> None:
+    with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
+        named((ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)), _wish(host="compute-1"))
+
+
+@pytest.mark.parametrize(
+    ("service", "wish", "body"),
+    [
+        (ON, {}, {}),
+        (ON, {"enabled": True, "forced_down": False}, {}),
+        (ON, {"enabled": False}, {"status": "disabled"}),
+        (ON, {"enabled": False, "disabled_reason": "rusty"}, {"status": "disabled", "disabled_reason": "rusty"}),
+        (ON, {"forced_down": True}, {"forced_down": True}),
+        (ON, {"enabled": False, "forced_down": True}, {"status": "disabled", "forced_down": True}),
+        (OFF, {"enabled": False}, {}),
+        (OFF, {"enabled": False, "disabled_reason": "rusty"}, {}),
+        (OFF, {"enabled": False, "disabled_reason": "gone"}, {"status": "disabled", "disabled_reason": "gone"}),
+        (OFF, {"enabled": True}, {"status": "enabled"}),
+    ],
+)
+def test_only_what_differs_is_changed(service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]) -> None:
+    assert amendment(service, _wish(**wish)) == body
+    assert amendment(amended(service, body), _wish(**wish)) == {}
+
+
+@pytest.mark.parametrize("enabled", [None, True])
+def test_a_reason_is_of_a_disabled_service(enabled: bool | None) -> None:
+    with pytest.raises(InvalidInput, match="enabled=false"):
+        amendment(OFF, _wish(enabled=enabled, disabled_reason="rusty"))
+
+
+def test_a_change_is_foretold() -> None:
+    down = amended(OFF, {"status": "enabled", "forced_down": True})
+
+    assert (down.status, down.disabled_reason, down.forced_down, down.state) == ("enabled", None, True, "down")
+    assert amended(ON, {"forced_down": True}).state == "down"
+    assert amended(OFF, {"forced_down": True}).disabled_reason == "rusty"

@@ -1,0 +1,212 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a reading is sound: each gate with its cause, and what must not close one."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration, Server, Service
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    closed_for_absence,
+    closed_gates,
+    silent_hosts,
+    unjudged_hosts,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
+
+UP = Service("nova-compute", "compute-1", "enabled", "up")
+DOWN = Service("nova-compute", "compute-2", "disabled", "down")
+
+
+def _silent(*hosts: str) -> Answer[tuple[Service, ...]]:
+    return answer("GET /os-services", 200, (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)))
+
+
+def _nodes(*uuids: str, on: str = "") -> Answer[tuple[Hypervisor, ...]]:
+    return answer("GET /os-hypervisors/detail", 200, tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids))
+
+
+def _sample(project: str, host: str | None = "compute-1", status: int = 200) -> Answer[Server]:
+    world = World()
+    server = world.servers[world.server(project=project, host=host)]
+    return answer(f"GET /servers/{server.uuid}", status, server if status == 200 else None)
+
+
+def _sound() -> Snapshot:
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+    return world.snapshot()
+
+
+def test_a_sound_reading_closes_no_gate() -> None:
+    assert closed_gates(_sound()) == ()
+
+
+def _hidden_ends() -> Answer[tuple[Migration, ...]]:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.migration(world.server(here), here, there, "error", type="evacuation")
+    hidden = {"source_compute": None, "source_node": None, "dest_compute": None, "dest_node": None}
+    return answer("GET /os-migrations", 200, tuple(d.replace(row, **hidden) for row in world.migrations.values()))
+
+
+CLOSED = {
+    "services unreadable before": ({"services": answer("", 500)}, "answered 500 when asked for its services before the reading"),
+    "services unreadable after": ({"services_after": answer("", 503)}, "answered 503 when asked for its services after the reading"),
+    "hypervisors unreadable": ({"hypervisors": answer("", 500)}, "answered 500 when asked for its compute nodes"),
+    "migrations unreadable": ({"migrations": answer("", 500)}, "answered 500 when asked for its migrations"),
+    "hosts of migrations hidden": ({"migrations": _hidden_ends()}, "lists migrations without their hosts (GET /os-migrations)"),
+    "none of Nova's hosts is here": ({"hypervisors": _nodes("elsewhere", on="compute-1")}, "0 of 1 hypervisors are providers here"),
+    "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors are providers here"),
+    "may not look": ({"samples": (_sample(PROJECT, status=404),)}, "list servers that they may not look at"),
+    "may look but is not shown the host": ({"samples": (_sample(PROJECT, host=None),)}, "list servers that they may not look at"),
+    "may not see where even its own are": ({"samples": (_sample(OUR_PROJECT, host=None),)}, "list servers that they may not look at"),
+    "a live server is listed as deleted": (
+        {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
+        "deleted=True)",
+    ),
+    "the deleted cannot be listed": ({"control": answer("GET /servers/detail?deleted=True", 403)}, "these credentials may not filter"),
+    "may look at its own alone": (
+        {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
+        "list servers that they may not look at",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_a_gate_closes_and_names_its_cause(case: str) -> None:
+    changes, cause = CLOSED[case]
+
+    (sentence,) = closed_gates(d.replace(_sound(), **changes))
+
+    assert cause in sentence
+
+
+def test_every_closed_gate_is_told() -> None:
+    snapshot = d.replace(_sound(), services=answer("", 500), migrations=answer("", 500), hypervisors=_nodes(), samples=(_sample("", None),))
+
+    assert [sentence.split()[0] for sentence in closed_gates(snapshot)] == ["Nova", "Nova", "0", "These"]
+
+
+def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
+    (sentence,) = closed_gates(World().snapshot())
+
+    assert "0 of 0 hypervisors are providers here" in sentence
+
+
+@pytest.mark.parametrize(("here", "elsewhere", "closed"), [(1, 0, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)])
+def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewhere: int, closed: bool) -> None:
+    world = World()
+    roots = [world.host(f"compute-{number}") for number in range(here)]
+    snapshot = world.snapshot(hypervisors=_nodes(*roots, *(f"other-{number}" for number in range(elsewhere)), on="compute-0"))
+
+    assert bool(closed_gates(snapshot)) is closed
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        (_sample(OUR_PROJECT),),
+        (_sample(PROJECT),),
+        (_sample(PROJECT, status=404), _sample(PROJECT)),
+        (_sample(PROJECT), _sample(OUR_PROJECT, status=404)),
+    ],
+    ids=["only our own servers", "another project's", "one gone meanwhile", "one of our own gone meanwhile"],
+)
+def test_credentials_that_see_a_server_on_its_host_will_do(samples: tuple[Answer[Server], ...]) -> None:
+    assert closed_gates(d.replace(_sound(), samples=samples)) == ()
+
+
+def test_one_server_of_our_own_that_lost_its_mapping_says_nothing_of_the_credentials() -> None:
+    """Its neighbours answer, and the listing says that it is ours."""
+    samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
+
+    assert closed_gates(d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))) == ()
+
+
+def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> None:
+    samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
+    (sentence,) = closed_gates(d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT)))
+
+    assert "list servers that they may not look at" in sentence
+
+
+def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
+    """The host of a server has a policy of its own: hidden from us, every server seems to have none."""
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+
+    (told,) = closed_gates(world.snapshot(samples=(), control=None))
+
+    assert told.startswith("These credentials see no server together with its host")
+
+
+def test_a_cloud_without_any_server_needs_nobody_to_look_at() -> None:
+    world = World()
+    world.host("compute-1")
+
+    assert closed_gates(world.snapshot()) == ()
+
+
+def test_a_service_that_is_down_or_disabled_closes_nothing() -> None:
+    services = answer("GET /os-services", 200, (UP, DOWN))
+
+    assert closed_gates(d.replace(_sound(), services=services, services_after=services)) == ()
+
+
+def test_without_a_live_server_there_is_none_that_could_be_listed_as_deleted() -> None:
+    assert closed_gates(d.replace(_sound(), control=None)) == ()
+
+
+def test_silent_hosts_are_named_once_and_in_order() -> None:
+    assert silent_hosts(_silent("compute-2", "compute-1", "compute-2")) == ["compute-1", "compute-2"]
+
+
+@pytest.mark.parametrize(
+    ("count", "named"),
+    [
+        (1, "of compute-1."),
+        (3, "of compute-1, compute-2, compute-3."),
+        (4, "of compute-1, compute-2, compute-3 and 1 more."),
+    ],
+)
+def test_of_many_silent_hosts_three_are_named_and_the_others_counted(count: int, named: str) -> None:
+    silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
+    (sentence,) = closed_for_absence(d.replace(_sound(), services=silent, services_after=silent))
+
+    assert sentence.endswith(named)
+
+
+@pytest.mark.parametrize("when", ["services", "services_after", "both"])
+def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str) -> None:
+    both = {"services": _silent("compute-1"), "services_after": _silent("compute-1")}
+    snapshot = d.replace(_sound(), **(both if when == "both" else {when: both[when]}))
+
+    assert closed_gates(snapshot) == ()
+    assert unjudged_hosts(snapshot) == ["compute-1"]
+    assert closed_for_absence(snapshot) == ("A cell is not answering: Nova could not say anything of compute-1.",)
+
+
+def test_an_unreadable_answer_names_no_silent_host() -> None:
+    unreadable: Answer[t.Any] = answer("GET /os-services", 500)
+
+    assert silent_hosts(unreadable) == []
+
+
+def test_a_cell_that_was_away_only_while_the_compute_nodes_were_listed_closes_it() -> None:
+    """Its compute nodes are missing, and no answer about services says so."""
+    snapshot = _sound()
+    made_up = d.replace(snapshot.hypervisors, request=LISTED_BY_SERVERS)
+
+    (sentence,) = closed_gates(d.replace(snapshot, hypervisors=made_up))
+
+    assert sentence.endswith("run again.")

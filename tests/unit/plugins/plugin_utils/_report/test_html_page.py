@@ -1,0 +1,215 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A page that is safe whatever is in it, before any browser sees it. How it looks and works is for tests/browser."""
+
+from __future__ import annotations
+
+import base64
+import collections
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import typing as t
+from html.parser import HTMLParser
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.tests.browser import reports
+
+RENDER = """
+import hashlib
+from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
+from ansible_collections.osops.placement.tests.browser import reports
+print(hashlib.sha256(render(reports.remediated()).encode()).hexdigest())
+"""
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes, the text of those that hold no others, and all other text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: dict[str, list[str]] = collections.defaultdict(list)
+        self.text = ""
+        self._inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self._inside = f"{tag} {dict(attrs).get('type', '')}".strip()
+            self.raw[self._inside].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.raw[self._inside][-1] += data
+        else:
+            self.text += data
+
+    @property
+    def data(self) -> list[t.Any]:
+        return [json.loads(text) for text in self.raw["script application/json"]]
+
+    @property
+    def policy(self) -> str:
+        [policy] = [attrs["content"] for tag, attrs in self.elements if attrs.get("http-equiv") == "Content-Security-Policy"]
+        return t.cast("str", policy)
+
+
+def _strings(value: t.Any) -> t.Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from (key, *_strings(part))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _strings(part)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> None:
+    page = Page(render(reports.remediated()))
+    [style], [script] = page.raw["style"], page.raw["script"]
+    assert page.policy == (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_the_policy_comes_before_all_that_it_is_for() -> None:
+    names = [attrs.get("http-equiv") or tag for tag, attrs in Page(render(reports.remediated())).elements]
+    assert names.index("Content-Security-Policy") < min(names.index(name) for name in ("style", "script", "link", "title"))
+
+
+def test_nothing_is_fetched_and_no_attribute_holds_style_or_script() -> None:
+    for tag, attrs in Page(render(reports.remediated())).elements:
+        assert not {"src", "srcset", "style", "action", "formaction", "srcdoc"} & set(attrs), (tag, attrs)
+        assert not [name for name in attrs if name.startswith("on")], (tag, attrs)
+        assert (attrs.get("href") or "#").startswith(("#", "data:image/svg+xml,")), (tag, attrs)
+
+
+@pytest.mark.parametrize("name", reports.HOSTILE)
+def test_a_hostile_name_makes_no_element_and_ends_none(name: str) -> None:
+    text = render(reports.named(reports.HOSTILE[name]))
+    text.encode("utf-8")
+    page, harmless = Page(text), Page(render(reports.named("x")))
+    assert collections.Counter(tag for tag, attrs in page.elements) == collections.Counter(tag for tag, attrs in harmless.elements)
+    assert [sorted(attrs) for tag, attrs in page.elements] == [sorted(attrs) for tag, attrs in harmless.elements]
+    assert page.policy == harmless.policy and page.raw["script"] == harmless.raw["script"]
+    assert page.text.count(printable(reports.HOSTILE[name])) >= 20
+
+
+@pytest.mark.parametrize("name", reports.HOSTILE)
+def test_data_is_plain_ascii_to_html_and_spelled_out_to_its_reader(name: str) -> None:
+    page = Page(render(reports.named(reports.HOSTILE[name])))
+    for text in page.raw["script application/json"]:
+        assert not set("<>&\u2028\u2029") & set(text)
+    found = list(_strings(page.data))
+    assert all(text.isprintable() for text in found)
+    assert sum(printable(reports.HOSTILE[name]) in text for text in found) >= 50
+
+
+def test_text_of_a_page_is_spelled_out() -> None:
+    page = Page(render(reports.named("a\u202eb\x00c\x1b[2Jd")))
+    assert "a\\u202eb\\x00c\\x1b[2Jd" in page.text
+    assert all(char.isprintable() or char == "\n" for char in page.text)
+
+
+def test_what_only_looks_like_an_escape_stays_as_it_is() -> None:
+    name = "C:\\new\\u0041"
+    page = Page(render(reports.named(name)))
+    assert name in page.text and name in {row["server"] for row in page.data[0]}
+
+
+def test_the_same_report_is_the_same_page() -> None:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", RENDER], env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths}, capture_output=True, check=True
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(digests) == 1
+
+
+def test_each_row_has_its_details() -> None:
+    report = reports.many(200)
+    page = Page(render(report))
+    listed, details = page.data[0], [told for chunk in page.data[1:] for told in chunk]
+    assert sorted(row["id"] for row in listed) == sorted(entry["id"] for entry in reports.entries_of(report))
+    assert [row["id"] for row in listed] == [dict(told["known"])["Finding"] for told in details]
+
+
+def test_what_may_be_written_is_told_of_each_finding() -> None:
+    def states(report: Report) -> dict[str, str]:
+        return {row["kind"]: row["state"] for row in Page(render(report)).data[0]}
+
+    found = reports.planned().findings
+    assert states(reports.remediated())["wrong_host"] == "skipped"
+    assert states(reports.remediated())["deleted_server"] == "removed"
+    assert states(reports.planned())["deleted_server"] == "would be removed"
+    assert states(reports.planned())["moved_server"] == "could be rewritten"
+    assert states(reports.planned())["foreign_type"] == "left alone"
+    assert states(Report(found))["moved_server"] == "would be rewritten"
+    assert states(Report(found, ("wrong_host",)))["deleted_server"] == "could be removed"
+    unselected = {**found, "findings": [{**entry, "selected": False} for entry in found["findings"]]}
+    assert states(Report(unselected))["deleted_server"] == "could be removed"
+
+
+def test_a_run_in_check_mode_does_not_say_that_it_wrote() -> None:
+    report = reports.remediated()
+    proven = Report(report.findings, report.kinds, report.plan, {**report.remediation, "check_mode": True})
+    page = Page(render(proven))
+    assert "Check mode: nothing was written" in page.text and "Changes were made" not in page.text
+    assert {row["state"] for row in page.data[0]} >= {"would be removed", "would be reduced", "skipped"}
+
+
+def test_a_narrow_reading_tells_no_shares() -> None:
+    report = reports.planned()
+    summary = report.findings["summary"]
+    stranded = {**summary["stranded"], "share_of_claimed": {}}
+    capacity = [
+        {**provider, "resource_classes": {cls: {**stock, "used": None} for cls, stock in provider["resource_classes"].items()}}
+        for provider in report.findings["capacity"]
+    ]
+    narrow = {**report.findings, "summary": {**summary, "stranded": stranded, "capacity": {}}, "capacity": capacity}
+    page = Page(render(Report(narrow)))
+    assert "6.5 GiB" in page.text and "%" not in page.text
+
+
+def test_without_a_script_a_long_list_is_cut_and_says_so() -> None:
+    page = Page(render(reports.many(600)))
+    assert (
+        page.text.count("(orphaned)") + page.text.count("(drifted)") + page.text.count("(undecided)") + page.text.count("(protected)")
+        == 500
+    )
+    assert "and 112 more in findings.json" in page.text
+
+
+def test_complaints_without_a_finding_are_told() -> None:
+    assert "Complaints of hosts without a finding" in Page(render(reports.remediated())).text
+    assert "Complaints of hosts without a finding" not in Page(render(reports.planned())).text
+
+
+@pytest.mark.parametrize("key", ["findings", "protected", "undecided"])
+def test_what_holds_nothing_and_is_no_service_has_a_row_too(key: str) -> None:
+    report = reports.planned()
+    bare = {**reports.entries_of(report)[0], "id": "missing_allocation/bare", "providers": [], "service": None, "change": None}
+    told = {**report.findings, key: [*report.findings[key], bare]}
+
+    assert "missing_allocation/bare" in render(Report(told))

@@ -1,0 +1,112 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Markdown as GitHub and GitLab read it: CommonMark with tables, in which every address becomes a link."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import pytest
+from markdown_it import MarkdownIt
+
+from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import ROWS, code, prose, render, table
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
+    HOSTILE,
+    hostile,
+    hostile_report,
+    remediation_of,
+    told,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READER = MarkdownIt("gfm-like")
+
+# What may come out of a document of ours.
+OURS = {"text", "code_inline", "strong_open", "strong_close"}
+
+
+def _inline(document: str) -> Iterator[t.Any]:
+    for token in READER.parse(document):
+        yield from token.children or ()
+
+
+def _rows(document: str) -> list[list[str]]:
+    """The cells of all rows, each with what a reader sees of it."""
+    rows: list[list[str]] = []
+    for token in READER.parse(document):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline" and rows:
+            rows[-1].append("".join(child.content for child in token.children or ()).replace("\u200b", ""))
+    return rows
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_in_a_hostile_name_is_markup(name: str) -> None:
+    document = render(hostile_report(name))
+
+    assert {token.type for token in _inline(document)} <= OURS
+    assert not [token for token in READER.parse(document) if token.type in ("html_block", "fence", "code_block")]
+    assert sum(token.type == "strong_open" for token in _inline(document)) == sum(
+        token.type == "strong_open" for token in _inline(render(hostile_report("quotes")))
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_adds_neither_rows_nor_cells(name: str) -> None:
+    rows, usual = _rows(render(hostile_report(name))), _rows(render(hostile_report("quotes")))
+
+    assert [len(row) for row in rows] == [len(row) for row in usual]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_seen_as_it_is(name: str) -> None:
+    """But for one more backslash where a bar comes behind an odd number of them."""
+    shown = printable(HOSTILE[name], 80)
+    seen = _rows(table(["name", "why"], [[code(HOSTILE[name]), prose(HOSTILE[name])]]))[1]
+
+    assert seen[0].strip() == re.sub(r"(?<!\\)((?:\\\\)*\\)\|", r"\1\\|", shown).strip()
+    assert seen[1].strip() == printable(HOSTILE[name], 400).strip()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_mention_is_left_outside_of_code(name: str) -> None:
+    """GitHub and GitLab look for them in what a reader sees, whatever was escaped."""
+    seen = "\n".join(token.content for token in _inline(render(hostile_report(name))) if token.type == "text")
+
+    assert not re.search(r"[@#!%&]\w|:[a-z]\w*:|www\.\w", seen)
+
+
+def test_a_finding_is_told_with_what_it_frees_and_what_became_of_it() -> None:
+    findings = told(hostile("x"))
+    findings["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
+    rows = _rows(render(Report(findings, remediation=remediation_of(findings, "removed"))))
+    (row,) = (row for row in rows if row[0] == "deleted_server")
+
+    assert row[1:6] == ["2026-01-02T03:04:05Z", findings["findings"][0]["consumer"], "x", "x", "1 VCPU, 512 MEMORY_MB, 1 DISK_GB"]
+    assert row[7] == "removed"
+    assert [row[1] for row in rows if row[0] == "wrong_host"] == [f"new, {findings['finished_at']}"]
+
+
+def test_of_many_findings_the_others_are_counted() -> None:
+    findings = told(hostile("x"))
+    findings["findings"] = findings["findings"][:1] * (ROWS + 3)
+
+    assert "… and 3 more" in render(Report(findings))
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_the_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
+    findings = told(hostile("x"))
+    document = render(Report(findings, remediation=remediation_of(findings, "removed", check_mode=check_mode), journal="/j.jsonl"))
+
+    assert ("Check mode, nothing was written. Without it: 2 removed." in document) == check_mode
+    assert ("\n2 removed.\n" in document) != check_mode
+    assert "Journal: `/j.jsonl`" in document

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Amounts as people say them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import amounts, grouped, human
+
+
+@pytest.mark.parametrize(
+    ("resource_class", "amount", "told"),
+    [
+        ("VCPU", 0, "0"),
+        ("VCPU", 1234567, "1 234 567"),
+        ("MEMORY_MB", 512, "512 MiB"),
+        ("MEMORY_MB", 1023, "1023 MiB"),
+        ("MEMORY_MB", 1024, "1 GiB"),
+        ("MEMORY_MB", 741376, "724 GiB"),
+        ("MEMORY_MB", 1536, "1.5 GiB"),
+        ("MEMORY_MB", 3 * 1024**2, "3 TiB"),
+        ("DISK_GB", 10, "10 GiB"),
+        ("DISK_GB", 2048, "2 TiB"),
+        ("DISK_GB", 1024**4, "1024 EiB"),
+        ("CUSTOM_PCI_X", 4096, "4 096"),
+    ],
+)
+def test_amounts_have_the_largest_unit_that_fits(resource_class: str, amount: int, told: str) -> None:
+    assert human(resource_class, amount) == told
+
+
+def test_thousands_are_set_apart() -> None:
+    assert [grouped(number) for number in (7, 999, 1000, 20009, -1000)] == ["7", "999", "1 000", "20 009", "-1 000"]
+
+
+def test_amounts_are_told_in_their_usual_order_and_others_after_them() -> None:
+    assert amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1}) == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
+
+
+def test_of_no_amounts_nothing_is_told() -> None:
+    assert amounts({}) == ""

@@ -1,0 +1,446 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a terminal is shown: everything that matters, and nothing that the terminal would obey."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import Line, toned
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
+    findings_lines,
+    remediation_lines,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE, hostile
+
+PATH = "/var/lib/placement/findings.json"
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+def _found(world: World, **changes: t.Any) -> t.Any:
+    return json.loads(json.dumps(report(world.snapshot(**changes), Policy())))
+
+
+def _grown_old(world: World) -> t.Any:
+    return json.loads(json.dumps(report(world.snapshot(), Policy(min_age=0))))
+
+
+def _lines(found: t.Any, kinds: list[str] | None = None, width: int = 100) -> list[str]:
+    return findings_lines(found, PATH, kinds, width)
+
+
+def _words(lines: list[str]) -> str:
+    """The lines as one, however they were wrapped."""
+    return " ".join(" ".join(lines).split())
+
+
+def _orphans(count: int) -> World:
+    world = World()
+    here = world.host("compute-1")
+    for _number in range(count):
+        world.delete(world.server(here, here))
+    return world
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+    for line in _lines(_found(hostile(HOSTILE[name]))):
+        assert line.isprintable()
+        line.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_adds_no_lines(name: str) -> None:
+    """But for what is wrapped: with room enough the table is that of a harmless name."""
+    assert len(_lines(_found(hostile(HOSTILE[name])), width=10_000)) == len(_lines(_found(hostile("x")), width=10_000))
+
+
+@pytest.mark.parametrize("name", ["template", "quotes", "script", "formula"])
+def test_what_is_harmless_on_a_terminal_is_shown_as_it_is(name: str) -> None:
+    assert sum(HOSTILE[name] in line for line in _lines(_found(hostile(HOSTILE[name])))) >= 4
+
+
+@pytest.mark.parametrize("width", [79, 80, 100, 120])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    world = hostile(HOSTILE[name])
+    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
+
+    assert max(map(len, _lines(_found(world, services_after=silent), width=width))) <= width
+
+
+def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
+    explaining = [line for line in _lines(_found(hostile("x" * 255)), width=80) if line.startswith((" ", "Total"))]
+
+    assert len(explaining) > 10
+    assert max(map(len, explaining)) <= 80
+
+
+def test_a_path_is_never_cut() -> None:
+    path = f"/{'deep/' * 30}findings.json"
+    lines = findings_lines(_found(_orphans(101)), path, None, 80)
+    told = remediation_lines(_remediation(("removed", "")), path, 80)
+
+    assert path in lines and path in told
+
+
+def test_what_was_known_before_is_told_with_since_when() -> None:
+    found = _found(_orphans(2))
+    found["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
+    found["summary"]["new"] = {"deleted_server": 1}
+    lines = _lines(found)
+
+    assert lines.count("    known    since 2026-01-02T03:04:05Z") == 1
+    assert "2 orphaned, 0 not as they should be (1 of them new);" in _words(lines)
+
+
+def test_lines_have_the_tone_of_what_they_tell() -> None:
+    found = _found(hostile("x"))
+    found["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
+    tones = {str(line).split()[0]: line.tone for line in _lines(found) if isinstance(line, Line)}
+
+    assert tones == {"deleted_server": "changed", "wrong_host": "changed", "unproven": "doubtful", "booting": "spared", "NOTHING": "wrong"}
+
+
+@pytest.mark.parametrize(("outcome", "tones"), [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])])
+def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
+    lines = remediation_lines(_remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80)
+
+    assert [line.tone for line in lines if isinstance(line, Line)] == tones
+
+
+def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
+    told = _remediation(("skipped", "It does not exist."))
+    told["outcomes"][0] |= {"consumer": None, "kind": "ghost_provider", "provider": {"uuid": CONSUMER, "name": "compute-9"}}
+
+    assert "skipped   compute-9  ghost_provider" in remediation_lines(told, None, 80)
+    told["outcomes"][0]["provider"]["name"] = HOSTILE
+    assert all(line.isprintable() for line in map(str, remediation_lines(told, None, 80)))
+
+
+def test_lines_of_one_tone_are_printed_together() -> None:
+    lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
+
+    assert toned(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
+
+
+def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
+    world = _orphans(1)
+    (entry,) = _found(world)["findings"]
+    lines = _lines(_found(world), width=1000)
+    start = lines.index("KIND                CONSUMER                              SERVER")
+
+    assert lines[start : start + 7] == [
+        "KIND                CONSUMER                              SERVER",
+        "",
+        f"deleted_server      {entry['consumer']}  server-2",
+        "    host     compute-1",
+        "    frees    1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1",
+        f"    why      {entry['reason']}",
+        f"    write    POST /allocations of {entry['consumer']}, at generation 1, keeping nothing",
+    ]
+
+
+def test_of_a_share_the_host_is_told_that_goes_and_the_provider_that_is_kept() -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.server(there, here, there)
+    told = _words(_lines(_found(world)))
+
+    assert "host compute-1 frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
+    assert "at generation 1, keeping compute-2" in told
+
+
+def test_several_hosts_and_shares_are_told_in_order() -> None:
+    world = World()
+    third, second, here = world.host("compute-3"), world.host("compute-2"), world.host("compute-1")
+    world.server(here, here, third, second)
+
+    assert "host compute-2, compute-3 frees" in _words(_lines(_found(world)))
+
+
+def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
+    told = _words(_lines(_found(_orphans(1)), kinds=["wrong_host"]))
+
+    assert " write " not in told
+    assert "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
+
+
+def test_a_kind_that_may_be_changed_is_told_as_what_would_be() -> None:
+    assert " write POST " in _words(_lines(_found(_orphans(1)), kinds=["deleted_server"]))
+
+
+def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    server = world.server(here, there)
+    move = world.migration(server, here, there, "reverted", here)
+    told = _words(_lines(_found(world), kinds=["swapped_claim"]))
+
+    assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
+    assert f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, giving it compute-1" in told
+
+
+def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
+    world = World()
+    here = world.host("compute-1")
+    server = world.server(here)
+    told = _words(_lines(_grown_old(world), kinds=["missing_allocation"]))
+
+    assert "claims 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1 why" in told
+    assert f"write POST /allocations of {server}, new, giving it compute-1" in told
+
+
+def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
+    world = World()
+    world.server(world.host("compute-1"))
+    told = _words(_lines(_grown_old(world), kinds=["deleted_server"]))
+
+    assert " write " not in told
+    assert "could be put right; not now, for missing_allocation is not among the kinds to remediate" in told
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None:
+    world = World()
+    ghost = world.provider("gone-1")
+    child = world.provider("gone-1_port", ghost)
+    here = world.host("compute-1")
+    world.server(here, here)
+    stock = Inventory(8, 0, 1, 8, 1, 1.0)
+    details = {ghost: Details({"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"}))}
+    told = _words(_lines(_found(world, details=details), kinds=["ghost_provider" if chosen else "deleted_server"]))
+
+    assert (f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told) == chosen
+    assert ("could be put right; not now, for ghost_provider is not among" in told) != chosen
+
+
+def test_orphans_come_by_kind_host_and_consumer() -> None:
+    world = World()
+    second, first = world.host("compute-2"), world.host("compute-1")
+    late, early = world.server(second, second), world.server(first, first)
+    wrong = world.server(first, first, second)
+    for server in (late, early):
+        world.delete(server)
+    told = "\n".join(_lines(_found(world)))
+
+    assert sorted((wrong, late, early), key=told.index) == [early, late, wrong]
+
+
+def test_protected_and_undecided_are_told_with_their_reasons() -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    building, astray = world.server(None, here, status="BUILD", task_state="scheduling"), world.server(here, there, node="elsewhere")
+    told = _words(_lines(_found(world)))
+
+    assert f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on compute-1 (elsewhere)" in told
+    assert f"Protected, and left alone: booting {building} server-3 why Server {building} is being built" in told
+
+
+def test_without_findings_there_is_no_table() -> None:
+    told = _words(_lines(_found(_orphans(0))))
+
+    assert "CONSUMER" not in told
+    assert "left alone" not in told
+    assert "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors." in told
+
+
+def test_the_totals_are_the_last_line() -> None:
+    assert _lines(_found(_orphans(2)), width=1000)[-1] == (
+        "Total: 2 orphaned, 0 not as they should be (2 of them new); "
+        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
+        "0 protected; 0 undecided; "
+        "of 2 consumers on 1 providers and 1 hypervisors."
+    )
+
+
+def test_closed_gates_are_told_after_the_totals() -> None:
+    found = _found(_orphans(1))
+    found["summary"]["coverage"]["closed_gates"] = ["A cell is not\x1b answering.", "Wrong region."]
+
+    assert _lines(found)[-2:] == ["NOTHING MAY BE CHANGED: A cell is not\\x1b answering.", "NOTHING MAY BE CHANGED: Wrong region."]
+
+
+@pytest.mark.parametrize(("count", "shown", "more"), [(100, 100, []), (101, 100, [f"… and 1 more in {PATH}"])])
+def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(count: int, shown: int, more: list[str]) -> None:
+    lines = _lines(_found(_orphans(count)))
+
+    assert sum(line.startswith("deleted_server ") for line in lines) == shown
+    assert [line for line in lines if line.startswith("…")] == more
+
+
+@pytest.mark.parametrize("verdict", ["protected", "undecided"])
+@pytest.mark.parametrize(("count", "shown", "more"), [(20, 20, []), (23, 20, [f"… and 3 more in {PATH}"])])
+def test_of_what_is_left_alone_twenty_are_shown_and_the_others_counted(verdict: str, count: int, shown: int, more: list[str]) -> None:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    for _number in range(count):
+        world.server(here, there, node="elsewhere", status="ACTIVE" if verdict == "undecided" else "SOFT_DELETED")
+    lines = _lines(_found(world))
+
+    assert sum(line.startswith(("unproven ", "soft_deleted ")) for line in lines) == shown
+    assert [line for line in lines if line.startswith("…")] == more
+
+
+def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[str, t.Any]:
+    names = [outcome for outcome, _reason in outcomes]
+    return {
+        "check_mode": check_mode,
+        "tally": {name: names.count(name) for name in ("removed", "reduced", "skipped", "failed")},
+        "outcomes": [
+            {"outcome": outcome, "consumer": CONSUMER, "kind": "deleted_server", "reason": reason} for outcome, reason in outcomes
+        ],
+    }
+
+
+def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
+    lines = remediation_lines(_remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")), "/j\x07.jsonl", 100)
+
+    assert lines == [
+        "",
+        f"skipped   {CONSUMER}  deleted_server",
+        "    why      It is healthy\\x1b now.",
+        "Outcome: 2 removed, 1 skipped.",
+        "Journal: /j\\x07.jsonl",
+    ]
+
+
+@pytest.mark.parametrize("outcome", ["skipped", "failed"])
+def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> None:
+    told = _remediation((outcome, "It is gone."))
+    told["outcomes"] = [{"outcome": outcome, "kind": "ghost_provider", "finding": f"ghost_provider/{CONSUMER}", "reason": "It is gone."}]
+
+    assert remediation_lines(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  ghost_provider", "    why      It is gone."]
+
+
+def test_check_mode_says_that_nothing_was_written() -> None:
+    lines = remediation_lines(_remediation(("reduced", ""), check_mode=True), None, 100)
+
+    assert lines == ["", "Check mode, nothing was written. Without it: 1 reduced."]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_an_empty_remediation_says_so(check_mode: bool) -> None:
+    assert remediation_lines(_remediation(check_mode=check_mode), None, 100) == ["", "Nothing to remediate."]
+
+
+def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
+    lines = remediation_lines(_remediation(*[("skipped", "It is healthy now.")] * 103), None, 100)
+
+    assert sum(line.startswith("skipped") for line in lines) == 100
+    assert "… and 3 more in remediation.json" in lines
+
+
+def _complaint(instance: str | None, kind: str = "not_managed", host: str = "compute-1", **facts: t.Any) -> dict[str, t.Any]:
+    return {
+        "kind": kind,
+        "host": host,
+        "instance": instance,
+        "count": 12,
+        "last_seen": "2026-11-02T07:48:00Z",
+        **dict.fromkeys(("amounts", "other_host", "counts", "versions", "provider")),
+        **facts,
+    }
+
+
+def _with_complaints(world: World, *complaints: dict[str, t.Any], width: int = 1000) -> list[str]:
+    return findings_lines(_found(world), PATH, None, width, complaints)
+
+
+def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
+    world = _orphans(1)
+    (entry,) = _found(world)["findings"]
+    lines = _with_complaints(world, _complaint(entry["consumer"], amounts={"MEMORY_MB": 512, "VCPU": 1}))
+    without = _lines(_found(world), width=1000)
+
+    (told,) = [line for line in lines if line not in without]
+    assert (
+        told
+        == "    log      compute-1 says: it is not managed here, holding 1 VCPU, 512 MEMORY_MB (12 times, last at 2026-11-02T07:48:00Z)"
+    )
+    assert lines[lines.index(told) - 1].startswith("    write ")
+    assert [line for line in lines if line != told] == without
+
+
+def test_also_what_is_left_alone_is_told_with_its_complaints() -> None:
+    world = hostile("x")
+    found = _found(world)
+    spared = [entry for key in ("protected", "undecided") for entry in found[key]]
+    complaints = [_complaint(entry["consumer"], host=entry["providers"][0]["root_name"]) for entry in spared]
+
+    assert len(spared) >= 2
+    assert sum("says: it is not managed here" in line for line in _with_complaints(world, *complaints)) == len(spared)
+
+
+def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
+    complaints = [
+        _complaint(CONSUMER, "not_in_database", last_seen=None, count=1),
+        _complaint(CONSUMER, "moved_away", other_host="compute-2"),
+        _complaint(CONSUMER, "moved_away"),
+        _complaint(None, "power_state_counts", counts={"database": 1, "hypervisor": 2}),
+        _complaint(None, "rpc_version_cap", versions={"requested": "5.0", "cap": "4.17"}),
+        _complaint(None, "provider_conflict", provider={"uuid": CONSUMER, "name": "compute-9"}),
+        _complaint(None, "of_a_newer_version"),
+    ]
+    lines = _with_complaints(_orphans(1), *complaints)
+    start = lines.index("Complaints of hosts without a finding:")
+    often = "(12 times, last at 2026-11-02T07:48:00Z)"
+
+    assert lines[start + 1 : -2] == [
+        f"not_in_database     {CONSUMER}",
+        "    log      compute-1 says: it is not found in the database (1 times)",
+        f"moved_away          {CONSUMER}",
+        f"    log      compute-1 says: it has moved to compute-2 {often}",
+        f"moved_away          {CONSUMER}",
+        f"    log      compute-1 says: it has moved to no host {often}",
+        "power_state_counts",
+        f"    log      compute-1 says: servers in the database: 1, on the hypervisor: 2 {often}",
+        "rpc_version_cap",
+        f"    log      compute-1 says: version 5.0 was requested where 4.17 is the cap {often}",
+        "provider_conflict   compute-9",
+        f"    log      compute-1 says: another resource provider has this name {often}",
+        "of_a_newer_version",
+        f"    log      compute-1 says: of_a_newer_version {often}",
+    ]
+    assert lines[-1].startswith("Total: ")
+
+
+def test_of_many_complaints_some_are_shown_and_the_others_counted() -> None:
+    world = _orphans(1)
+    (entry,) = _found(world)["findings"]
+    many = [_complaint(entry["consumer"], other_host=f"compute-{number}", kind="moved_away") for number in range(9)]
+    stray = [_complaint(CONSUMER, host=f"compute-{number}") for number in range(130)]
+
+    lines = _with_complaints(world, *many, *stray)
+
+    assert sum(line.count("says: it has moved to") for line in lines) == 3
+    assert any(line.endswith("; and 6 more") for line in lines)
+    assert sum("says: it is not managed here" in line for line in lines) == 100
+    assert "… and 30 more" in lines
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_complaints_are_spelled_out_on_lines_of_their_own(name: str) -> None:
+    hostile = HOSTILE[name]
+    complaints = [
+        _complaint(hostile, hostile, hostile, other_host=hostile, last_seen=hostile, amounts={hostile: hostile}),
+        _complaint(None, "provider_conflict", provider={"name": hostile}),
+        _complaint(None, "power_state_counts", counts={"database": hostile}),
+    ]
+
+    lines = _with_complaints(_orphans(1), *complaints, width=10_000)
+
+    assert len(lines) == len(_with_complaints(_orphans(1), *[_complaint(CONSUMER)] * 3, width=10_000))
+    for line in lines:
+        assert line.isprintable()
+        line.encode("utf-8")

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which findings the hosts themselves complained of, and which complaints nothing explains."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import joined, records_of
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+MIGRATION = "f2a1a8b4-6f0e-4a63-9f8f-1d2f9d3b7c55"
+SERVER = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
+
+
+def entry(kind: str, consumer: str | None = None, server: str | None = None, roots: t.Sequence[str] = ()) -> dict[str, t.Any]:
+    providers = [{"name": f"{root}_port", "root_name": root} for root in roots] + [{"name": root, "root_name": root} for root in roots]
+    return {
+        "id": f"{kind}/{consumer or server or roots[0]}",
+        "consumer": consumer,
+        "server": {"uuid": server} if server else None,
+        "providers": providers,
+    }
+
+
+def findings(*found: t.Any, protected: t.Sequence[t.Any] = (), undecided: t.Sequence[t.Any] = ()) -> dict[str, t.Any]:
+    return {"findings": found, "protected": protected, "undecided": undecided}
+
+
+def complaint(instance: str | None, host: str = "compute-1", kind: str = "not_managed", **facts: t.Any) -> dict[str, t.Any]:
+    return {"kind": kind, "host": host, "instance": instance, "provider": None, **facts}
+
+
+def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
+    """The findings that explain these complaints, each of which is explained or not."""
+    told = joined(found, records)
+    used = [pair["record"] for pair in told["explained"]]
+    assert all((record in used) != (record in told["unexplained"]) for record in records)
+    return [pair["finding"] for pair in told["explained"]]
+
+
+@pytest.mark.parametrize("where", ["findings", "protected", "undecided"])
+def test_a_complaint_of_the_consumer_or_of_its_server_is_explained_wherever_the_entry_is(where: str) -> None:
+    own = entry("ended_migration", MIGRATION, SERVER, ["compute-1", "compute-2"])
+    found = {**findings(), where: [own]}
+
+    assert explained(found, complaint(MIGRATION)) == explained(found, complaint(SERVER)) == [own["id"]]
+
+
+def test_a_complaint_without_a_finding_is_kept() -> None:
+    found = findings(entry("deleted_server", CONSUMER, roots=["compute-1"]))
+    others = [complaint(SERVER), complaint(None, kind="power_state_counts"), complaint(None, kind="rpc_version_cap")]
+
+    assert joined(found, others) == {"explained": [], "unexplained": others}
+
+
+@pytest.mark.parametrize(
+    ("root", "host", "same"),
+    [
+        ("compute-1", "compute-1", True),
+        ("compute-1.example.org", "compute-1", True),
+        ("compute-1", "compute-1.example.org", True),
+        ("compute-1.example.org", "compute-1.example.org", True),
+        ("compute-1.example.org", "compute-1.example.com", False),
+        ("compute-1", "compute-11", False),
+        ("compute-1", "", False),
+    ],
+)
+def test_a_host_is_only_believed_of_what_it_has(root: str, host: str, same: bool) -> None:
+    assert bool(explained(findings(entry("deleted_server", CONSUMER, roots=[root])), complaint(CONSUMER, host))) is same
+
+
+def test_an_entry_without_providers_is_explained_by_any_host() -> None:
+    assert explained(findings(entry("missing_allocation", server=SERVER)), complaint(SERVER, "compute-9")) == [
+        f"missing_allocation/{SERVER}"
+    ]
+
+
+def test_one_complaint_may_tell_of_several_entries_and_one_entry_of_several_complaints() -> None:
+    found = findings(entry("wrong_host", SERVER, SERVER, ["compute-1"]), entry("ended_migration", MIGRATION, SERVER, ["compute-1"]))
+
+    assert explained(found, complaint(SERVER), complaint(MIGRATION)) == [
+        f"wrong_host/{SERVER}",
+        f"ended_migration/{MIGRATION}",
+        f"ended_migration/{MIGRATION}",
+    ]
+
+
+def test_a_name_that_is_taken_tells_of_the_provider_that_has_it_and_not_of_its_consumers() -> None:
+    found = findings(entry("name_conflict", roots=["compute-1"]), entry("deleted_server", CONSUMER, roots=["compute-1"]))
+    conflict = complaint(None, kind="provider_conflict", provider={"uuid": SERVER, "name": "compute-1"})
+
+    assert explained(found, conflict) == ["name_conflict/compute-1"]
+
+
+def test_what_detection_writes_can_be_joined() -> None:
+    world = World()
+    here = world.host("compute-1")
+    gone = world.server(here, here)
+    world.delete(gone)
+    found = json.loads(json.dumps(report(world.snapshot(), Policy())))
+    (orphan,) = found["findings"]
+
+    told = joined(found, [complaint(orphan["consumer"]), complaint(orphan["consumer"], "compute-2")])
+
+    assert [pair["finding"] for pair in told["explained"]] == [orphan["id"]]
+    assert [record["host"] for record in told["unexplained"]] == ["compute-2"]
+
+
+@pytest.mark.parametrize("contents", [[], [complaint(SERVER)], {"records": [complaint(SERVER)], "changed": False, "sources": []}])
+def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
+    assert records_of(contents) == (contents if isinstance(contents, list) else contents["records"])
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        None,
+        7,
+        "records",
+        {},
+        {"records": {}},
+        [SERVER],
+        [{"kind": "not_managed"}],
+        [complaint(SERVER, host=7)],  # type: ignore[arg-type]
+        [complaint([SERVER])],  # type: ignore[arg-type]
+        [complaint(SERVER, provider="compute-1")],
+        [complaint(SERVER, provider={"name": ["compute-1"]})],
+        [complaint(SERVER, amounts=["VCPU"])],
+        [complaint(SERVER, counts=2)],
+    ],
+)
+def test_anything_else_is_refused(contents: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="no complaints"):
+        records_of(contents)
