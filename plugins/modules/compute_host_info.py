@@ -220,8 +220,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import OF_CONSUMERS
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import OF_CONSUMERS, REMEDIATE
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect

@@ -455,10 +455,10 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_or_put_aside, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import RETURNED, report
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import LISTS
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import earlier, memory
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import LOST, memory, read_memory
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience, patience_options
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
@@ -491,7 +491,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
-    found = report(snapshot, spare, selection, earlier(state or dest, module.warn), patient)
+    found = report(snapshot, spare, selection, read_or_put_aside(state or dest, read_memory, LOST, module.warn), patient)
     if dest:
         write_json(dest, found)
     if state:

@@ -290,12 +290,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._findings.stranded import totals
 from ansible_collections.osops.placement.plugins.module_utils._models.change import diff_of
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact, to_heal
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import PLANNED, record
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import REMEDIATE
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep

@@ -17,7 +17,7 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, ORPHANS
 from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import DOOMED, FIRST, SECOND
 from ansible_collections.osops.placement.tests.integration.forks import schedule

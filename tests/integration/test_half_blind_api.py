@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, ORPHANS
 from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
 from ansible_collections.osops.placement.tests.integration.forks import schedule

@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import OF_CONSUMERS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import OF_CONSUMERS
 from ansible_collections.osops.placement.tests.integration.chronicle import Chronicle, noted
 from ansible_collections.osops.placement.tests.integration.lives import STEADY, DoomedLife, Life, claim, prepare
 from ansible_collections.osops.placement.tests.integration.support import Ansible

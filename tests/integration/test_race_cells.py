@@ -15,7 +15,7 @@ import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
 from ansible_collections.osops.placement.tests.integration.support import spared
 from ansible_collections.osops.placement.tests.integration.world import CELL2, CELLS_ASKED
 

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings, lifecycle, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:

@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
 from ansible_collections.osops.placement.tests.integration.support import Ansible, Run
 
 if t.TYPE_CHECKING:

@@ -12,8 +12,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import ORPHANS
 from ansible_collections.osops.placement.tests.integration.interposer import interposed
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 

@@ -15,13 +15,14 @@ import re
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CHECKS, PROOFS
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._snapshot import agreement, soundness
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import NEEDS, dotted
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._rules.engine import Kind
+    from ansible_collections.osops.placement.plugins.module_utils._models.kinds import Kind
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
@@ -46,7 +47,7 @@ def _kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
 
 
 def _kind(kind: Kind) -> str:
-    text = told(t.cast("t.Callable[..., t.Any]", kind.prove or kind.survey))
+    text = told({**PROOFS, **CHECKS}[kind.name])
     rows = {"Proof": text["Proof"], "Needs": text["Needs"], f"Change{MADE[kind.by_default]}": text["Change"]}
     lines = "".join(f"* **{name}**: {_capital(value)}\n" for name, value in rows.items())
     return f"### {kind.name}\n\n{_capital(kind.meaning)}.\n\n{lines}"

@@ -14,8 +14,8 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical, required
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping

@@ -17,7 +17,9 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+T = t.TypeVar("T")
 
 
 def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
@@ -44,6 +46,29 @@ def read_json(path: str) -> t.Any:
         return json.loads(bytes_of(path))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
+
+
+def read_or_put_aside(path: str | None, read: Callable[[t.Any, str], T], lost: str, warn: Callable[[str], None]) -> T | None:
+    """Return what `read` makes of the JSON in `path`; None without such a file.
+
+    A file that cannot be read is put aside, so that the next one can be written in its place; the warning says what is `lost`.
+    """
+    if not path or not os.path.isfile(path):
+        return None
+    try:
+        return read(read_json(path), path)
+    except InvalidInput as error:
+        warn(f"{error} {lost} {_put_aside(path)}")
+        return None
+
+
+def _put_aside(path: str) -> str:
+    aside = f"{path}.broken"
+    try:
+        os.replace(path, aside)
+    except OSError as reason:
+        return f"It cannot be put aside: {reason.strerror}."
+    return f"It is kept as {aside}."
 
 
 def bytes_of(path: str) -> bytes:

@@ -10,16 +10,14 @@
 from __future__ import annotations
 
 import dataclasses as d
-import os
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import LISTS, entries
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Sighting
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
 
 # What readings of single hosts or kinds leave behind would else grow for ever.
 MOST = 100_000
@@ -33,25 +31,13 @@ class Memory:
     sightings: Mapping[str, Sighting] = d.field(default_factory=dict)
 
 
-def earlier(path: str | None, warn: Callable[[str], None]) -> Memory:
-    """Return what the run before has left in `path`; nothing without such a file.
+# What a file of an earlier run that cannot be read costs.
+LOST = "Since when findings are known is lost, and all of them count as new."
 
-    A file that is none is put aside, with a warning: the next one is written in its place.
-    """
-    if not path or not os.path.isfile(path):
-        return Memory()
-    try:
-        contents = read_json(path)
-        return Memory(known_in(contents, path), sightings_in(contents, path))
-    except InvalidInput as error:
-        aside = f"{path}.broken"
-        try:
-            os.replace(path, aside)
-            kept = f"It is kept as {aside}."
-        except OSError as reason:
-            kept = f"It cannot be put aside: {reason.strerror}."
-        warn(f"{error} Since when findings are known is lost, and all of them count as new. {kept}")
-        return Memory()
+
+def read_memory(contents: t.Any, path: str) -> Memory:
+    """Return what the run before has left, by the contents of the file `path`. Raises InvalidInput when they are something else."""
+    return Memory(known_in(contents, path), sightings_in(contents, path))
 
 
 def known_in(contents: t.Any, path: str) -> dict[str, str]:

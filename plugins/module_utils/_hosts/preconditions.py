@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.text import some
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
 from ansible_collections.osops.placement.plugins.module_utils._models.change import child_first
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, listed
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, listed, may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import silent_hosts, strange_nova
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -128,18 +128,3 @@ def must_leave_nothing(service: Service, holdings: Mapping[str, Holding]) -> str
             "set forced_down if Nova is to know of it at once, then run again; force_residual lets Nova try all the same."
         )
     return ""
-
-
-def may_have_unlisted(service: Service, hosts: Collection[str], provider: str) -> bool:
-    """Tell whether the provider with that name may be of a compute node of `service` that Nova does not list.
-
-    Nova lists none of a host that it has not yet discovered, whether that is up or just down.
-
-    hosts: those of the compute nodes that it lists.
-    """
-    return service.binary == COMPUTE and service.host not in hosts and _short(service.host) == _short(provider)
-
-
-def _short(host: str) -> str:
-    """Return the name of a host without its domain, which its service may not have and its compute node may."""
-    return host.partition(".")[0]

@@ -23,8 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry, entries
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE, OF_CONSUMERS, Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping

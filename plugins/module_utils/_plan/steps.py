@@ -15,15 +15,11 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
 from ansible_collections.osops.placement.plugins.module_utils._models.change import DELETE_PROVIDERS, Change, ProviderRemoval, child_first
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REPORT
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
-
-CHANGEABLE = tuple(kind for kind in KINDS if kind.by_default != REPORT)
-# Those of them whose change is one of an allocation; that of the others is the deletion of a tree of providers.
-OF_CONSUMERS = tuple(kind for kind in CHANGEABLE if kind.prove)
 
 
 @d.dataclass(frozen=True)

@@ -7,17 +7,17 @@
 
 """What the snapshot proves. Pure: no request, no clock, no Ansible.
 
-`KINDS` is the table of kinds; each has one function: in `_rules.orphans` for claims that nobody needs (`ORPHANS`), in `_rules.drift` for those of
-live servers that are not as they should be (`DRIFTS`), in `_rules.conditions` for what is not about one consumer (`CONDITIONS`).
+`_models.kinds` is the table of kinds; each has one function of its name: in `_rules.orphans` for claims that nobody needs, in `_rules.drift` for those of
+live servers that are not as they should be, in `_rules.conditions` for what is not about one consumer.
 `_rules.protections` says what is never changed. A consumer is judged once, over its whole holding.
 """
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import change_to
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, ORPHANS, Kind
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
     ORPHANED,
@@ -35,93 +35,26 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps imp
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
-REMEDIATE = "remediate"
-OPT_IN = "opt-in"
-REPORT = "report"
+Proof = t.Callable[[Case, "Policy"], "Ruling | None"]
+Check = t.Callable[[Landscape, "Policy"], "Iterator[Finding]"]
 
-
-@d.dataclass(frozen=True)
-class Kind:
-    """A kind of finding.
-
-    meaning: what it is, in the words of the table in the README.
-    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never changed).
-    prove: returns the ruling if a case is of this kind, else None; or
-    survey: yields what is of this kind in the whole snapshot.
-    needs_every_cell: whether its proof is incomplete while any cell does not answer; else only the cells of the hosts that the consumer
-        touches have to (`_snapshot.gaps`).
-    """
-
-    name: str
-    meaning: str
-    by_default: str
-    prove: Callable[[Case, Policy], Ruling | None] | None = None
-    survey: Callable[[Landscape, Policy], Iterator[Finding]] | None = None
-    needs_every_cell: bool = False
-
-
-ORPHANS = (
-    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE, orphans.deleted_server),
-    Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE, orphans.ended_migration),
-    Kind(
-        "forgotten_migration",
-        "a migration whose server is deleted; only its claim is left",
-        REMEDIATE,
-        orphans.forgotten_migration,
-        needs_every_cell=True,
-    ),
-    Kind("evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE, orphans.evacuated_source),
-    Kind("wrong_host", "the server rests on its host and holds another one as well", REMEDIATE, orphans.wrong_host),
-    Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE, orphans.unhosted_server),
-    Kind(
-        "forgotten_consumer",
-        "Nova has no memory of it at all; a conclusion from absence",
-        OPT_IN,
-        orphans.forgotten_consumer,
-        needs_every_cell=True,
-    ),
-)
-DRIFTS = (
-    Kind("swapped_claim", "an ended migration holds the claim that its server needs", REMEDIATE, drift.swapped_claim),
-    Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, drift.moved_server, needs_every_cell=True),
-    Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, drift.missing_allocation, needs_every_cell=True),
-    Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, drift.wrong_amount, needs_every_cell=True),
-    Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN, drift.wrong_owner),
-    Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT, drift.leaked_child),
-    Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT, drift.hostless_server),
-)
-CONDITIONS = (
-    Kind(
-        "ghost_provider",
-        "a provider that was a compute node's, with no compute node behind it",
-        OPT_IN,
-        survey=conditions.ghost_provider,
-        needs_every_cell=True,
-    ),
-    Kind(
-        "name_conflict",
-        "another provider has the name of a compute node (LP 1817833)",
-        OPT_IN,
-        survey=conditions.name_conflict,
-        needs_every_cell=True,
-    ),
-    Kind("capacity_drift", "more is claimed than there is, or the inventory is not the host's", REPORT, survey=conditions.capacity_drift),
-    Kind("parked_resize", "a resize that waits to be confirmed or reverted for very long", REPORT, survey=conditions.parked_resize),
-    Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT, survey=conditions.stuck_migration),
-    Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT, survey=conditions.stale_service),
-)
-KINDS = (*ORPHANS, *DRIFTS, *CONDITIONS)
+# Each kind has one function of its name: the proof about a consumer, or the check of the whole snapshot.
+PROOFS: t.Mapping[str, Proof] = {
+    **{kind.name: getattr(orphans, kind.name) for kind in ORPHANS},
+    **{kind.name: getattr(drift, kind.name) for kind in DRIFTS},
+}
+CHECKS: t.Mapping[str, Check] = {kind.name: getattr(conditions, kind.name) for kind in CONDITIONS}
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each nominated consumer that is not healthy, in the order of their uuids, and then all others."""
     land = Landscape(snapshot)
-    surveyed = (finding for kind in KINDS if kind.survey for finding in kind.survey(land, policy))
+    surveyed = (finding for check in CHECKS.values() for finding in check(land, policy))
     return (*judge_consumers(land, policy), *surveyed)
 
 
@@ -168,8 +101,8 @@ def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
     for name, protect in PROTECTIONS.items():
         if reason := protect(case, policy):
             return name, None if case.healthy else protected(reason, *case.state_evidence)
-    for kind in KINDS:
-        if kind.prove and (ruling := kind.prove(case, policy)):
+    for kind in (*ORPHANS, *DRIFTS):
+        if ruling := PROOFS[kind.name](case, policy):
             return kind.name, _as_far_as_it_can_be_proven(kind, ruling, case)
     return ("healthy", None) if case.healthy else unproven(case)
 

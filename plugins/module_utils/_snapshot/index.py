@@ -15,10 +15,9 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import hosts_in_every_listing, names_of_root
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, may_have_unlisted
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     all_answer,
     closed_for_absence,

@@ -86,3 +86,18 @@ def amended(service: Service, body: Mapping[str, t.Any]) -> Service:
     forced_down = body.get("forced_down", service.forced_down)
     state = "down" if forced_down else service.state
     return d.replace(service, status=body.get("status", service.status), disabled_reason=reason, forced_down=forced_down, state=state)
+
+
+def may_have_unlisted(service: Service, hosts: Collection[str], provider: str) -> bool:
+    """Tell whether the provider with that name may be of a compute node of `service` that Nova does not list.
+
+    Nova lists none of a host that it has not yet discovered, whether that is up or just down.
+
+    hosts: those of the compute nodes that it lists.
+    """
+    return service.binary == COMPUTE and service.host not in hosts and _short(service.host) == _short(provider)
+
+
+def _short(host: str) -> str:
+    """Return the name of a host without its domain, which its service may not have and its compute node may."""
+    return host.partition(".")[0]

@@ -17,8 +17,8 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import between
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, ORPHANS
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import DRIFTED, ORPHANED
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, ORPHANS
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import settled_by, troubles
 
 if t.TYPE_CHECKING:  # pragma: no cover

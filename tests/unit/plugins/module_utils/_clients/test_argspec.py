@@ -18,9 +18,8 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope_options
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience_options
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, KINDS, OF_CONSUMERS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import failures_option, limits_options
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE, OF_CONSUMERS
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMATS, NAMES
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES
 

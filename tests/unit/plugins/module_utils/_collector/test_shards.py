@@ -16,10 +16,11 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import nominate, odd_nodes, worth_a_glance
 from ansible_collections.osops.placement.plugins.module_utils._collector.shards import owner, read_by, seen_by, trees_of
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, judge
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds

@@ -12,9 +12,17 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import history, report
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, earlier, known_in, memory, remembered
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_or_put_aside, write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings import history
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+    LOST,
+    Memory,
+    known_in,
+    memory,
+    read_memory,
+    remembered,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
@@ -105,13 +113,17 @@ def test_of_too_much_what_was_seen_last_is_remembered(monkeypatch: pytest.Monkey
     assert sorted(remembered(known, [], whole=False)) == ["kind/3", "kind/4"]
 
 
+def _read(path: str | None, warnings: list[str]) -> Memory:
+    return read_or_put_aside(path, read_memory, LOST, warnings.append) or Memory()
+
+
 def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> None:
     found = _report({"kind/gone": THEN}, scope=Scope(kinds=("deleted_server",)))
     for name, contents in (("findings.json", found), ("state.json", memory(found))):
         write_json(str(tmp_path / name), contents)
     warnings: list[str] = []
 
-    both = [earlier(str(tmp_path / name), warnings.append).known for name in ("findings.json", "state.json")]
+    both = [_read(str(tmp_path / name), warnings).known for name in ("findings.json", "state.json")]
 
     assert both[0] == both[1] == {"kind/gone": THEN, **{entry["id"]: NOW for entry in _entries(found)}}
     assert not warnings
@@ -122,7 +134,7 @@ def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> 
 def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) -> None:
     warnings: list[str] = []
 
-    assert earlier(path, warnings.append) == Memory()
+    assert _read(path, warnings) == Memory()
     assert not warnings
 
 
@@ -156,7 +168,7 @@ def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: s
     path.write_text(contents)
     warnings: list[str] = []
 
-    assert earlier(str(path), warnings.append) == Memory()
+    assert _read(str(path), warnings) == Memory()
 
     (warning,) = warnings
     assert "all of them count as new" in warning and f"It is kept as {path}.broken." in warning

@@ -18,11 +18,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, known_in, memory, sightings_in
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Patience, patience, patience_options
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import HEALED, Plan, to_heal
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
 from ansible_collections.osops.placement.plugins.plugin_utils._report import csv_file, html_page, markdown
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal

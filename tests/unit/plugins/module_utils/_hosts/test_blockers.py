@@ -21,9 +21,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     move_told,
     trees,
 )
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REMEDIATE
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
 
 if t.TYPE_CHECKING:

@@ -15,12 +15,13 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput, NotApproved
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._plan import approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, approval, is_compact
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)

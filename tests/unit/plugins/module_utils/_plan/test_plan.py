@@ -16,13 +16,14 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, KINDS, OF_CONSUMERS, REPORT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits, limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud, to_heal
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE, OF_CONSUMERS, Step, TreeStep
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, REPORT, judge
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
 
 HERE = World().snapshot().cloud

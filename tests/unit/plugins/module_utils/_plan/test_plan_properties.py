@@ -22,10 +22,10 @@ import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import CHANGEABLE
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 

@@ -17,8 +17,9 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import ORPHANS, judge
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import AT_REST, OVER, policies, worlds
 

@@ -22,8 +22,8 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector import answering_cells, collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.test__nova_races import LONGEST, Cloud, left_over, leftovers, run
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer

@@ -16,7 +16,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import KINDS, ORPHANS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, ORPHANS, REMEDIATE
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, Life, begun_with, do, lives
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Aborted, Nova, RolledBack
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import Watch, half_way

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The table of kinds: what each means and whether it is changed by default. Their proofs are in `_rules`, under the same names."""
+
+from __future__ import annotations
+
+import dataclasses as d
+
+REMEDIATE = "remediate"
+OPT_IN = "opt-in"
+REPORT = "report"
+
+
+@d.dataclass(frozen=True)
+class Kind:
+    """A kind of finding.
+
+    meaning: what it is, in the words of the table in the README.
+    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never changed).
+    needs_every_cell: whether its proof is incomplete while any cell does not answer; else only the
+        cells of the hosts that the consumer touches have to (`_snapshot.gaps`).
+    """
+
+    name: str
+    meaning: str
+    by_default: str
+    needs_every_cell: bool = False
+
+
+# Allocations that nobody needs.
+ORPHANS = (
+    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE),
+    Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE),
+    Kind(
+        "forgotten_migration",
+        "a migration whose server is deleted; only its claim is left",
+        REMEDIATE,
+        needs_every_cell=True,
+    ),
+    Kind("evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE),
+    Kind("wrong_host", "the server rests on its host and holds another one as well", REMEDIATE),
+    Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE),
+    Kind(
+        "forgotten_consumer",
+        "Nova has no memory of it at all; a conclusion from absence",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
+)
+# Allocations of live servers that are not as they should be.
+DRIFTS = (
+    Kind("swapped_claim", "an ended migration holds the claim that its server needs", REMEDIATE),
+    Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, needs_every_cell=True),
+    Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, needs_every_cell=True),
+    Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, needs_every_cell=True),
+    Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN),
+    Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT),
+    Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT),
+)
+# What is not about one consumer.
+CONDITIONS = (
+    Kind(
+        "ghost_provider",
+        "a provider that was a compute node's, with no compute node behind it",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
+    Kind(
+        "name_conflict",
+        "another provider has the name of a compute node (LP 1817833)",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
+    Kind("capacity_drift", "more is claimed than there is, or the inventory is not the host's", REPORT),
+    Kind("parked_resize", "a resize that waits to be confirmed or reverted for very long", REPORT),
+    Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT),
+    Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT),
+)
+KINDS = (*ORPHANS, *DRIFTS, *CONDITIONS)
+
+CHANGEABLE = tuple(kind for kind in KINDS if kind.by_default != REPORT)
+OF_CONSUMERS = tuple(kind for kind in CHANGEABLE if kind not in CONDITIONS)
