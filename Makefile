@@ -23,7 +23,7 @@ lint := .venv/lint/bin
 gate := tests/tools/gate
 # Some of these tools look for ansible-core's commands. No other gate may find this Python before its own.
 lint-gate := PATH=$(CURDIR)/$(lint):$$PATH $(gate)
-matrix := PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m matrix
+matrix := PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m matrix
 
 .PHONY: help
 help: ## show this help
@@ -69,7 +69,7 @@ images: venv-controller ## draw docs/images/ anew, with Chromium
 
 .PHONY: bench
 bench: venv-controller ## measure detection and remediation on a cloud of 1 000 hosts, write docs/benchmark.md; BENCH_ARGS=--help
-	@PYTHONPATH=collections:tests:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
+	@PYTHONPATH=collections:tools:tests/minicloud $(controller)/python -m benchmark $(BENCH_ARGS)
 
 .PHONY: matrix
 matrix: venv-controller ## run the acceptance tests with many versions, write docs/tested-versions.md; MATRIX_ARGS=--help
@@ -85,7 +85,7 @@ docs: ## build the documentation as a site, .docs/html, without the network
 
 .PHONY: pages
 pages: venv-controller ## write the parts of docs/ that come from the code
-	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tests.pages
+	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tools.pages
 
 .PHONY: gates
 gates: venv-controller venv-lint ## all checks that are not tests, each of them also by its own name

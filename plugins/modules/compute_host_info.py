@@ -218,7 +218,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import OF_CONSUMERS, REMEDIATE
 

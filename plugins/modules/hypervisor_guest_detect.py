@@ -212,7 +212,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_detection import GuestDetection, left_over_in
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import guests_in

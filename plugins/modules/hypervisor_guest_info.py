@@ -294,8 +294,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._common.times import now
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import canonical_only
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import Instances, instances_options
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Virsh, virsh_options

@@ -127,7 +127,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import move_told
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import move_told
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import all_answer
 
 if t.TYPE_CHECKING:  # pragma: no cover

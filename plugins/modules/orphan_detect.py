@@ -456,8 +456,8 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
 from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_or_put_aside, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import RETURNED, report
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import LISTS
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import LISTS, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import LOST, memory, read_memory
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience, patience_options

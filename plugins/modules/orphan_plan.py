@@ -288,9 +288,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._findings.stranded import totals
 from ansible_collections.osops.placement.plugins.module_utils._models.change import diff_of
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import limits, limits_options
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact, to_heal

@@ -197,7 +197,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.collect
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT, RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     NOT_TRIED,

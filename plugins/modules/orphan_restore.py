@@ -191,7 +191,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT, RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, RETURNED
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, RESTORED, diff_of
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED, failures_allowed, failures_option
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal, read

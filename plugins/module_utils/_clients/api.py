@@ -15,8 +15,9 @@ import time
 import traceback
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import BrokenAnswer, CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.times import http_time, now
+from ansible_collections.osops.placement.plugins.module_utils._common.times import http_time
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 try:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
-from ansible_collections.osops.placement.plugins.module_utils._common.times import now
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE

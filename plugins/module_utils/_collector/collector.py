@@ -35,9 +35,9 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.nominat
     worth_looking_at,
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.shards import owner, read_by, seen_by, trees_of
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each, together
-from ansible_collections.osops.placement.plugins.module_utils._common.times import now
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier, Scope, Snapshot

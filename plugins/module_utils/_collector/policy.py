@@ -13,8 +13,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import exclusions
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import now, seconds
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical, required
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS, Policy
 

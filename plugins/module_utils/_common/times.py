@@ -15,7 +15,6 @@ from __future__ import annotations
 import datetime
 import email.utils
 import re
-import time
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 
@@ -67,16 +66,6 @@ def is_earlier(first: str | None, second: str | None) -> bool:
     """Tell whether one time is known to be before another, as Nova writes them in UTC; of equal times, or an unknown one, it is not."""
     moments = [_moment(text) for text in (first, second)]
     return moments[0] is not None and moments[1] is not None and moments[0] < moments[1]
-
-
-def elapsed() -> float:
-    """Return seconds of a clock that nobody sets and that goes on while the machine sleeps; only differences mean anything."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def now() -> str:
-    """Return the time, in UTC and to the second, as both APIs write it."""
-    return written(datetime.datetime.now(UTC))
 
 
 def http_time(header: str | None) -> str | None:

@@ -13,6 +13,7 @@ import collections
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, remembered
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Patience, counted, kept
 from ansible_collections.osops.placement.plugins.module_utils._findings.stranded import capacity, providers_told_of, stranded
@@ -31,11 +32,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-# The version of the structure of all the files that a run writes.
-FORMAT = 1
-
-# 20 000 findings handed from task to task cost Ansible up to a gigabyte: modules return this many, files hold all.
-RETURNED = 200
 
 # Evidence that is a whole listing is told by its length.
 _ROWS_SHOWN = 10

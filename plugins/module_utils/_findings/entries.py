@@ -17,6 +17,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 Entry = t.Mapping[str, t.Any]
 
+# The version of the structure of all the files that a run writes.
+FORMAT = 1
+
+# 20 000 findings handed from task to task cost Ansible up to a gigabyte: modules return this many, files hold all.
+RETURNED = 200
+
 # The lists of entries, those first that somebody may have to do something about.
 LISTS = ("findings", "undecided", "protected")
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
@@ -91,11 +93,3 @@ def _provider(uuid: str, in_vain: Mapping[str, int], land: Landscape) -> dict[st
             for cls in classes
         },
     }
-
-
-def totals(shares: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add amounts up by resource class."""
-    sums: collections.Counter[str] = collections.Counter()
-    for share in shares:
-        sums.update(share)
-    return dict(sorted(sums.items()))

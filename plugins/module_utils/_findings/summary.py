@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged, unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover

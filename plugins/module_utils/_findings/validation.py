@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping

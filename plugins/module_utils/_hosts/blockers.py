@@ -14,6 +14,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import between, spoken
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, child_first
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import advice_on
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
@@ -131,15 +132,6 @@ def trees(host: Host, providers: Mapping[str, Provider]) -> list[Provider]:
     return [provider for root in host.roots for provider in child_first(root.uuid, providers.values())]
 
 
-def move_told(migration: Migration, at: str) -> dict[str, t.Any]:
-    """Return a migration with its age in seconds and what can be done about it."""
-    return {
-        **d.asdict(migration),
-        "age_seconds": between(migration.updated_at or migration.created_at, at),
-        "advice": _advice(migration),
-    }
-
-
 def _excluded(host: Host, land: Landscape, policy: Policy) -> Iterator[Blocker]:
     """Claims on what is excluded are protected by themselves; here it is the tree that would go, and the service with it."""
     names = {host.name: host.name, **{name: node.name for node in host.nodes for name in (node.uuid, node.name)}}
@@ -182,18 +174,8 @@ def _moves(host: Host, seen: Seen, land: Landscape) -> Iterator[Blocker]:
             row.uuid,
             "",
             f"Migration {row.uuid} ({row.type}) of server {row.server} from {row.source_compute} to {row.dest_compute} "
-            f"is {row.status}{since}: {_advice(row)}.",
+            f"is {row.status}{since}: {advice_on(row)}.",
         )
-
-
-def _advice(migration: Migration) -> str:
-    if migration.ended:
-        return ""
-    if migration.status == "finished":
-        return "confirm or revert the resize"
-    if migration.type == "live-migration":
-        return "wait for it, or abort it (openstack server migration abort)"
-    return "wait for it; when it does not go on, see the server's state and reset that"
 
 
 def _held(host: Host, land: Landscape, policy: Policy) -> dict[str, Finding | None]:

@@ -17,7 +17,8 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT, evidence_told
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import evidence_told
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
     LEFTOVER_DIRECTORY,
     LEFTOVER_DOMAIN,

@@ -16,17 +16,10 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
-    Host,
-    Seen,
-    blockers,
-    find_host,
-    left_over,
-    move_told,
-    trees,
-)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Host, Seen, blockers, find_host, left_over, trees
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import move_told
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import listed
 
 if t.TYPE_CHECKING:  # pragma: no cover

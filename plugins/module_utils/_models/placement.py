@@ -9,8 +9,12 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import typing as t
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable
 
 if t.TYPE_CHECKING:  # pragma: no cover
     pass
@@ -111,3 +115,11 @@ class Allocation:
     type: str | None
     resources: Holding
     age_seconds: int | None
+
+
+def totals(amounts: Iterable[Resources]) -> dict[str, int]:
+    """Add amounts up by resource class."""
+    sums: collections.Counter[str] = collections.Counter()
+    for each in amounts:
+        sums.update(each)
+    return dict(sorted(sums.items()))

@@ -21,8 +21,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, NotApproved
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry, entries
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, Entry, entries
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, OF_CONSUMERS
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep

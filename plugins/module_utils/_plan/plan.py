@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep, count_told, sorted_steps
 

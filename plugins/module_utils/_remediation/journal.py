@@ -12,15 +12,13 @@ import json
 import os
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import bytes_of
-from ansible_collections.osops.placement.plugins.module_utils._common.times import now
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import Restoration
 
 FORMAT = 1
 
@@ -32,6 +30,29 @@ class Recorded(t.Protocol):
     """A write that the journal can record."""
 
     def as_dict(self) -> dict[str, t.Any]: ...
+
+
+class Settled(t.Protocol):
+    """What became of a write."""
+
+    @property
+    def step(self) -> Subject: ...
+
+    @property
+    def outcome(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+class Subject(t.Protocol):
+    """What a write is about."""
+
+    @property
+    def finding(self) -> str: ...
+
+    @property
+    def subject(self) -> str: ...
 
 
 class Journal:
@@ -51,7 +72,7 @@ class Journal:
         """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
         self._append({**record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
-    def after(self, outcomes: Iterable[Outcome | Restoration]) -> None:
+    def after(self, outcomes: Iterable[Settled]) -> None:
         """Record what became of it. Raises JournalError when that cannot be."""
         self._append(
             _told(AFTER, finding=known.step.finding, consumer=known.step.subject, outcome=known.outcome, reason=known.reason)

@@ -13,9 +13,9 @@ import collections
 import dataclasses as d
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, CloudError, GateClosed, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
-from ansible_collections.osops.placement.plugins.module_utils._common.times import elapsed
 from ansible_collections.osops.placement.plugins.module_utils._models.change import DONE, FAILED, SKIPPED, document, same_claim
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, gave_up
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.tests.pages.tables import PAGES, PARTS, SECTION, renewed
+from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
 PLACES = ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md")
@@ -124,9 +124,13 @@ def test_the_messages_that_are_explained_are_ours() -> None:
     assert len(explained) > 15
 
 
-def test_the_architecture_names_every_file_of_the_modules_common_code() -> None:
-    told = re.findall(r"`(_\w+\.py)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
-    files = [path.name for folder in ("module_utils", "plugin_utils") for path in (ROOT / "plugins" / folder).glob("_*.py")]
+def test_the_architecture_names_every_file_of_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = {
+        f"{room}/{name}"
+        for room, text in re.findall(r"^### `(_\w+)`(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL)
+        for name in re.findall(r"^\| `(\w+\.py)`", text, re.MULTILINE)
+    }
+    there = {f"{path.parent.name}/{path.name}" for path in (ROOT / "plugins" / "module_utils").rglob("*.py")}
 
-    assert set(told) <= set(files)
-    assert {path.name for path in (ROOT / "plugins" / "module_utils").glob("_*.py")} <= set(told)
+    assert named == there

@@ -12,18 +12,11 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
-    Blocker,
-    Seen,
-    blockers,
-    find_host,
-    left_over,
-    move_told,
-    trees,
-)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker, Seen, blockers, find_host, left_over, trees
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import move_told
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
 
 if t.TYPE_CHECKING:

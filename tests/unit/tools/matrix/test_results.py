@@ -11,8 +11,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.matrix import page, results
-from ansible_collections.osops.placement.tests.matrix.results import Cell, Results, read_junit
+from ansible_collections.osops.placement.tools.matrix import page, results
+from ansible_collections.osops.placement.tools.matrix.results import Cell, Results, read_junit
 
 if t.TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,25 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The current time. The pure rooms do not import this: two runs of a rule on the same snapshot give the same verdict."""
+
+from __future__ import annotations
+
+import datetime
+import time
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, written
+
+
+def elapsed() -> float:
+    """Return seconds of a clock that nobody sets and that goes on while the machine sleeps; only differences mean anything."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def now() -> str:
+    """Return the time, in UTC and to the second, as both APIs write it."""
+    return written(datetime.datetime.now(UTC))

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+"""Migrations as the modules return them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import between
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
+
+
+def move_told(migration: Migration, at: str) -> dict[str, t.Any]:
+    """Return a migration with its age in seconds and what can be done about it."""
+    return {
+        **d.asdict(migration),
+        "age_seconds": between(migration.updated_at or migration.created_at, at),
+        "advice": advice_on(migration),
+    }
+
+
+def advice_on(migration: Migration) -> str:
+    """Say what can be done about a migration under way; nothing about one that ended."""
+    if migration.ended:
+        return ""
+    if migration.status == "finished":
+        return "confirm or revert the resize"
+    if migration.type == "live-migration":
+        return "wait for it, or abort it (openstack server migration abort)"
+    return "wait for it; when it does not go on, see the server's state and reset that"
