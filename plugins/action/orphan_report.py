@@ -95,17 +95,17 @@ class ActionModule(ActionBase):
     def _draw(self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]) -> None:
         # A worker has no terminal, Display knows that of the main process.
         width = min(shutil.get_terminal_size((Display().columns or WIDEST, 0)).columns, WIDEST)
-        lines: list[str] = []
+        drawn: list[str] = []
         if read["findings"]:
-            lines += terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
+            drawn += terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
         if read["remediation"]:
-            lines += terminal.remediation_lines(read["remediation"], options["journal"], width)
+            drawn += terminal.remediation_lines(read["remediation"], options["journal"], width)
         if read["hosts"]:
             for host in read["hosts"]["hosts"]:
-                lines += hosts.host_lines(host, width)
+                drawn += hosts.host_lines(host, width)
         if read["guests"]:
-            lines += hosts.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
-        for tone, text in lines.toned(lines):
+            drawn += hosts.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
+        for tone, text in lines.toned(drawn):
             Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:

@@ -18,8 +18,8 @@ import re
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 
-# datetime.UTC is of Python 3.11.
-UTC = datetime.UTC
+# datetime.timezone.utc is of Python 3.11.
+UTC = datetime.timezone.utc
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")

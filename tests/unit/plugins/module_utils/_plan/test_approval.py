@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._plan import approval
+from ansible_collections.osops.placement.plugins.module_utils._plan import approval as approval_module
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -191,7 +191,7 @@ def test_a_live_server_that_a_forger_names_refuses_all(findings: t.Any, told: t.
 
 
 def test_many_reasons_are_counted(findings: t.Any, approval: Approval, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approval, "_REASONS_TOLD", 1)
+    monkeypatch.setattr(approval_module, "_REASONS_TOLD", 1)
     findings["findings"] = []
 
     with pytest.raises(NotApproved, match=r"3 of 3 changes .* And 2 more"):
@@ -311,7 +311,7 @@ def test_a_change_that_is_named_twice_is_refused(told: t.Any) -> None:
 
 
 def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(findings: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approval, "HANDED_ON", 2)
+    monkeypatch.setattr(approval_module, "HANDED_ON", 2)
     told = Approval.of(Plan.of(findings, ALL_KINDS)).as_dict()
 
     assert (told["count"], told["changes"]) == (3, None)
@@ -320,7 +320,7 @@ def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(findings: t.An
 
 
 def test_a_thousand_changes_are_less_than_300_kib(told: t.Any) -> None:
-    assert len(json.dumps(told["changes"][0])) * approval.HANDED_ON < 300 * 1024
+    assert len(json.dumps(told["changes"][0])) * approval_module.HANDED_ON < 300 * 1024
 
 
 def test_it_does_not_pass_for_a_plan(told: t.Any) -> None:

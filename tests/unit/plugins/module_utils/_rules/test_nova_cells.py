@@ -24,8 +24,14 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (
+    LONGEST,
+    Cloud,
+    left_over,
+    leftovers,
+    run,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.test__nova_races import LONGEST, Cloud, left_over, leftovers, run
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
 if t.TYPE_CHECKING:
