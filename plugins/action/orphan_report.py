@@ -18,21 +18,21 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import records_of
-from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMATS, NAMES, PROMETHEUS
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES, Notice
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import extract_records
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES, FORMATS, PROMETHEUS
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import hosts, lines, terminal
 
-WIDEST = 120
+MAX_WIDTH = 120
 
 COLOURS = {
     lines.CHANGED: "COLOR_CHANGED",
-    lines.SPARED: "COLOR_SKIP",
-    lines.DOUBTFUL: "COLOR_WARN",
-    lines.WRONG: "COLOR_ERROR",
-    lines.FINE: "COLOR_OK",
+    lines.SKIPPED: "COLOR_SKIP",
+    lines.WARNING: "COLOR_WARN",
+    lines.ERROR: "COLOR_ERROR",
+    lines.OK: "COLOR_OK",
 }
 
 
@@ -56,23 +56,25 @@ class ActionModule(ActionBase):
                 "journal": {"type": "path"},
                 "failure": {"type": "str", "default": ""},
                 "terminal": {"type": "bool", "default": True},
-                "formats": {"type": "list", "elements": "str", "choices": list(NAMES), "default": []},
+                "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
                 "output_dir": {"type": "path"},
                 "metrics_path": {"type": "path"},
-                "notice": {"type": "str", "choices": list(NOTICES)},
+                "notice": {"type": "str", "choices": list(NOTICE_FORMATTERS)},
                 "reports": {"type": "dict", "default": {}},
             },
             required_one_of=[("findings", "remediation", "hosts", "guests", "notice")],
             required_by={"complaints": ("findings",), "output_dir": ("findings",), "metrics_path": ("findings",), "plan": ("findings",)},
         )
         self._task_vars = task_vars
-        read = {key: options[key] and self._read(key, options[key]) for key in ("findings", "plan", "remediation", "hosts", "guests")}
-        complaints = self._complaints(options["complaints"])
+        read = {
+            key: options[key] and self._read_document(key, options[key]) for key in ("findings", "plan", "remediation", "hosts", "guests")
+        }
+        complaints = self._read_complaints(options["complaints"])
         if options["terminal"]:
             self._draw(read, options, complaints)
         result: dict[str, t.Any] = {"changed": False}
         report = None
-        if not self._belong_together(read):
+        if not self._is_plan_consistent(read):
             read["findings"] = None
         elif options["formats"] and not read["findings"]:
             raise AnsibleActionFail("formats needs findings: they are what is written.")
@@ -82,30 +84,30 @@ class ActionModule(ActionBase):
             result["reports"] = self._write(report, options)
         if options["notice"]:
             reports = {**options["reports"], **result.get("reports", {})}
-            notice = Notice.of(report, read["remediation"], options["failure"], reports)
-            result |= {"notable": notice.notable, "notice": NOTICES[options["notice"]](notice)}
+            notice = Notice.from_report(report, read["remediation"], options["failure"], reports)
+            result |= {"notable": notice.notable, "notice": NOTICE_FORMATTERS[options["notice"]](notice)}
         return result
 
     @staticmethod
-    def _belong_together(read: dict[str, t.Any]) -> bool:
+    def _is_plan_consistent(read: dict[str, t.Any]) -> bool:
         """Tell whether the plan, if there is one, was made of these findings: of others no outcome is told."""
         findings, plan = read["findings"], read["plan"]
         return not plan or not findings or plan["detected_at"] == findings["finished_at"]
 
     def _draw(self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]) -> None:
         # A worker has no terminal, Display knows that of the main process.
-        width = min(shutil.get_terminal_size((Display().columns or WIDEST, 0)).columns, WIDEST)
+        width = min(shutil.get_terminal_size((Display().columns or MAX_WIDTH, 0)).columns, MAX_WIDTH)
         drawn: list[str] = []
         if read["findings"]:
-            drawn += terminal.findings_lines(read["findings"], options["findings"], options["kinds"], width, complaints)
+            drawn += terminal.format_findings(read["findings"], options["findings"], options["kinds"], width, complaints)
         if read["remediation"]:
-            drawn += terminal.remediation_lines(read["remediation"], options["journal"], width)
+            drawn += terminal.format_remediation(read["remediation"], options["journal"], width)
         if read["hosts"]:
             for host in read["hosts"]["hosts"]:
-                drawn += hosts.host_lines(host, width)
+                drawn += hosts.format_host(host, width)
         if read["guests"]:
-            drawn += hosts.guest_lines(read["guests"], options["guests"], options["kinds"] or (), width)
-        for tone, text in lines.toned(drawn):
+            drawn += hosts.format_guests(read["guests"], options["guests"], options["kinds"] or (), width)
+        for tone, text in lines.group_by_tone(drawn):
             Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
@@ -120,20 +122,20 @@ class ActionModule(ActionBase):
             if not folder and not elsewhere:
                 raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
             path = elsewhere or os.path.join(folder, chosen.file)
-            told = report.after(self._text(path)) if name == PROMETHEUS else report
+            told = report.replace_metrics(self._read_text(path)) if name == PROMETHEUS else report
             # Others read the metrics; whatever else there is names projects and users.
-            self._put(path, chosen.render(told), "0644" if elsewhere else "0600")
+            self._write_file(path, chosen.render(told), "0644" if elsewhere else "0600")
             written[name] = path
         return written
 
-    def _put(self, path: str, text: str, mode: str) -> None:
+    def _write_file(self, path: str, text: str, mode: str) -> None:
         """Write a file to the host, in check mode too, so that a reader sees the old one or the whole new one."""
         folder, name = os.path.split(path)
         unfinished = os.path.join(folder, f".{name}.unfinished")
         quoted = shlex.quote(unfinished)
         # Copied to a file that is there already, the text is at no time readable for more than that file is.
         umask = "022" if mode == "0644" else "077"
-        self._command(f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} && rm -f -- {quoted} && : > {quoted}", path)
+        self._run_command(f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} && rm -f -- {quoted} && : > {quoted}", path)
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="backslashreplace", newline="", dir=constants.DEFAULT_LOCAL_TMP
         ) as source:
@@ -154,28 +156,28 @@ class ActionModule(ActionBase):
             copied = copy.run(task_vars=self._task_vars)
         if copied.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be written: {copied.get('msg')}")
-        self._command(f"mv -f -- {quoted} {shlex.quote(path)}", path)
+        self._run_command(f"mv -f -- {quoted} {shlex.quote(path)}", path)
 
-    def _command(self, command: str, path: str) -> None:
+    def _run_command(self, command: str, path: str) -> None:
         done = self._low_level_execute_command(command)
         if done["rc"]:
             raise AnsibleActionFail(f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}")
 
-    def _complaints(self, given: t.Any) -> list[t.Any]:
+    def _read_complaints(self, given: t.Any) -> list[t.Any]:
         if given is None:
             return []
         try:
-            return records_of(self._json(given) if isinstance(given, str) else given)
+            return extract_records(self._read_json(given) if isinstance(given, str) else given)
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
-    def _read(self, what: str, path: str) -> t.Any:
+    def _read_document(self, what: str, path: str) -> t.Any:
         try:
-            return written(what, self._json(path), path)
+            return validate_document(what, self._read_json(path), path)
         except InvalidInput as error:
             raise AnsibleActionFail(str(error)) from error
 
-    def _json(self, path: str) -> t.Any:
+    def _read_json(self, path: str) -> t.Any:
         slurped = self._slurp(path)
         if slurped.get("failed"):
             raise AnsibleActionFail(f"{path} cannot be read: {slurped.get('msg')}")
@@ -184,7 +186,7 @@ class ActionModule(ActionBase):
         except ValueError as error:
             raise AnsibleActionFail(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
 
-    def _text(self, path: str) -> str | None:
+    def _read_text(self, path: str) -> str | None:
         """Return what a file holds, None where there is none."""
         slurped = self._slurp(path)
         return None if slurped.get("failed") else base64.b64decode(slurped["content"]).decode(errors="replace")

@@ -286,15 +286,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import demand, find
+from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import find_candidates, parse_request
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    wanted = demand(module.params)
-    return {"changed": False, **find(PlacementReader(connect().placement), wanted, module.params["resource_provider"])}
+    wanted = parse_request(module.params)
+    return {"changed": False, **find_candidates(PlacementReader(connect().placement), wanted, module.params["resource_provider"])}
 
 
 def main() -> None:

@@ -215,12 +215,12 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy, policy_options, warn_ended_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import OF_CONSUMERS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONSUMER_KINDS, REMEDIATE
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -232,9 +232,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput("hosts must name at least one host, and none by an empty name.")
     if options["providers"] and len(options["hosts"]) > 1:
         raise InvalidInput("providers are those of one host: name only that in hosts.")
-    spare = policy(options)
-    warn_of_ended(module, spare)
-    hosts = HostReader(connect(), spare, options["kinds"]).look(options["hosts"], options["providers"])
+    spare = parse_policy(options)
+    warn_ended_exclusions(module, spare)
+    hosts = HostReader(connect(), spare, options["kinds"]).read_hosts(options["hosts"], options["providers"])
     if options["dest"]:
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}
@@ -248,8 +248,8 @@ def main() -> None:
         "kinds": {
             "type": "list",
             "elements": "str",
-            "choices": [kind.name for kind in OF_CONSUMERS],
-            "default": [kind.name for kind in OF_CONSUMERS if kind.by_default == REMEDIATE],
+            "choices": [kind.name for kind in CONSUMER_KINDS],
+            "default": [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE],
         },
         "providers": {"type": "list", "elements": "str", "default": []},
         "dest": {"type": "path"},

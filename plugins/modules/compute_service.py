@@ -196,17 +196,17 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter, ServiceWriter
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
-    compute_nodes,
-    must_leave_nothing,
-    trees_of_service,
+    describe_service_blocker,
+    find_service_providers,
+    require_compute_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
     COMPUTE,
-    amended,
-    amendment,
-    described,
-    listed,
-    named,
+    apply_update,
+    build_update,
+    describe_services,
+    find_service,
+    get_listed_services,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -217,52 +217,54 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
-    service = named(listed(NovaReader(session.compute).services()), module.params)
-    wanted = (_present if module.params["state"] == "present" else _absent)(module, session, service)
+    service = find_service(get_listed_services(NovaReader(session.compute).list_services()), module.params)
+    wanted = (_ensure_present if module.params["state"] == "present" else _ensure_absent)(module, session, service)
     if module._diff and not wanted.get("failed"):
-        (before,) = described([service]) if service else ({},)
+        (before,) = describe_services([service]) if service else ({},)
         wanted["diff"] = {"before": before, "after": wanted["service"] or {}}
     return wanted
 
 
-def _present(module: AnsibleModule, session: Session, service: Service | None) -> dict[str, t.Any]:
+def _ensure_present(module: AnsibleModule, session: Session, service: Service | None) -> dict[str, t.Any]:
     if service is None:
         name = module.params["id"] or f"{module.params['binary']} on {module.params['host']}"
         raise InvalidInput(f"Nova has no service {name}, and only its own process can make one.")
-    body = amendment(service, module.params)
+    body = build_update(service, module.params)
     if not body:
         now = service
     elif module.check_mode:
-        now = amended(service, body)
+        now = apply_update(service, body)
     else:
-        now = ServiceWriter(session.compute).amend(service, body)
-    return {"changed": bool(body), "service": described([now])[0]}
+        now = ServiceWriter(session.compute).update_service(service, body)
+    return {"changed": bool(body), "service": describe_services([now])[0]}
 
 
-def _absent(module: AnsibleModule, session: Session, service: Service | None) -> dict[str, t.Any]:
+def _ensure_absent(module: AnsibleModule, session: Session, service: Service | None) -> dict[str, t.Any]:
     if service is None:
         return {"changed": False, "service": None}
     result: dict[str, t.Any] = {"changed": True, "service": None}
     if service.binary != COMPUTE:
         if not module.check_mode:
-            ServiceWriter(session.compute).remove(service, ())
+            ServiceWriter(session.compute).delete_service(service, ())
         return {**result, "left_providers": []}
     placement = PlacementReader(session.placement)
-    nodes = compute_nodes(NovaReader(session.compute).hypervisors(with_servers=False))
-    providers = placement.providers()
-    trees = trees_of_service(service, nodes, providers)
+    nodes = require_compute_nodes(NovaReader(session.compute).list_hypervisors(with_servers=False))
+    providers = placement.list_providers()
+    trees = find_service_providers(service, nodes, providers)
     gone = module.params["assume_removed"] if module.check_mode else ()
-    holdings = {consumer: held for consumer, held in placement.holdings(trees).items() if consumer not in gone}
+    holdings = {consumer: held for consumer, held in placement.list_allocations_on_providers(trees).items() if consumer not in gone}
     if holdings:
         result["consumers"] = sorted(holdings)
-    if not module.params["force_residual"] and (why_not := must_leave_nothing(service, holdings)):
+    if not module.params["force_residual"] and (why_not := describe_service_blocker(service, holdings)):
         return {**result, "failed": True, "changed": False, "msg": why_not}
     if module.check_mode:
         return result
     own = [node for node in nodes if node.host == service.host]
-    with ProviderWriter(session.placement).standing_in(node for node in own if node.uuid not in providers):
-        ServiceWriter(session.compute).remove(service, own)
-    left = sorted({provider.root for provider in placement.trees({provider.root for provider in trees.values()}).values()})
+    with ProviderWriter(session.placement).create_placeholders(node for node in own if node.uuid not in providers):
+        ServiceWriter(session.compute).delete_service(service, own)
+    left = sorted(
+        {provider.root for provider in placement.list_providers_in_trees({provider.root for provider in trees.values()}).values()}
+    )
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")
     return {**result, "left_providers": left}

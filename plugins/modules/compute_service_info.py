@@ -111,15 +111,19 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import chosen, described, listed
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    describe_services,
+    filter_services,
+    get_listed_services,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    services = listed(NovaReader(connect().compute).services())
-    return {"changed": False, "services": described(chosen(services, module.params["host"], module.params["binary"]))}
+    services = get_listed_services(NovaReader(connect().compute).list_services())
+    return {"changed": False, "services": describe_services(filter_services(services, module.params["host"], module.params["binary"]))}
 
 
 def main() -> None:

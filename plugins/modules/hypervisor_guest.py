@@ -307,14 +307,18 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.domain_xml import BACKUPS
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import handled
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIXES, instances_options
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import KEPT, REFUSING, virsh_options
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.domain_xml import DEFAULT_BACKUP_PATH
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import ensure_guest_state
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIX_BY_KIND, instances_options
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import (
+    KEPT_UNLESS_REMOVED,
+    REFUSED_UNLESS_REMOVED,
+    virsh_options,
+)
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    result = handled(module)
+    result = ensure_guest_state(module)
     if not module._diff:
         result.pop("diff", None)
     return result
@@ -327,10 +331,10 @@ def main() -> None:
         "uuid": {"type": "str"},
         "domain": {"type": "str", "choices": ["defined", "undefined"]},
         "directory": {"type": "str", "choices": ["present", "quarantined", "purged"]},
-        "directory_kind": {"type": "str", "choices": list(SUFFIXES), "default": "instance"},
+        "directory_kind": {"type": "str", "choices": list(SUFFIX_BY_KIND), "default": "instance"},
         "destroy": {"type": "bool", "default": False},
-        "remove": {"type": "list", "elements": "str", "choices": [*KEPT, *REFUSING], "default": []},
-        "backup_path": {"type": "path", "default": BACKUPS},
+        "remove": {"type": "list", "elements": "str", "choices": [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED], "default": []},
+        "backup_path": {"type": "path", "default": DEFAULT_BACKUP_PATH},
         "xml_path": {"type": "path"},
         "older_than": {"type": "str"},
         "expect_state": {"type": "str"},

@@ -126,9 +126,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import move_told
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import all_answer
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import describe_migration
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import has_every_cell_answered
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -138,10 +138,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wish = module.params
-    server = required(wish["server"], "server") if wish["server"] else None
+    server = require_uuid(wish["server"], "server") if wish["server"] else None
     nova = NovaReader(connect().compute)
-    answer = _asked(nova, server, wish["host"])
-    if not all_answer(nova.services()):
+    answer = _list_migrations(nova, server, wish["host"])
+    if not has_every_cell_answered(nova.list_services()):
         # Nova leaves a dead cell out of its listings without a word.
         module.warn("A cell is not answering: there may be more migrations than Nova lists.")
     if answer.value is None:
@@ -154,13 +154,13 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         and wish["under_way"] in (None, not row.ended)
     ]
     chosen.sort(key=lambda row: row.created_at or "", reverse=True)
-    return {"changed": False, "migrations": [move_told(row, answer.at) for row in chosen]}
+    return {"changed": False, "migrations": [describe_migration(row, answer.at) for row in chosen]}
 
 
-def _asked(nova: NovaReader, server: str | None, host: str | None) -> Answer[tuple[Migration, ...]]:
+def _list_migrations(nova: NovaReader, server: str | None, host: str | None) -> Answer[tuple[Migration, ...]]:
     if server:
-        return nova.migrations_of(server)
-    return nova.migrations_at(host) if host else nova.migrations()
+        return nova.list_migrations_of_server(server)
+    return nova.list_migrations_of_host(host) if host else nova.list_migrations()
 
 
 def main() -> None:

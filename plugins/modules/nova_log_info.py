@@ -200,7 +200,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, seconds
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, parse_duration
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import read_files, read_unit
 
@@ -210,7 +210,7 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if wish["max_records"] < 1:
         raise InvalidInput("max_records must be 1 or more.")
     try:
-        since = datetime.datetime.now(UTC) - datetime.timedelta(seconds=seconds(wish["since"])) if wish["since"] else None
+        since = datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(wish["since"])) if wish["since"] else None
     except OverflowError:
         raise InvalidInput(f"since {wish['since']!r} is longer ago than any log.") from None
     complaints = Complaints(wish["host"], socket.gethostname(), wish["max_records"], since, UTC if wish["utc"] else None)

@@ -447,23 +447,23 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
-    idle_allocators,
-    policy,
+    find_absent_allocators,
+    find_unknown_exclusions,
+    parse_policy,
     policy_options,
-    unknown_exclusions,
-    warn_of_ended,
+    warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import parse_scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_or_put_aside, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import LISTS, RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import LOST, memory, read_memory
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import ENTRY_LISTS, MAX_RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import HISTORY_LOST, extract_history, parse_history
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience, patience_options
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import parse_sighting_policy, sighting_policy_options
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import lacking
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import list_unmet_requirements
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -471,9 +471,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
-    spare, chosen = policy(options), scope(options)
+    spare, chosen = parse_policy(options), parse_scope(options)
     # A memory that is missing must be known before the cloud is read.
-    patient = patience(options, options["state"] or options["dest"])
+    patient = parse_sighting_policy(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
     if options["snapshot_src"]:
         if chosen != Scope():
@@ -482,28 +482,28 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             )
         snapshot = decode(read_json(options["snapshot_src"]))
         # Judged again it is as it was: what has ended since was excluded then.
-        spare = policy(options, snapshot.finished_at)
+        spare = parse_policy(options, snapshot.finished_at)
     else:
         session = connect()
-        for sentence in lacking(session.cloud):
+        for sentence in list_unmet_requirements(session.cloud):
             module.warn(sentence)
-        snapshot = Reading(session).of(chosen)
+        snapshot = Reading(session).collect(chosen)
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
-    found = report(snapshot, spare, selection, read_or_put_aside(state or dest, read_memory, LOST, module.warn), patient)
+    found = build_findings(snapshot, spare, selection, read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn), patient)
     if dest:
         write_json(dest, found)
     if state:
-        write_json(state, memory(found))
-    warn_of_ended(module, spare)
-    for name in idle_allocators(spare, snapshot.cloud):
+        write_json(state, extract_history(found))
+    warn_ended_exclusions(module, spare)
+    for name in find_absent_allocators(spare, snapshot.cloud):
         module.warn(f"ignore_allocators names {name}, which the service catalogue of this cloud does not have.")
-    for name in unknown_exclusions(spare, snapshot.providers.values()):
+    for name in find_unknown_exclusions(spare, snapshot.providers.values()):
         module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
     if selection and not any(entry["selected"] for entry in found["findings"]):
         module.warn("select gives none of the findings: nothing may be changed.")
-    listed = {key: found[key][:RETURNED] for key in LISTS}
+    listed = {key: found[key][:MAX_RETURNED] for key in ENTRY_LISTS}
     return {"changed": False, "summary": found["summary"], **listed, **({"dest": dest} if dest else {})}
 
 
@@ -512,7 +512,7 @@ def main() -> None:
         **connection_options(),
         **policy_options(),
         **scope_options(),
-        **patience_options(),
+        **sighting_policy_options(),
         "select": {"type": "str"},
         "dest": {"type": "path"},
         "state": {"type": "path"},

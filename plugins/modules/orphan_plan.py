@@ -286,15 +286,15 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_json_option, write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._models.change import diff_of
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.change import build_diff
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import limits, limits_options
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact, to_heal
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import PLANNED, record
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import limits_options, parse_limits
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact, list_servers_to_heal
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import PLANNED, build_record
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -302,42 +302,42 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     options, path = module.params, module.params["dest"]
-    told = None if options["plan"] is None else given("plan", options["plan"])
+    told = None if options["plan"] is None else read_json_option("plan", options["plan"])
     if options["heal"] and told is not None:
         raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
     if options["heal"]:
-        servers = to_heal(read_json(options["findings"]), limits(options))
+        servers = list_servers_to_heal(read_json(options["findings"]), parse_limits(options))
         return {"changed": False, "plan": None, "changes": len(servers), "servers": servers, "check_mode": module.check_mode}
     if is_compact(told):
-        approval = Approval.read(told)
+        approval = Approval.parse(told)
         approval.check_kinds(options["kinds"])
         again = {"scope": approval.scope, "gone": []}
         if not options["findings"]:
             return {"changed": False, "plan": None, "changes": approval.count, "actions": {}, "records": [], "compact": told, **again}
-        plan, again["gone"] = approval.found_again(read_json(options["findings"]))
+        plan, again["gone"] = approval.rebuild_plan(read_json(options["findings"]))
     elif told is None:
-        plan, again = Plan.of(read_json(options["findings"]), options["kinds"]), {}
+        plan, again = Plan.from_findings(read_json(options["findings"]), options["kinds"]), {}
     elif options["findings"]:
         raise InvalidInput("findings and plan were both given, and the plan has its documents: give one of them.")
     else:
-        plan, again = Plan.read(told), {}
+        plan, again = Plan.parse(told), {}
         if path is None and isinstance(options["plan"], str):
             path = options["plan"]
     if options["dest"]:
         write_json(options["dest"], plan.as_dict())
     steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
     changes = [step.change for step in steps]
-    result = {"changed": False, "plan": path, "changes": len(changes), "compact": Approval.of(plan).as_dict(), **again}
+    result = {"changed": False, "plan": path, "changes": len(changes), "compact": Approval.from_plan(plan).as_dict(), **again}
     try:
-        plan.check(limits(options))
+        plan.check_limits(parse_limits(options))
     except BreakerTripped as error:
         return {**result, "failed": True, "msg": str(error)}
     result["actions"] = dict(collections.Counter(change.action for change in changes))
-    result["records"] = [record(PLANNED, step, plan.placement_endpoint) for step in steps]
+    result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
     for side in ("frees", "claims"):
         result[side] = totals(share for change in changes for share in getattr(change, side).values())
     if module._diff:
-        result["diff"] = diff_of(changes)
+        result["diff"] = build_diff(changes)
     return result
 
 
@@ -349,8 +349,8 @@ def main() -> None:
         "kinds": {
             "type": "list",
             "elements": "str",
-            "choices": [kind.name for kind in CHANGEABLE],
-            "default": [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE],
+            "choices": [kind.name for kind in CHANGEABLE_KINDS],
+            "default": [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE],
         },
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},

@@ -194,65 +194,65 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy, policy_options, warn_of_ended
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy, policy_options, warn_ended_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, diff_of
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json_option, write_json
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, MAX_RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, build_diff
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     NOT_TRIED,
-    failures_allowed,
     failures_option,
-    limits,
     limits_options,
+    parse_limits,
+    parse_max_failures,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone
-from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import TreeRemoval
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import TreeRemover
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import OUTCOMES, Remediation, count_failed
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import stopping
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    options, spare = module.params, policy(module.params)
+    options, spare = module.params, parse_policy(module.params)
     kept = os.path.join(options["output_dir"], "remediation.json")
     # What an earlier run left there must not be taken for the outcome of this one, should this one not get to its end.
     with contextlib.suppress(OSError):
         os.unlink(kept)
-    max_failures = failures_allowed(options)
-    warn_of_ended(module, spare)
-    plan = Plan.read(given("plan", options["plan"]))
+    max_failures = parse_max_failures(options)
+    warn_ended_exclusions(module, spare)
+    plan = Plan.parse(read_json_option("plan", options["plan"]))
     session = connect()
     check_cloud(plan, session.cloud)
-    plan.check(limits(options))
+    plan.check_limits(parse_limits(options))
     journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
-    with stopping() as stopped, alone(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
+    with watch_for_stop() as stopped, acquire_lock(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal, max_failures)
-        outcomes = run_of.of(plan.steps, stopped) if plan.steps else []
-        outcomes += TreeRemoval(session, spare, journal, max_failures).of(plan.removals, stopped, count_failed(outcomes))
+        outcomes = run_of.run(plan.steps, stopped) if plan.steps else []
+        outcomes += TreeRemover(session, spare, journal, max_failures).remove_trees(plan.removals, stopped, count_failed(outcomes))
         why_stopped = stopped()
 
     tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
     told = [outcome.as_dict() for outcome in outcomes]
     path = journal.path if journal and journal.written else None
     result = {
-        "changed": any(outcome.made or outcome.partly for outcome in outcomes),
+        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
         "tally": tally,
-        "outcomes": told[:RETURNED],
+        "outcomes": told[:MAX_RETURNED],
         "stopped": why_stopped,
         "journal": path,
         "remediation": kept,
     }
     if module._diff:
-        result["diff"] = diff_of(outcome.step.change for outcome in outcomes if outcome.made)
+        result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
     wrong = []
     if why_stopped:
         wrong.append(
-            f"{why_stopped} {sum(outcome.made for outcome in outcomes)} of {len(outcomes)} changes were made: run again for the rest."
+            f"{why_stopped} {sum(outcome.changed for outcome in outcomes)} of {len(outcomes)} changes were made: run again for the rest."
         )
     if tally[FAILED]:
         first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)

@@ -190,14 +190,19 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, RESTORED, diff_of
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED, failures_allowed, failures_option
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal, read
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone
-from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import OUTCOMES, deleted_in, restore, steps_in
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import stopping
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, MAX_RETURNED
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, RESTORED, build_diff
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED, failures_option, parse_max_failures
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal, read_journal
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
+    OUTCOMES,
+    find_deleted_providers,
+    find_restore_steps,
+    restore,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -205,15 +210,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    options, max_failures = module.params, failures_allowed(module.params)
-    consumers = [required(text, "consumers:") for text in options["consumers"]]
-    records, torn = read(options["journal"])
+    options, max_failures = module.params, parse_max_failures(module.params)
+    consumers = [require_uuid(text, "consumers:") for text in options["consumers"]]
+    records, torn = read_journal(options["journal"])
     session = connect()
     placement = session.placement
-    steps = steps_in(records, placement.endpoint, consumers, options["providers"])
-    deleted = deleted_in(records, placement.endpoint)
+    steps = find_restore_steps(records, placement.endpoint, consumers, options["providers"])
+    deleted = find_deleted_providers(records, placement.endpoint)
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
-    with stopping() as stopped, alone(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
+    with watch_for_stop() as stopped, acquire_lock(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
         trees = TreeRestorer(placement, session.compute, journal)
         done = restore(steps, PlacementReader(placement), AllocationWriter(placement), trees, deleted, journal, stopped, max_failures)
         why_stopped = stopped()
@@ -225,14 +230,14 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     result = {
         "changed": any(known.outcome == RESTORED or known.partly for known in done),
         "tally": tally,
-        "outcomes": [known.as_dict() for known in done[:RETURNED]],
+        "outcomes": [known.as_dict() for known in done[:MAX_RETURNED]],
         "torn": torn,
         "stopped": why_stopped,
         "journal": journal.path if journal and journal.written else None,
         "restoration": kept,
     }
     if module._diff:
-        result["diff"] = diff_of(known.write for known in done if known.outcome == RESTORED and known.write)
+        result["diff"] = build_diff(known.write for known in done if known.outcome == RESTORED and known.write)
     wrong = []
     if why_stopped:
         wrong.append(f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest.")

@@ -121,32 +121,37 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._findings.summary import Ran, failures, summed, table
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
+    RunResult,
+    format_table,
+    list_failures,
+    summarize_runs,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    summary = summed([_ran(run) for run in module.params["runs"]])
+    summary = summarize_runs([_read_run(run) for run in module.params["runs"]])
     dest = module.params["dest"]
     if dest:
         write_json(dest, summary)
-    told = {"changed": False, "summary": summary, "failures": failures(summary), "table": table(summary)}
+    told = {"changed": False, "summary": summary, "failures": list_failures(summary), "table": format_table(summary)}
     return {**told, **({"dest": dest} if dest else {})}
 
 
-def _ran(run: Mapping[str, t.Any]) -> Ran:
+def _read_run(run: Mapping[str, t.Any]) -> RunResult:
     read: dict[str, t.Any] = {}
     paths = {part: run[part] for part in ("findings", "remediation") if run[part]}
     wrong = [run["error"]] if run["error"] else []
     for part, path in paths.items():
         try:
-            read[part] = written(part, read_json(path), path)
+            read[part] = validate_document(part, read_json(path), path)
         except InvalidInput as error:
             wrong.append(str(error))
-    return Ran(run["name"], run["region"] or None, run["shard"] or None, " ".join(wrong), paths=paths, **read)
+    return RunResult(run["name"], run["region"] or None, run["shard"] or None, " ".join(wrong), paths=paths, **read)
 
 
 def main() -> None:

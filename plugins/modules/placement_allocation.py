@@ -255,48 +255,53 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.allocatio
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, document
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import absent, described, guard, present
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, build_body
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
+    check_generation,
+    describe_allocation,
+    remove_resources,
+    set_resources,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 
-TARGETS = {"present": present, "absent": absent}
+TARGETS = {"present": set_resources, "absent": remove_resources}
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wishes = [module.params] if module.params["allocations"] is None else module.params["allocations"]
-    consumers = [required(wish["consumer"], "consumer") for wish in wishes]
+    consumers = [require_uuid(wish["consumer"], "consumer") for wish in wishes]
     if twice := sorted({consumer for consumer in consumers if consumers.count(consumer) > 1}):
         raise InvalidInput(f"allocations has consumer {', '.join(twice)} more than once: say in one entry what it is to hold.")
     api = connect().placement
     if any(wish["consumer_type"] for wish in wishes) and api.newest < (1, 38):
         raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older.")
     placement, writer = PlacementReader(api), AllocationWriter(api)
-    providers = placement.providers()
+    providers = placement.list_providers()
     planned = []
     for consumer, wish in zip(consumers, wishes, strict=True):
-        current = t.cast("Allocation", placement.allocation(consumer).value)
+        current = t.cast("Allocation", placement.get_allocation(consumer).value)
         target = TARGETS[wish["state"]](current, wish, providers)
-        changed = document(target) != document(current)
+        changed = build_body(target) != build_body(current)
         if changed:
-            guard(current, wish["consumer_generation"])
+            check_generation(current, wish["consumer_generation"])
         planned.append((current, target, changed))
 
     result: dict[str, t.Any] = {"changed": False, "allocations": []}
     for current, target, changed in planned:
         try:
             if changed and not module.check_mode:
-                writer.replace(Change(current.consumer, current.generation, document(current), document(target)))
+                writer.replace(Change(current.consumer, current.generation, build_body(current), build_body(target)))
         except CloudError as error:
             return {**result, "failed": True, "msg": str(error)}
         result["changed"] |= changed
-        result["allocations"].append({**described(target, providers), "changed": changed})
+        result["allocations"].append({**describe_allocation(target, providers), "changed": changed})
     if module._diff:
         result["diff"] = {
-            side: {allocation.consumer: document(allocation) for allocation in allocations}
+            side: {allocation.consumer: build_body(allocation) for allocation in allocations}
             for side, allocations in (("before", [p[0] for p in planned]), ("after", [p[1] for p in planned]))
         }
     return result

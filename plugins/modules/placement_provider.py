@@ -116,8 +116,12 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.argspec i
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import holds_back, must_be_nobodys, tree_of
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import names_of_root
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    check_no_compute_node,
+    describe_consumers,
+    find_tree,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -129,30 +133,30 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
     placement, nova = PlacementReader(session.placement), NovaReader(session.compute)
-    providers = placement.providers()
-    tree = tree_of(module.params["name"], providers)
-    result: dict[str, t.Any] = {"changed": bool(tree), "providers": _described(tree)}
+    providers = placement.list_providers()
+    tree = find_tree(module.params["name"], providers)
+    result: dict[str, t.Any] = {"changed": bool(tree), "providers": _describe_providers(tree)}
     if module._diff:
-        result["diff"] = {"before": {"providers": _described(tree)}, "after": {"providers": []}}
+        result["diff"] = {"before": {"providers": _describe_providers(tree)}, "after": {"providers": []}}
     if not tree:
         return result
     root = tree[-1]
     assumed = module.params["assume_removed"] if module.check_mode else ()
-    found = placement.holdings(provider.uuid for provider in tree)
+    found = placement.list_allocations_on_providers(provider.uuid for provider in tree)
     holdings = {consumer: held for consumer, held in found.items() if consumer not in assumed}
     others = () if module.params["ignore_other_regions"] else session.other_novas
-    lookups = {name: nova.host(name) for name in names_of_root(root.name)}
-    must_be_nobodys(root, providers, nova.hypervisors(with_servers=False), nova.services(), others, lookups)
-    if held := holds_back(holdings, f"the tree of {root.name}"):
+    lookups = {name: nova.get_host(name) for name in list_host_names(root.name)}
+    check_no_compute_node(root, providers, nova.list_hypervisors(with_servers=False), nova.list_services(), others, lookups)
+    if held := describe_consumers(holdings, f"the tree of {root.name}"):
         return {"failed": True, "msg": f"{held} Remove what they hold first.", "consumers": sorted(holdings)}
     if not module.check_mode:
-        gone, refusal = ProviderWriter(session.placement).remove(tree)
+        gone, refusal = ProviderWriter(session.placement).delete_tree(tree)
         if refusal:
-            return {"failed": True, "msg": refusal, "changed": bool(gone), "providers": _described(gone)}
+            return {"failed": True, "msg": refusal, "changed": bool(gone), "providers": _describe_providers(gone)}
     return result
 
 
-def _described(providers: Iterable[Provider]) -> list[dict[str, t.Any]]:
+def _describe_providers(providers: Iterable[Provider]) -> list[dict[str, t.Any]]:
     return [{"uuid": provider.uuid, "name": provider.name, "parent": provider.parent} for provider in providers]
 
 

@@ -205,7 +205,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PARTS, PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import described, unknown
+from ansible_collections.osops.placement.plugins.module_utils._resources.providers import describe_providers, find_unknown_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -214,9 +214,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wanted, parts = module.params["resource_provider"], module.params["parts"]
     placement = PlacementReader(connect().placement)
-    providers = placement.providers() if wanted is None else placement.trees(wanted)
-    shown = described(providers, placement.details(providers, parts), parts)
-    return {"changed": False, "providers": shown, "unknown": unknown(wanted or (), providers)}
+    providers = placement.list_providers() if wanted is None else placement.list_providers_in_trees(wanted)
+    shown = describe_providers(providers, placement.get_details(providers, parts), parts)
+    return {"changed": False, "providers": shown, "unknown": find_unknown_names(wanted or (), providers)}
 
 
 def main() -> None:

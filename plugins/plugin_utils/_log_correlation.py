@@ -13,7 +13,7 @@ import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry, entries
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry, iterate_entries
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     Record = Mapping[str, t.Any]
 
 
-def records_of(contents: t.Any) -> list[Record]:
+def extract_records(contents: t.Any) -> list[Record]:
     """Return the records in what `nova_log_info` returned, or in a list of records of any hosts.
 
     Raises InvalidInput when it holds anything else.
@@ -32,24 +32,24 @@ def records_of(contents: t.Any) -> list[Record]:
     return records
 
 
-def joined(findings: Mapping[str, t.Any], records: Iterable[Record]) -> dict[str, list[t.Any]]:
+def correlate_records(findings: Mapping[str, t.Any], records: Iterable[Record]) -> dict[str, list[t.Any]]:
     """Return under `explained` each complaint with the `finding` that explains it, and under `unexplained` those without a finding.
 
     findings: the contents of `findings.json`; what is protected or undecided explains a complaint, too.
     """
     about: dict[str, list[Entry]] = collections.defaultdict(list)
-    for entry in entries(findings):
-        for name in _subjects(entry):
+    for entry in iterate_entries(findings):
+        for name in _list_subjects(entry):
             about[name].append(entry)
     explained, unexplained = [], []
     for record in records:
-        found = [entry for entry in about.get(complained_of(record), ()) if _is_told_by(entry, record)]
+        found = [entry for entry in about.get(get_record_subject(record), ()) if _is_about_host(entry, record)]
         explained += [{"finding": entry["id"], "record": record} for entry in found]
         unexplained += [] if found else [record]
     return {"explained": explained, "unexplained": unexplained}
 
 
-def complained_of(record: Record) -> str:
+def get_record_subject(record: Record) -> str:
     """Return the uuid of the consumer or server, or the name of the provider, that a complaint is about."""
     return record.get("instance") or (record.get("provider") or {}).get("name") or ""
 
@@ -61,22 +61,22 @@ def _is_record(row: t.Any) -> bool:
     return all(isinstance(text, str) for text in told)
 
 
-def _subjects(entry: Entry) -> set[str]:
+def _list_subjects(entry: Entry) -> set[str]:
     """Return the uuids of consumer and server; of an entry that is about providers, their names."""
     if entry["consumer"] is None and entry["server"] is None:
         return {provider["name"] for provider in entry["providers"]}
     return {uuid for uuid in (entry["consumer"], entry["server"] and entry["server"]["uuid"]) if uuid}
 
 
-def _is_told_by(entry: Entry, record: Record) -> bool:
+def _is_about_host(entry: Entry, record: Record) -> bool:
     """Tell whether the host that complained is one of those that an entry is about."""
     if not record.get("instance"):
         return True
     roots = {provider["root_name"] for provider in entry["providers"]}
-    return not roots or any(_same_host(root, record["host"]) for root in roots)
+    return not roots or any(_is_same_host(root, record["host"]) for root in roots)
 
 
-def _same_host(one: str, other: str) -> bool:
+def _is_same_host(one: str, other: str) -> bool:
     """Tell whether two names may be those of one host: a node has its full name where a service has the short one."""
     if "." in one and "." in other:
         return one == other

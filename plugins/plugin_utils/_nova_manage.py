@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -21,14 +21,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     # What a task returned, as Ansible registers it.
     Result = Mapping[str, t.Any]
 
-HEALED, FORETOLD = "healed", "would be healed"
+HEALED, WOULD_BE_HEALED = "healed", "would be healed"
 
 NOTHING_WRITTEN, PORTS_CHANGED = 4, 7
 
 # What it means that `nova-manage placement heal_allocations --instance` ended with a code, and what to do then. The codes up to 8 are those
 # of `heal_allocations` in nova/cmd/manage.py, and 255 that of an exception there. 125 to 127 are those of the container runtime and of env,
 # and 127 is both.
-CODES: Mapping[int, str] = {
+EXIT_CODES: Mapping[int, str] = {
     0: "Nova wrote the claim.",
     1: (
         "nova-manage was not run, or broke off before it looked at the server: see that it can read its configuration, and that the"
@@ -68,119 +68,119 @@ _STOPPED = "nova-manage was stopped: see why, and heal again."
 _NOT_REACHED = "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host."
 
 # So much of what nova-manage said is told.
-_MOST = 2000
+_MAX_OUTPUT = 2000
 
 
 @d.dataclass(frozen=True)
-class Healing:
+class HealOutcome:
     outcome: str
     changed: bool
     reason: str
 
 
-def healing(before: Result, called: Result, read: Result, after: Result, dry: bool) -> Healing:
+def determine_heal_outcome(before: Result, called: Result, read: Result, after: Result, dry: bool) -> HealOutcome:
     """Judge by what four tasks returned: the detection before the call, the call, what the server holds since, and the detection after it.
 
     called: a task that was skipped was not to be called, for the server was not proven to hold nothing.
     dry: whether Nova was only asked what it would write; then nobody looked again.
     """
     if called.get("skipped"):
-        return _not_called(before)
-    call = _Call.of(called)
-    if dry and call.foretells:
-        return Healing(FORETOLD, True, f"Nova would write its claim: {call.said}")
+        return _determine_without_call(before)
+    call = _CommandResult.from_task(called)
+    if dry and call.would_write:
+        return HealOutcome(WOULD_BE_HEALED, True, f"Nova would write its claim: {call.output}")
     if dry:
-        return Healing(FAILED, False, f"{call.meaning} {call.ending}")
-    now = _Now.of(read, after)
+        return HealOutcome(FAILED, False, f"{call.meaning} {call.ending}")
+    now = _ServerState.from_tasks(read, after)
     if call.code == PORTS_CHANGED:
         outcome, changed = FAILED, True
     elif call.code == NOTHING_WRITTEN:
         # What it holds, somebody else gave it.
-        outcome, changed = FAILED if now.misses_its_claim else SKIPPED, False
+        outcome, changed = FAILED if now.may_miss_allocation else SKIPPED, False
     else:
-        outcome, changed = HEALED if now.verified else FAILED, now.holds
+        outcome, changed = HEALED if now.verified else FAILED, now.has_allocations
     # Where Nova found nothing to write, it is worth telling what keeps it from its claim.
-    left = "It holds nothing." if now.empty and call.code != NOTHING_WRITTEN else now.told
-    return Healing(outcome, changed, f"{call.meaning} {left} {call.ending}")
+    left = "It holds nothing." if now.is_empty and call.code != NOTHING_WRITTEN else now.description
+    return HealOutcome(outcome, changed, f"{call.meaning} {left} {call.ending}")
 
 
-def _not_called(before: Result) -> Healing:
+def _determine_without_call(before: Result) -> HealOutcome:
     """Only a sound reading proves anything."""
     coverage = before.get("summary", {}).get("coverage", {})
     if not coverage.get("complete"):
-        why = " ".join(coverage.get("closed_gates", [before.get("msg", "")])) or tell_unjudged(coverage)
-        return Healing(FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}")
-    why = next((entry["reason"] for entry in _entries(before)), "It holds what it should, or is gone.")
-    return Healing(SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}")
+        why = " ".join(coverage.get("closed_gates", [before.get("msg", "")])) or describe_unjudged_hosts(coverage)
+        return HealOutcome(FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}")
+    why = next((entry["reason"] for entry in _list_entries(before)), "It holds what it should, or is gone.")
+    return HealOutcome(SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}")
 
 
 @d.dataclass(frozen=True)
-class _Call:
+class _CommandResult:
     """What came of calling nova-manage. Without a code it was not reached."""
 
     code: int | None
-    said: str
+    output: str
 
     @classmethod
-    def of(cls, called: Result) -> _Call:
+    def from_task(cls, called: Result) -> _CommandResult:
         texts = (" ".join(str(called.get(part) or "").split()) for part in ("stdout", "stderr", "msg"))
         said = next(filter(None, texts), "nothing")
-        return cls(called.get("rc"), said if len(said) <= _MOST else said[: _MOST - 3].rsplit(" ", 1)[0] + "...")
+        return cls(called.get("rc"), said if len(said) <= _MAX_OUTPUT else said[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "...")
 
     @property
-    def foretells(self) -> bool:
-        return self.code == NOTHING_WRITTEN and "[dry-run]" in self.said
+    def would_write(self) -> bool:
+        return self.code == NOTHING_WRITTEN and "[dry-run]" in self.output
 
     @property
     def meaning(self) -> str:
-        return _NOT_REACHED if self.code is None else CODES.get(self.code, _STOPPED)
+        return _NOT_REACHED if self.code is None else EXIT_CODES.get(self.code, _STOPPED)
 
     @property
     def ending(self) -> str:
-        return f"Ansible says: {self.said}" if self.code is None else f"nova-manage ended with {self.code} and said: {self.said}"
+        return f"Ansible says: {self.output}" if self.code is None else f"nova-manage ended with {self.code} and said: {self.output}"
 
 
 @d.dataclass(frozen=True)
-class _Now:
+class _ServerState:
     """What is known of the server after the call. Nothing is remarked on when it holds its own host and nothing that it should not."""
 
-    unread: str | None
-    holds: bool
+    read_error: str | None
+    has_allocations: bool
     sound: bool
-    remarks: tuple[Mapping[str, t.Any], ...]
+    entries: tuple[Mapping[str, t.Any], ...]
 
     @classmethod
-    def of(cls, read: Result, after: Result) -> _Now:
+    def from_tasks(cls, read: Result, after: Result) -> _ServerState:
         known = read.get("allocations")
         sound = bool(after.get("summary", {}).get("coverage", {}).get("complete"))
         return cls(
-            unread=str(read.get("msg", "")) if known is None else None,
-            holds=any(allocation["providers"] for allocation in known or ()),
+            read_error=str(read.get("msg", "")) if known is None else None,
+            has_allocations=any(allocation["providers"] for allocation in known or ()),
             sound=sound,
-            remarks=tuple(_entries(after)),
+            entries=tuple(_list_entries(after)),
         )
 
     @property
-    def empty(self) -> bool:
-        return self.unread is None and not self.holds
+    def is_empty(self) -> bool:
+        return self.read_error is None and not self.has_allocations
 
     @property
     def verified(self) -> bool:
-        return self.holds and self.sound and not self.remarks
+        return self.has_allocations and self.sound and not self.entries
 
     @property
-    def misses_its_claim(self) -> bool:
-        return not self.sound or any(remark["kind"] == "missing_allocation" for remark in self.remarks)
+    def may_miss_allocation(self) -> bool:
+        return not self.sound or any(remark["kind"] == "missing_allocation" for remark in self.entries)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         if self.verified:
             return "It holds its own host now."
-        if self.unread is not None:
-            return f"What it holds now is not known: {self.unread}"
-        otherwise = "It holds something that could not be verified." if self.holds else "It holds nothing."
-        return next((remark["reason"] for remark in self.remarks), otherwise)
+        if self.read_error is not None:
+            return f"What it holds now is not known: {self.read_error}"
+        otherwise = "It holds something that could not be verified." if self.has_allocations else "It holds nothing."
+        return next((remark["reason"] for remark in self.entries), otherwise)
 
 
-def _entries(detected: Result) -> list[Mapping[str, t.Any]]:
+def _list_entries(detected: Result) -> list[Mapping[str, t.Any]]:
     return [entry for part in ("findings", "protected", "undecided") for entry in detected.get(part, ())]

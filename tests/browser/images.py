@@ -13,8 +13,8 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import CHANGED, DOUBTFUL, FINE, SPARED, WRONG, toned
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import findings_lines
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import CHANGED, ERROR, OK, SKIPPED, WARNING, group_by_tone
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import format_findings
 from ansible_collections.osops.placement.tests.browser import reports
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 WIDTH = 1280
 
 # Ansible's own colours, as a dark terminal shows them.
-SHADES = {CHANGED: "#d7ba5c", SPARED: "#5fb3c9", DOUBTFUL: "#c58fd6", WRONG: "#e06c6c", FINE: "#7fbf6a", None: "#d6d9de"}
+SHADES = {CHANGED: "#d7ba5c", SKIPPED: "#5fb3c9", WARNING: "#c58fd6", ERROR: "#e06c6c", OK: "#7fbf6a", None: "#d6d9de"}
 SCREEN = "margin:0;padding:18px 22px;background:#15181d;font:14px/1.45 'DejaVu Sans Mono',monospace;width:max-content"
 COLUMNS, LINES = 100, 42
 
@@ -34,8 +34,8 @@ def terminal() -> str:
     seen = {"new": True, "first_seen": report.findings["started_at"]}
     entries = {key: [{**entry, **seen} for entry in report.findings[key]] for key in ("findings", "protected", "undecided")}
     findings = {**report.findings, **entries, "summary": {**report.findings["summary"], "new": report.findings["summary"]["kinds"]}}
-    lines = findings_lines(findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
-    told = [(None, "$ ansible-playbook osops.placement.cleanup_orphans --check"), *toned(lines)]
+    lines = format_findings(findings, "orphan-cleanup/findings.json", report.kinds, COLUMNS)[:LINES]
+    told = [(None, "$ ansible-playbook osops.placement.cleanup_orphans --check"), *group_by_tone(lines)]
     spans = "".join(f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in told)
     return f'<meta charset="utf-8"><body style="margin:0;background:#15181d"><pre style="{SCREEN}">{spans}</pre>'
 

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.tests.browser import reports
 
 if t.TYPE_CHECKING:
@@ -267,7 +267,7 @@ def test_without_javascript_there_is_a_plain_list(chromium: Chromium) -> None:
     told = chromium.driver.find_element("tag name", "body").text
     assert "JavaScript" in told and "Nothing may be changed" not in told and "6.5 GiB" in told
     for entry in reports.entries_of(reports.remediated()):
-        assert (entry["consumer"] or "") in told and printable(entry["reason"]) in told
+        assert (entry["consumer"] or "") in told and make_printable(entry["reason"]) in told
 
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
@@ -281,7 +281,7 @@ def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) 
     assert chromium.elements() == harmless
     assert chromium.script("return window.__pwned") is None
     # Complaints of hosts are told with names cut short.
-    shown = printable(reports.HOSTILE[name])[:39]
+    shown = make_printable(reports.HOSTILE[name])[:39]
     for place in _DRAWN:
         texts = chromium.script("return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)", place)
         assert any(shown in _unquoted(text) for text in texts), place

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import spared
 
 if t.TYPE_CHECKING:
@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
-EVERY_KIND = [kind.name for kind in ORPHANS]
+EVERY_KIND = [kind.name for kind in ORPHAN_KINDS]
 MIGRATIONS = {
     "os_compute_api:os-migrations:index",
     "os_compute_api:os-migrations:index:all_projects",

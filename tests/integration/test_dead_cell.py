@@ -17,7 +17,7 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import DOOMED, FIRST, SECOND
 from ansible_collections.osops.placement.tests.integration.forks import schedule
@@ -38,7 +38,9 @@ OWN_CLOUD = True
 PROVABLE = ("deleted_server", "ended_migration", "evacuated_source", "wrong_host", "shelved_offloaded", "error_without_host")
 BY_ABSENCE = ("forgotten_migration", "purged_server", "ghost_provider", "name_conflict")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
-EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHANS, *DRIFTS, *CONDITIONS) if kind.by_default != "report"]}
+EVERY_KIND = {
+    "orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS) if kind.by_default != "report"]
+}
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
 

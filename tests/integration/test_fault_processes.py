@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone, lock_path
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock, get_lock_path
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import records
 from ansible_collections.osops.placement.tests.integration.support import Ansible, told
@@ -128,7 +128,7 @@ def test_two_runs_at_once_on_one_machine(ansible: Ansible, wires: Wires, many: S
 
 def test_a_run_does_not_wait_for_ever_for_another(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
     few.claim()
-    with alone(f"{wires.placement.url}/", 0, str):
+    with acquire_lock(f"{wires.placement.url}/", 0, str):
         result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), lock_timeout=1, **few.arguments(wires))
 
     assert result["failed"] and "has not ended in 1 seconds" in result["msg"] and "nothing was changed" in result["msg"]
@@ -233,7 +233,7 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     assert {outcome["outcome"] for outcome in kept["outcomes"]} == {"skipped"}
     assert {outcome["reason"] for outcome in kept["outcomes"]} == {"The run was stopped: Ansible, which started it, is gone."}
     assert records(ansible.folder / "orphan-cleanup") == [] and many.held == many.consumers
-    with alone(f"{wires.placement.url}/", 0, str):
+    with acquire_lock(f"{wires.placement.url}/", 0, str):
         pass
 
 
@@ -311,9 +311,9 @@ def test_a_module_that_waits_for_another_run_can_be_stopped(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
-    with alone(f"{wires.placement.url}/", 0, str):
+    with acquire_lock(f"{wires.placement.url}/", 0, str):
         running = ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
-        lock = lock_path(f"{wires.placement.url}/")
+        lock = get_lock_path(f"{wires.placement.url}/")
         world.wait("the run to wait", lambda: lock in open_files(running.pid))
         running.terminate()
         result = told(running)

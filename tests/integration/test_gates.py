@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import spared
 
 if t.TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_a_nova_that_is_not_the_one_of_this_placement(
 ) -> None:
     before = placement.everything()
     node = minicloud.truth("second_nova")["shares"][0]["provider"]
-    variables = {"orphan_cleanup_cloud": "minicloud-second", "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS]}
+    variables = {"orphan_cleanup_cloud": "minicloud-second", "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
     with world.paused("nova-compute-second-compute-1"):
         world.sql("second_cell1", f"UPDATE compute_nodes SET {change}")
         run = ansible.playbook("cleanup_orphans", variables=variables)

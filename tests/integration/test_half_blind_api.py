@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
 from ansible_collections.osops.placement.tests.integration.forks import schedule
@@ -34,7 +34,9 @@ OWN_CLOUD = True
 
 RUNS, MANY_RUNS = 10, 500
 TREES = {"orphan_cleanup_remediate_kinds": ["ghost_provider", "name_conflict"]}
-EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHANS, *DRIFTS, *CONDITIONS) if kind.by_default != "report"]}
+EVERY_KIND = {
+    "orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS) if kind.by_default != "report"]
+}
 # As they are without `Ansible.playbook`, which lets everything be of any age.
 DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_forgotten_min_age": "24h"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"], **DEFAULT_AGES}

@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import OF_CONSUMERS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONSUMER_KINDS
 from ansible_collections.osops.placement.tests.integration.chronicle import Chronicle, noted
 from ansible_collections.osops.placement.tests.integration.lives import STEADY, DoomedLife, Life, claim, prepare
 from ansible_collections.osops.placement.tests.integration.support import Ansible
@@ -42,7 +42,7 @@ UNKNOWN = 2
 # After everything has ended, so many rounds must be enough.
 LAST_ROUNDS = 4
 
-KINDS = [kind.name for kind in OF_CONSUMERS]
+KINDS = [kind.name for kind in CONSUMER_KINDS]
 
 # What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is done here.
 ONLY_SPOILT = ("wrong_host", "swapped_claim", "moved_server", "missing_allocation", "wrong_amount", "wrong_owner")

@@ -18,7 +18,7 @@ from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios import deleted, graves
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import joined
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 
@@ -151,7 +151,7 @@ def every(stage: Stage) -> list[dict[str, t.Any]]:
 
 def _explained(run: Run, records: list[dict[str, t.Any]], **facts: t.Any) -> set[str]:
     """The findings that explain the records with these facts."""
-    told = joined(run.read("findings.json"), [record for record in records if facts.items() <= record.items()])
+    told = correlate_records(run.read("findings.json"), [record for record in records if facts.items() <= record.items()])
     return {pair["finding"] for pair in told["explained"]}
 
 
@@ -240,7 +240,7 @@ def test_findings_are_joined_to_what_the_hosts_complained_of(stage: Stage, found
 def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -> None:
     elsewhere = [{**stage.record("purged", "not_in_database"), "host": stage.hosts["moved"]}]
 
-    assert joined(found.read("findings.json"), elsewhere) == {"explained": [], "unexplained": elsewhere}
+    assert correlate_records(found.read("findings.json"), elsewhere) == {"explained": [], "unexplained": elsewhere}
 
 
 def test_the_report_shows_complaints_with_their_findings_and_the_others_after_them(

@@ -15,7 +15,7 @@ import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import spared
 from ansible_collections.osops.placement.tests.integration.world import CELL2, CELLS_ASKED
 
@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "cell2-compute-1"
-EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS]}
+EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
 WRONG_HOST = {"orphan_cleanup_remediate_kinds": ["wrong_host"]}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer", "forgotten_migration"]}
 

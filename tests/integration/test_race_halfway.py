@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings, lifecycle, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
 
 HELD = "race-held"
 # The servers of this module are to stay whatever is chosen, and the orphans of other modules as well.
-CHOSEN = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS if kind.name != "deleted_server"]}
+CHOSEN = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"]}
 SETTINGS = "[DEFAULT]\nallow_resize_to_same_host = true\nshelved_offload_time = -1\n"
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
 from ansible_collections.osops.placement.tests.integration.support import spared
 
 if t.TYPE_CHECKING:
@@ -411,4 +411,4 @@ def test_hosts_that_were_not_judged_fail_a_run_that_is_to_fail_for_them(
     )
 
     assert (run.status != 0) is fails, run.output
-    assert (tell_unjudged(coverage) in run.told) is fails or not coverage.get("unjudged_hosts"), run.output
+    assert (describe_unjudged_hosts(coverage) in run.told) is fails or not coverage.get("unjudged_hosts"), run.output

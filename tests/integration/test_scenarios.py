@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import Ansible, Run
 
 if t.TYPE_CHECKING:
@@ -79,7 +79,7 @@ EXPECTED: dict[str, set[str]] = {
 # Of these nothing can be told where Nova does not show the properties of a server's image.
 NEED_IMAGE_PROPERTIES = frozenset({"wrong_amount", "leaked_child"})
 EVERY_KIND = {
-    "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS],
+    "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
     "orphan_cleanup_max_changes": 1000,
     "orphan_cleanup_max_share": 1,
 }
@@ -297,7 +297,7 @@ def _journal(run: Run) -> Path:
 
 def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
     """The shares that are orphans of a kind that we know, and that this cloud lets us prove."""
-    known = {kind.name for kind in ORPHANS}
+    known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
         known.remove("forgotten_consumer")
     return {(share["consumer"], share["provider"]) for share in shares if share["truth"] == "orphaned" and share["kind"] in known}

@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 from ansible_collections.osops.placement.tests.integration.interposer import interposed
 from ansible_collections.osops.placement.tests.integration.support import Ansible
@@ -49,7 +49,7 @@ SCENARIOS = (
 AT_ONCE = {"min_age": "0", "forgotten_min_age": "0", "parked_min_age": "0", "stuck_min_age": "0", "stale_min_age": "0"}
 PARTS = ("findings", "protected", "undecided")
 ROLE = {
-    "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHANS],
+    "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
     "orphan_cleanup_max_share": 1,
     "orphan_cleanup_max_changes": 1000,
 }
@@ -110,7 +110,7 @@ def test_the_shards_together_find_what_one_run_does(readings: tuple[list[dict[st
     assert _listed(all_requests) == set(roots)
     for number, asked in enumerate(requests, 1):
         shard = Shard(number, COUNT)
-        assert _listed(asked) == sharing | {uuid for uuid, root in roots.items() if shard.has(root)}
+        assert _listed(asked) == sharing | {uuid for uuid, root in roots.items() if shard.contains(root)}
 
 
 def _listed(requests: list[str]) -> set[str]:

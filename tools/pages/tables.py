@@ -15,11 +15,18 @@ import re
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, OPT_IN, ORPHANS, REMEDIATE, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    OPT_IN,
+    ORPHAN_KINDS,
+    REMEDIATE,
+    REPORT,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CHECKS, PROOFS
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._snapshot import agreement, soundness
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import NEEDS, dotted
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import REQUIREMENTS, format_version
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.kinds import Kind
@@ -77,16 +84,16 @@ def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
 
 def _offers() -> str:
     rows = (
-        f"| {need.service} {dotted(need.since)} | {need.proof} | {', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
-        for need in NEEDS
+        f"| {need.service} {format_version(need.since)} | {need.proof} | {', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+        for need in REQUIREMENTS
     )
     return f"| below | nobody can tell | undecided |\n|---|---|---|\n{''.join(rows)}"
 
 
 PARTS: t.Mapping[str, t.Callable[[], str]] = {
-    "orphans": _kinds(ORPHANS),
-    "drifts": _kinds(DRIFTS),
-    "conditions": _kinds(CONDITIONS),
+    "orphans": _kinds(ORPHAN_KINDS),
+    "drifts": _kinds(DRIFT_KINDS),
+    "conditions": _kinds(CONDITION_KINDS),
     "protections": _protections,
     "gates": _closing,
     "agreement": _agreement_checks,

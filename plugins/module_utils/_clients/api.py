@@ -15,9 +15,9 @@ import time
 import traceback
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import BrokenAnswer, CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.times import http_time
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, MalformedResponse
+from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_http_date
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 try:
@@ -31,10 +31,10 @@ else:
 # These are retried by keystoneauth. A dead cell is a lasting 500, which is an answer for us: see Api.get.
 _TRANSIENT = (429, 502, 503, 504)
 # What these say counts as proof, so they must come from the service itself and be whole: its errors have words.
-_PROVING = (400, 404)
-_OWN_ERRORS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
+_PROOF_STATUSES = (400, 404)
+_SERVICE_ERROR_KEYS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
 # The pauses in seconds before a broken answer is asked for again; what is broken after the last of them counts.
-_PAUSES = (0.5, 1.0)
+_RETRY_PAUSES = (0.5, 1.0)
 _ADVICE = {
     401: "Check the credentials.",
     403: "Use credentials whose role may do this (admin by default).",
@@ -45,7 +45,7 @@ _ADVICE = {
     504: "The service behind the proxy does not answer in time: try again later.",
 }
 
-_CATALOGUE = "Check region_name and interface, and that the service is part of this cloud."
+_CATALOG_ADVICE = "Check region_name and interface, and that the service is part of this cloud."
 
 T = t.TypeVar("T")
 
@@ -67,9 +67,9 @@ class Reply:
         return " ".join(str(value["message"]) for value in wrapped if isinstance(value, dict) and "message" in value)
 
     @property
-    def is_own(self) -> bool:
+    def is_service_error(self) -> bool:
         """Whether an error is in the form of Placement, Nova or Neutron, and not in that of something on the way to them."""
-        return bool(self._errors) or (isinstance(self.body, dict) and not _OWN_ERRORS.isdisjoint(self.body))
+        return bool(self._errors) or (isinstance(self.body, dict) and not _SERVICE_ERROR_KEYS.isdisjoint(self.body))
 
     @property
     def code(self) -> str | None:
@@ -85,41 +85,41 @@ class Reply:
 class Api:
     """One service: requests at a stated microversion, retried where that is safe."""
 
-    def __init__(self, name: str, adapter: t.Any, needed: tuple[int, int] | None) -> None:
+    def __init__(self, name: str, adapter: t.Any, minimum: tuple[int, int] | None) -> None:
         self.name = name
         # Set while a cell is known to be down: a 500 is then believed at once.
         self.believes_errors = False
         self._adapter = adapter
         self._retried: list[float] = []
-        with speaking_clearly(name):
+        with translate_sdk_errors(name):
             endpoint = adapter.get_endpoint()
-            data = adapter.get_endpoint_data() if needed else None
+            data = adapter.get_endpoint_data() if minimum else None
         if endpoint is None:
-            raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOGUE}")
+            raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOG_ADVICE}")
         # Whether it ends with a slash depends on whether the service answered when its versions were discovered.
         self.endpoint: str = f"{endpoint.rstrip('/')}/"
-        if needed is None:
+        if minimum is None:
             return
         if data is None or data.max_microversion is None:
             # Discovery passes over a service that does not answer; a request of our own says why, or it answers now.
             self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
-            with speaking_clearly(name):
+            with translate_sdk_errors(name):
                 data = adapter.get_endpoint_data()
         self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
-        self.at_least(*needed)
+        self.require_microversion(*minimum)
 
-    def at_least(self, major: int, minor: int) -> str:
+    def require_microversion(self, major: int, minor: int) -> str:
         """Return the microversion `major.minor`, or raise CloudError when the service does not offer it."""
         if self.newest < (major, minor):
             raise CloudError(
-                f"{self.name} at {self.endpoint} offers microversions up to {_dotted(self.newest)}; "
-                f"{_dotted((major, minor))} or newer is needed."
+                f"{self.name} at {self.endpoint} offers microversions up to {_format_microversion(self.newest)}; "
+                f"{_format_microversion((major, minor))} or newer is needed."
             )
-        return _dotted((major, minor))
+        return _format_microversion((major, minor))
 
-    def at_most(self, major: int, minor: int) -> str:
+    def choose_microversion(self, major: int, minor: int) -> str:
         """Return the newest microversion that the service offers, but none beyond `major.minor`."""
-        return _dotted(min(self.newest, (major, minor)))
+        return _format_microversion(min(self.newest, (major, minor)))
 
     @property
     def retried(self) -> int:
@@ -133,7 +133,7 @@ class Api:
     def read(
         self, path: str, microversion: str | None, read: t.Callable[[Reply], T], own_connection: bool = False, **params: t.Any
     ) -> tuple[Reply, T | None]:
-        """GET `path` as `get` does, and return the reply with what `read` makes of a 200, None of any other status.
+        """GET `path` as `get` does, and return the reply with what `read_xml` makes of a 200, None of any other status.
 
         own_connection: whether to open a connection for this request alone, over which it may reach another worker of the service.
         """
@@ -146,10 +146,10 @@ class Api:
         return self._ask_until_whole(attempt)
 
     def _ask_until_whole(self, attempt: t.Callable[[], T]) -> T:
-        for pause in _PAUSES:
+        for pause in _RETRY_PAUSES:
             try:
                 found = attempt()
-            except BrokenAnswer:
+            except MalformedResponse:
                 pass
             else:
                 reply = found[0] if isinstance(found, tuple) else found
@@ -170,24 +170,24 @@ class Api:
     def ask(
         self, path: str, microversion: str | None, read: t.Callable[[Reply], T | None], own_connection: bool = False, **params: t.Any
     ) -> Answer[T]:
-        """GET `path` as evidence: any status is an answer, and a 200 is read by `read` (see there for `own_connection`)."""
+        """GET `path` as evidence: any status is an answer, and a 200 is read by `read_xml` (see there for `own_connection`)."""
         reply, value = self.read(path, microversion, read, own_connection, **params)
-        return self.answer(path, microversion, params, reply, value)
+        return self.build_answer(path, microversion, params, reply, value)
 
     def parse(self, read: t.Callable[[Reply], T], reply: Reply, path: str) -> T:
-        """Return what `read` makes of `reply`, or raise BrokenAnswer when that has not the shape of this API's answers."""
+        """Return what `read_xml` makes of `reply`, or raise BrokenAnswer when that has not the shape of this API's answers."""
         try:
             return read(reply)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise BrokenAnswer(
+            raise MalformedResponse(
                 f"{self.name} at {self.endpoint} answered GET {path} with something unexpected ({type(error).__name__}: {error}): "
                 "is a proxy in the way?"
             ) from error
 
-    def answer(self, path: str, microversion: str | None, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
+    def build_answer(self, path: str, microversion: str | None, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
         """Return `reply` as evidence, with the time by the clock of the service, to which the times in its answers are to be compared."""
         query = "&".join(f"{key}={wanted}" for key, wanted in params.items())
-        at = http_time(reply.headers.get("Date")) or now()
+        at = parse_http_date(reply.headers.get("Date")) or get_utc_now()
         return Answer(f"GET {path}{'?' if query else ''}{query}", microversion or "", reply.status, at, value)
 
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
@@ -208,7 +208,7 @@ class Api:
     def _request(
         self, method: str, path: str, microversion: str | None, headers: t.Mapping[str, str] | None = None, **kwargs: t.Any
     ) -> Reply:
-        with speaking_clearly(f"{self.name} at {self.endpoint}"):
+        with translate_sdk_errors(f"{self.name} at {self.endpoint}"):
             response = self._adapter.request(
                 # Told only the path, keystoneauth would copy and search the whole catalogue for each request.
                 path if path == self.endpoint else f"{self.endpoint.rstrip('/')}{path}",
@@ -224,21 +224,21 @@ class Api:
         try:
             body = response.json() if response.content else {}
         except ValueError:
-            if response.status_code < 400 or (method == "GET" and response.status_code in _PROVING):
-                raise BrokenAnswer(
+            if response.status_code < 400 or (method == "GET" and response.status_code in _PROOF_STATUSES):
+                raise MalformedResponse(
                     f"{self.name} at {self.endpoint} answered {method} {path} with something that is not JSON: is a proxy in the way?"
                 ) from None
             body = {}
         reply = Reply(response.status_code, response.headers, body)
-        if method == "GET" and reply.status in _PROVING and not reply.is_own:
-            raise BrokenAnswer(
+        if method == "GET" and reply.status in _PROOF_STATUSES and not reply.is_service_error:
+            raise MalformedResponse(
                 f"{self.name} at {self.endpoint} answered {method} {path} with a {reply.status} that is not its own: is a proxy in the way?"
             )
         return reply
 
 
 @contextlib.contextmanager
-def speaking_clearly(where: str) -> t.Iterator[None]:
+def translate_sdk_errors(where: str) -> t.Iterator[None]:
     """Turn what keystoneauth and the SDK raise into one sentence that says where it happened and what to do."""
     try:
         yield
@@ -246,14 +246,14 @@ def speaking_clearly(where: str) -> t.Iterator[None]:
         # What urllib3 adds after its pool's name repeats what was said before.
         said = " ".join(str(error).split()).partition(": HTTPConnectionPool")[0].rstrip(".")
         if isinstance(error, ksa.UnknownConnectionError):
-            raise BrokenAnswer(f"{where} broke off its answer: {said}. Is a proxy in the way?") from error
-        for kinds, what, advice in _meanings():
+            raise MalformedResponse(f"{where} broke off its answer: {said}. Is a proxy in the way?") from error
+        for kinds, what, advice in _list_error_meanings():
             if isinstance(error, kinds):
                 raise CloudError(f"{where} {what}: {said}. {advice}") from error
         raise CloudError(f"{where} cannot be used: {said}.") from error
 
 
-def _meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
+def _list_error_meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
     """Return what the exceptions mean to an operator, the special ones before their bases."""
     return (
         ((ksa.Unauthorized,), "refused the credentials", "Check user, password and project."),
@@ -265,7 +265,7 @@ def _meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
             "cannot be reached",
             "Check that the service runs and that this machine can reach it.",
         ),
-        ((ksa.CatalogException, ServiceDisabledException), "has no endpoint in the service catalogue", _CATALOGUE),
+        ((ksa.CatalogException, ServiceDisabledException), "has no endpoint in the service catalogue", _CATALOG_ADVICE),
         (
             (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException),
             "is not known from the connection options",
@@ -274,5 +274,5 @@ def _meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
     )
 
 
-def _dotted(version: tuple[int, int]) -> str:
+def _format_microversion(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"

@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     ArgumentSpec = dict[str, dict[str, t.Any]]
     Connect = Callable[[], Session]
 
-_HARMLESS = re.compile(
+_PUBLIC_OPTIONS = re.compile(
     r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)|system_scope|region_name|interface|\w+_version"
 )
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
@@ -53,26 +53,26 @@ def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str
 
     `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
     """
-    module.no_log_values -= _harmless(module.params)
+    module.no_log_values -= _list_public_values(module.params)
     if OPENSTACKSDK_IMPORT_ERROR is not None:
         module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
     run_offline(module, lambda module: work(module, lambda: connect(module.params)))
 
 
-def _harmless(params: t.Mapping[str, t.Any]) -> set[str]:
+def _list_public_values(params: t.Mapping[str, t.Any]) -> set[str]:
     """Return the values in the connection options `cloud` and `auth` that are known to be no secrets.
 
     These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
     """
-    values = [*_leaves("cloud", params["cloud"]), *_leaves("auth", params["auth"])]
-    plain = {value for name, value in values if _HARMLESS.fullmatch(name)}
-    return plain - {value for name, value in values if not _HARMLESS.fullmatch(name)}
+    values = [*_walk_option("cloud", params["cloud"]), *_walk_option("auth", params["auth"])]
+    plain = {value for name, value in values if _PUBLIC_OPTIONS.fullmatch(name)}
+    return plain - {value for name, value in values if not _PUBLIC_OPTIONS.fullmatch(name)}
 
 
-def _leaves(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:
+def _walk_option(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:
     """Yield each value in a nested option with its own name."""
     if isinstance(option, dict):
         for key, value in option.items():
-            yield from _leaves(str(key), value)
+            yield from _walk_option(str(key), value)
     elif option is not None:
         yield name, str(option)

@@ -31,21 +31,23 @@ class NeutronReader:
     def __init__(self, api: Api | None) -> None:
         self._api = api
 
-    def ports_of(self, server: str) -> Answer[tuple[Port, ...]]:
+    def list_ports(self, server: str) -> Answer[tuple[Port, ...]]:
         """Return the ports of a server; no `value` where that is not known, Neutron being down included."""
         if self._api is None:
             return NOT_ASKED
         try:
-            return self._api.ask("/v2.0/ports", None, _ports, device_id=server)
+            return self._api.ask("/v2.0/ports", None, _parse_ports, device_id=server)
         except CloudError:
             return NOT_ASKED
 
 
-def _ports(reply: Reply) -> tuple[Port, ...]:
-    return tuple(Port(uuid=row["id"], vnic_type=row.get("binding:vnic_type"), asks_placement=_asks(row)) for row in reply.body["ports"])
+def _parse_ports(reply: Reply) -> tuple[Port, ...]:
+    return tuple(
+        Port(uuid=row["id"], vnic_type=row.get("binding:vnic_type"), asks_placement=_asks_placement(row)) for row in reply.body["ports"]
+    )
 
 
-def _asks(row: Mapping[str, t.Any]) -> bool | None:
+def _asks_placement(row: Mapping[str, t.Any]) -> bool | None:
     # Both are for administrators; what Placement gave to a port Neutron itself keeps in its binding profile.
     if "binding:profile" not in row:
         return None

@@ -33,7 +33,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _GAVE_UP = ("in migrate_disk_and_power_off", "raise error.inner_exception", "in _instance_update")
 
 
-def service_of(row: Mapping[str, t.Any]) -> Service:
+def parse_service(row: Mapping[str, t.Any]) -> Service:
     return Service(
         binary=row["binary"],
         host=row["host"],
@@ -47,11 +47,11 @@ def service_of(row: Mapping[str, t.Any]) -> Service:
     )
 
 
-def aggregate_of(row: Mapping[str, t.Any]) -> Aggregate:
+def parse_aggregate(row: Mapping[str, t.Any]) -> Aggregate:
     return Aggregate(row["uuid"], row["name"], row.get("availability_zone"), tuple(row["hosts"]))
 
 
-def hypervisor_of(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
+def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
     has, used = ("vcpus", "memory_mb", "local_gb"), ("vcpus_used", "memory_mb_used", "local_gb_used")
     return Hypervisor(
         uuid=row["id"],
@@ -61,17 +61,17 @@ def hypervisor_of(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
         status=row["status"],
         # A host without servers has no such key.
         servers=tuple(server["uuid"] for server in row.get("servers", ())) if with_servers else None,
-        has=_figures(row, has),
-        used=_figures(row, used),
+        has=_parse_amounts(row, has),
+        used=_parse_amounts(row, used),
         running_vms=row.get("running_vms") or 0,
     )
 
 
-def _figures(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
+def _parse_amounts(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
     return {cls: row[key] for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True) if row.get(key) is not None}
 
 
-def migration_of(row: Mapping[str, t.Any]) -> Migration:
+def parse_migration(row: Mapping[str, t.Any]) -> Migration:
     return Migration(
         uuid=row.get("uuid") or f"migration {row['id']}",
         server=row["instance_uuid"],
@@ -86,15 +86,15 @@ def migration_of(row: Mapping[str, t.Any]) -> Migration:
     )
 
 
-def all_migrations_of(reply: Reply) -> tuple[Migration, ...] | None:
-    return None if reply.body.get("migrations_links") else tuple(map(migration_of, reply.body["migrations"]))
+def parse_complete_migrations(reply: Reply) -> tuple[Migration, ...] | None:
+    return None if reply.body.get("migrations_links") else tuple(map(parse_migration, reply.body["migrations"]))
 
 
-def servers_of(reply: Reply) -> tuple[Server, ...]:
-    return tuple(map(server_of, reply.body["servers"]))
+def parse_servers(reply: Reply) -> tuple[Server, ...]:
+    return tuple(map(parse_server, reply.body["servers"]))
 
 
-def server_of(row: Mapping[str, t.Any]) -> Server:
+def parse_server(row: Mapping[str, t.Any]) -> Server:
     # Booted from a volume, a server has an empty text where others have their image.
     image = row.get("image") or {}
     return Server(
@@ -113,22 +113,22 @@ def server_of(row: Mapping[str, t.Any]) -> Server:
         terminated_at=row.get("OS-SRV-USG:terminated_at"),
         image=image.get("id"),
         volumes=tuple(volume["id"] for volume in row.get("os-extended-volumes:volumes_attached", ())),
-        flavor=_flavor(row.get("flavor") or {}),
+        flavor=_parse_flavor(row.get("flavor") or {}),
         image_properties=image.get("properties"),
     )
 
 
-def _flavor(row: Mapping[str, t.Any]) -> Flavor | None:
+def _parse_flavor(row: Mapping[str, t.Any]) -> Flavor | None:
     if "vcpus" not in row:
         return None
     return Flavor(row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs"))
 
 
-def actions_of(reply: Reply) -> tuple[Action, ...]:
-    return tuple(map(action_of, reply.body["instanceActions"]))
+def parse_actions(reply: Reply) -> tuple[Action, ...]:
+    return tuple(map(parse_action, reply.body["instanceActions"]))
 
 
-def action_of(row: Mapping[str, t.Any]) -> Action:
+def parse_action(row: Mapping[str, t.Any]) -> Action:
     return Action(
         action=row["action"],
         request_id=row["request_id"],

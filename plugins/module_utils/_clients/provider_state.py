@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
 # From 1.19 on the answer about aggregates has the generation of the provider; 1.20 is the oldest that the collection asks for.
-_PROVIDERS = "1.20"
+_PROVIDER_MICROVERSION = "1.20"
 _PARTS = ("inventories", "traits", "aggregates")
 _GENERATION = "resource_provider_generation"
 # A nova-compute that has just started writes several times in a second.
@@ -50,7 +50,7 @@ class ProviderState:
         }
 
 
-class StateReader:
+class ProviderStateReader:
     """Reads providers whole."""
 
     def __init__(self, api: Api) -> None:
@@ -59,7 +59,7 @@ class StateReader:
     def read(self, provider: str) -> ProviderState | None:
         """Return the state of `provider`, or None when it does not exist. Raises CloudError when it changes all the time."""
         for _attempt in range(_ATTEMPTS):
-            bodies = [self._part(provider, part) for part in _PARTS]
+            bodies = [self._read_part(provider, part) for part in _PARTS]
             if None in bodies:
                 return None
             generations = {body[_GENERATION] for body in bodies if body}
@@ -68,15 +68,17 @@ class StateReader:
                 return ProviderState(inventories, traits, aggregates, generations.pop())
         raise CloudError(f"Provider {provider} changed {_ATTEMPTS} times while it was read: run again.")
 
-    def _part(self, provider: str, part: str) -> dict[str, t.Any] | None:
+    def _read_part(self, provider: str, part: str) -> dict[str, t.Any] | None:
         path = f"/resource_providers/{provider}/{part}"
-        reply = self._api.expect(self._api.get(path, _PROVIDERS), f"for the {part} of provider {provider}", 200, 404)
+        reply = self._api.expect(self._api.get(path, _PROVIDER_MICROVERSION), f"for the {part} of provider {provider}", 200, 404)
         if reply.status == 404:
             return None
-        return self._api.parse(lambda reply: {part: _READ[part](reply.body[part]), _GENERATION: int(reply.body[_GENERATION])}, reply, path)
+        return self._api.parse(
+            lambda reply: {part: _PARSERS[part](reply.body[part]), _GENERATION: int(reply.body[_GENERATION])}, reply, path
+        )
 
 
-def state_from(entry: Mapping[str, t.Any]) -> ProviderState:
+def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
     """Return the state that `ProviderState.as_dict` wrote.
 
     Raises ValueError for names that cannot be right, or what Python raises (KeyError, TypeError, AttributeError) for another shape.
@@ -86,15 +88,15 @@ def state_from(entry: Mapping[str, t.Any]) -> ProviderState:
         if not _TRAIT.fullmatch(trait):
             raise ValueError(f"{trait!r} is not the name of a trait")
     for aggregate in aggregates:
-        if canonical(aggregate) != aggregate:
+        if normalize_uuid(aggregate) != aggregate:
             raise ValueError(f"{aggregate!r} is not the UUID of an aggregate")
     generation = entry.get("generation")
-    return ProviderState(_inventories(entry["inventories"]), traits, aggregates, None if generation is None else int(generation))
+    return ProviderState(_parse_inventories(entry["inventories"]), traits, aggregates, None if generation is None else int(generation))
 
 
-def _inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
+def _parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
     fields = [field.name for field in d.fields(Inventory)]
     return {cls: Inventory(**{field: known[field] for field in fields}) for cls, known in entries.items()}
 
 
-_READ: dict[str, t.Callable[[t.Any], t.Any]] = {"inventories": _inventories, "traits": frozenset, "aggregates": frozenset}
+_PARSERS: dict[str, t.Callable[[t.Any], t.Any]] = {"inventories": _parse_inventories, "traits": frozenset, "aggregates": frozenset}

@@ -15,11 +15,11 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import StateReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderStateReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, ProviderConflict
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import listed
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import get_listed_services
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
-_PROVIDERS = "1.20"
+_PROVIDER_MICROVERSION = "1.20"
 _GENERATION = "resource_provider_generation"
 # From 2.53 on a service is known by a uuid.
-_SERVICES = "2.53"
+_SERVICE_MICROVERSION = "2.53"
 
 # A nova-compute that has just started changes its providers several times; in seconds, the pause between two attempts.
 _ATTEMPTS = 4
@@ -45,9 +45,9 @@ class ProviderWriter:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._reader = PlacementReader(api)
-        self._states = StateReader(api)
+        self._states = ProviderStateReader(api)
 
-    def remove(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
+    def delete_tree(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
         """Delete the providers of a whole tree in their order, the root last; return those that are gone, and why the others are not.
 
         Placement itself refuses to delete what anybody holds a share of.
@@ -58,7 +58,7 @@ class ProviderWriter:
             if refusal:
                 break
         try:
-            left = self._reader.trees([tree[-1].uuid])
+            left = self._reader.list_providers_in_trees([tree[-1].uuid])
         except CloudError as error:
             raise CloudError(
                 f"{refusal} What is left of {tree[-1].name} is not known, for it could not be read back: {error}".strip()
@@ -67,7 +67,9 @@ class ProviderWriter:
             refusal = f"Placement accepted the deletion of {tree[-1].name}, but lists it still."
         return [provider for provider in tree if provider.uuid not in left], refusal if left else ""
 
-    def add(self, provider: Provider, traits: Collection[str], aggregates: Collection[str]) -> tuple[set[str], CloudError | None]:
+    def add_traits_and_aggregates(
+        self, provider: Provider, traits: Collection[str], aggregates: Collection[str]
+    ) -> tuple[set[str], CloudError | None]:
         """Add `traits` and `aggregates` to those that `provider` has, and read it back; return what it still lacks, and why.
 
         Placement takes only whole lists. Each is sent with the generation under which it was read, so that nothing is lost which
@@ -77,8 +79,8 @@ class ProviderWriter:
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(_PAUSE)
-            state = self._state(provider)
-            if not _lacking(state, traits, aggregates):
+            state = self._read_state(provider)
+            if not _find_missing(state, traits, aggregates):
                 break
             try:
                 self._put(provider, state, traits, aggregates)
@@ -88,9 +90,9 @@ class ProviderWriter:
             except CloudError as error:
                 refusal = error
             break
-        return _lacking(self._state(provider), traits, aggregates), refusal
+        return _find_missing(self._read_state(provider), traits, aggregates), refusal
 
-    def _state(self, provider: Provider) -> ProviderState:
+    def _read_state(self, provider: Provider) -> ProviderState:
         state = self._states.read(provider.uuid)
         if state is None:
             raise CloudError(f"Provider {provider.name} ({provider.uuid}) does not exist any more.")
@@ -108,12 +110,12 @@ class ProviderWriter:
     def _ensure_trait(self, trait: str) -> None:
         """Create a custom trait that Placement does not have any more: one that no provider has can be deleted."""
         if trait.startswith("CUSTOM_"):
-            self._api.expect(self._api.write("PUT", f"/traits/{trait}", _PROVIDERS), f"to create trait {trait}", 201, 204)
+            self._api.expect(self._api.write("PUT", f"/traits/{trait}", _PROVIDER_MICROVERSION), f"to create trait {trait}", 201, 204)
 
     def _put_part(self, provider: Provider, generation: int | None, part: str, names: Iterable[str]) -> int:
         body = {_GENERATION: generation, part: sorted(names)}
         path = f"/resource_providers/{provider.uuid}/{part}"
-        reply = self._api.write("PUT", path, _PROVIDERS, body)
+        reply = self._api.write("PUT", path, _PROVIDER_MICROVERSION, body)
         what = f"to change the {part} of provider {provider.name}"
         if reply.status == 409:
             raise ProviderConflict(f"Placement refused {what}: {reply.detail}")
@@ -121,7 +123,7 @@ class ProviderWriter:
         return self._api.parse(lambda reply: int(reply.body[_GENERATION]), reply, path)
 
     @contextlib.contextmanager
-    def standing_in(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
+    def create_placeholders(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
         """Give an empty provider to compute `nodes` that have none, while their service is deleted.
 
         To the deletion of a service with such a node, as a conflict of names leaves it, Nova answers 500
@@ -131,7 +133,7 @@ class ProviderWriter:
         try:
             for node in nodes:
                 body = {"uuid": node.uuid, "name": node.uuid}
-                reply = self._api.write("POST", "/resource_providers", _PROVIDERS, body)
+                reply = self._api.write("POST", "/resource_providers", _PROVIDER_MICROVERSION, body)
                 self._api.expect(reply, f"to let a provider stand in for {node.name}")
                 made.append(node)
             yield
@@ -141,14 +143,14 @@ class ProviderWriter:
 
     def _delete(self, uuid: str, name: str) -> str:
         try:
-            reply = self._api.write("DELETE", f"/resource_providers/{uuid}", _PROVIDERS)
+            reply = self._api.write("DELETE", f"/resource_providers/{uuid}", _PROVIDER_MICROVERSION)
             self._api.expect(reply, f"to delete provider {name}", 204, 404)
         except CloudError as error:
             return str(error)
         return ""
 
 
-def _lacking(state: ProviderState, traits: Iterable[str], aggregates: Iterable[str]) -> set[str]:
+def _find_missing(state: ProviderState, traits: Iterable[str], aggregates: Iterable[str]) -> set[str]:
     return (set(traits) - state.traits) | (set(aggregates) - state.aggregates)
 
 
@@ -159,7 +161,7 @@ class ServiceWriter:
         self._api = api
         self._reader = NovaReader(api)
 
-    def amend(self, service: Service, body: Mapping[str, t.Any]) -> Service:
+    def update_service(self, service: Service, body: Mapping[str, t.Any]) -> Service:
         """Change `service` and return it as Nova then lists it."""
         self._api.expect(self._send("PUT", service, body), f"to change the {service.binary} of {service.host}")
         now = self._find(service)
@@ -167,7 +169,7 @@ class ServiceWriter:
             raise CloudError(f"The {service.binary} of {service.host} was deleted just now: Nova does not list it any more.")
         return now
 
-    def remove(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
+    def delete_service(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
         """Delete `service`, with which Nova deletes its compute `nodes`. Raises CloudError while any of them is still there."""
         refusal = ""
         try:
@@ -178,14 +180,16 @@ class ServiceWriter:
             raise CloudError(refusal or f"Nova accepted the deletion of the {service.binary} of {service.host}, but lists it still.")
         left = [
             node.name
-            for node, servers in zip(nodes, each(self._reader.servers_on, [node.uuid for node in nodes]), strict=True)
+            for node, servers in zip(nodes, map_parallel(self._reader.list_hypervisor_servers, [node.uuid for node in nodes]), strict=True)
             if servers is not None
         ]
         if left:
-            raise CloudError(f"The {service.binary} of {service.host} is deleted, but Nova still lists its compute node {some(left)}.")
+            raise CloudError(
+                f"The {service.binary} of {service.host} is deleted, but Nova still lists its compute node {summarize_names(left)}."
+            )
 
     def _send(self, method: str, service: Service, body: Mapping[str, t.Any] | None = None) -> Reply:
-        return self._api.write(method, f"/os-services/{service.id}", _SERVICES, body)
+        return self._api.write(method, f"/os-services/{service.id}", _SERVICE_MICROVERSION, body)
 
     def _find(self, service: Service) -> Service | None:
-        return next((known for known in listed(self._reader.services()) if known.id == service.id), None)
+        return next((known for known in get_listed_services(self._reader.list_services()) if known.id == service.id), None)

@@ -14,7 +14,7 @@ import dataclasses as d
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, speaking_clearly
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, translate_sdk_errors
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
@@ -25,8 +25,8 @@ with contextlib.suppress(ImportError):
 
 # Below these not even a reading is possible: generations of providers, and compute nodes with the uuids that providers have. What more
 # the proofs need is in `_snapshot.capabilities`.
-PLACEMENT_NEEDED = (1, 20)
-COMPUTE_NEEDED = (2, 53)
+MINIMUM_PLACEMENT_MICROVERSION = (1, 20)
+MINIMUM_COMPUTE_MICROVERSION = (2, 53)
 
 
 @d.dataclass(frozen=True)
@@ -61,29 +61,29 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
     Raises InvalidInput for options that contradict each other and CloudError for everything that the cloud does not grant.
     """
     try:
-        with speaking_clearly("The identity service"):
-            connection = openstack.connect(**_sdk_arguments(options))
+        with translate_sdk_errors("The identity service"):
+            connection = openstack.connect(**_build_sdk_arguments(options))
             project = connection.session.get_project_id()
-            catalogue = _catalogue(connection)
+            catalogue = _read_catalog(connection)
     except (TypeError, ValueError, AttributeError) as error:
         # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
         raise InvalidInput(
             f"The connection options cannot be used ({type(error).__name__}: {error}). Check cloud, auth and the clouds.yaml."
         ) from error
-    placement = _api("Placement", connection, "placement", PLACEMENT_NEEDED)
-    compute = _api("Nova", connection, "compute", COMPUTE_NEEDED)
+    placement = _open_api("Placement", connection, "placement", MINIMUM_PLACEMENT_MICROVERSION)
+    compute = _open_api("Nova", connection, "compute", MINIMUM_COMPUTE_MICROVERSION)
     return Session(
         placement=placement,
         compute=compute,
-        network=_network(connection),
+        network=_open_network(connection),
         region=connection.config.get_region_name(),
         project=project,
         allocators=tuple(sorted({ALLOCATORS[entry["type"]] for entry in catalogue if entry["type"] in ALLOCATORS})),
-        other_novas=other_novas(catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()),
+        other_novas=find_other_novas(catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()),
     )
 
 
-def _catalogue(connection: t.Any) -> list[dict[str, t.Any]]:
+def _read_catalog(connection: t.Any) -> list[dict[str, t.Any]]:
     plugin = connection.session.auth
     if not hasattr(plugin, "get_access"):
         raise InvalidInput(
@@ -93,16 +93,16 @@ def _catalogue(connection: t.Any) -> list[dict[str, t.Any]]:
     return t.cast("list[dict[str, t.Any]]", plugin.get_access(connection.session).service_catalog.catalog)
 
 
-def _api(name: str, connection: t.Any, service: str, needed: tuple[int, int]) -> Api:
+def _open_api(name: str, connection: t.Any, service: str, minimum: tuple[int, int]) -> Api:
     # The proxy is made at first use and without a lock: make it before any thread asks for it.
-    with speaking_clearly(name):
+    with translate_sdk_errors(name):
         adapter = getattr(connection, service)
-    return Api(name, adapter, needed)
+    return Api(name, adapter, minimum)
 
 
-def _network(connection: t.Any) -> Api | None:
+def _open_network(connection: t.Any) -> Api | None:
     """Return Neutron, without which nothing is known of ports, if the catalogue has one."""
-    with speaking_clearly("Neutron"):
+    with translate_sdk_errors("Neutron"):
         endpoint = connection.endpoint_for("network")
         if endpoint is None:
             return None
@@ -112,7 +112,7 @@ def _network(connection: t.Any) -> Api | None:
         return Api("Neutron", adapter, None)
 
 
-def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None) -> tuple[str, ...]:
+def find_other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None) -> tuple[str, ...]:
     """Return the regions of the catalogue that have another Nova than that at `compute`, and its Placement or that at `placement`.
 
     region: the region that was asked for, which counts when `compute` is none of the catalogue's endpoints but one of the user's own.
@@ -122,26 +122,26 @@ def other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, plac
         for endpoint in service["endpoints"] if service["type"] in urls else ():
             urls[service["type"]].setdefault(endpoint["region"] or "", set()).add(endpoint["url"])
     regions = set(urls["compute"])
-    here = {region for region in regions if any(_is_one(compute, url) for url in urls["compute"][region])}
+    here = {region for region in regions if any(_is_same_endpoint(compute, url) for url in urls["compute"][region])}
     if not here:
         here = {region} if region else regions if len(regions) == 1 else set()
-    placements = {region: set(map(_without_version, known)) for region, known in urls["placement"].items()}
-    ours = {_without_version(placement)}.union(*(placements.get(region, ()) for region in here))
+    placements = {region: set(map(_strip_version, known)) for region, known in urls["placement"].items()}
+    ours = {_strip_version(placement)}.union(*(placements.get(region, ()) for region in here))
     return tuple(sorted(other for other in regions - here if placements.get(other, set()) & ours))
 
 
-def _is_one(endpoint: str, url: str) -> bool:
+def _is_same_endpoint(endpoint: str, url: str) -> bool:
     """Tell whether an endpoint is that of the catalogue, though one of them has a version or a project that the other lacks."""
     longer, shorter = (f"{address.rstrip('/')}/" for address in sorted((endpoint, url), key=len, reverse=True))
-    return longer.startswith(shorter) and _without_version(endpoint) == _without_version(url)
+    return longer.startswith(shorter) and _strip_version(endpoint) == _strip_version(url)
 
 
-def _without_version(url: str) -> str:
+def _strip_version(url: str) -> str:
     """Return what stays the same of an endpoint, which may end with a version, and in old catalogues with a project after it."""
     return re.sub(r"/v2(\.\d+)?(/[^/]+)?$", "", url.rstrip("/"))
 
 
-def _sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     named = {
         "auth_type": options["auth_type"],
         "auth": options["auth"],

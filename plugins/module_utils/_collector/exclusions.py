@@ -42,9 +42,9 @@ class Exclusion:
     reason: str = ""
     ends: datetime.datetime | None = None
 
-    def ended(self, now: str) -> bool:
-        """Tell whether it is over at `now`, a time as both APIs write it."""
-        return self.ends is not None and _moment(now) >= self.ends
+    def has_ended(self, now: str) -> bool:
+        """Tell whether it is over at `get_utc_now`, a time as both APIs write it."""
+        return self.ends is not None and _parse_time(now) >= self.ends
 
     @property
     def note(self) -> str:
@@ -53,30 +53,30 @@ class Exclusion:
         return f"{until}: {self.reason}" if self.reason else until
 
 
-def exclusions(told: Iterable[t.Any], option: str) -> list[Exclusion]:
+def parse_exclusions(entries: Iterable[t.Any], option: str) -> list[Exclusion]:
     """Return what the entries of `option` exclude, in their order. Raises InvalidInput for an entry that cannot be understood."""
-    return [_exclusion(entry, option) for entry in told]
+    return [_parse_exclusion(entry, option) for entry in entries]
 
 
-def _exclusion(told: t.Any, option: str) -> Exclusion:
-    if not isinstance(told, dict):
-        return Exclusion(_name(told, option))
-    if unknown := sorted(str(key) for key in told if key not in _KEYS):
+def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
+    if not isinstance(entry, dict):
+        return Exclusion(_parse_name(entry, option))
+    if unknown := sorted(str(key) for key in entry if key not in _KEYS):
         raise InvalidInput(f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have {', '.join(_KEYS)}.")
-    if "name" not in told:
+    if "name" not in entry:
         raise InvalidInput(f"{option}: an entry has no name, so that nothing would be excluded by it.")
-    name, reason = _name(told["name"], option), _reason(told.get("reason"), option)
-    if "until" not in told:
+    name, reason = _parse_name(entry["name"], option), _parse_reason(entry.get("reason"), option)
+    if "until" not in entry:
         return Exclusion(name, reason=reason)
-    until = _text(told["until"])
-    return Exclusion(name, until, reason, _end(until, f"{option}: until of {name}"))
+    until = _convert_to_text(entry["until"])
+    return Exclusion(name, until, reason, _parse_end(until, f"{option}: until of {name}"))
 
 
-def _name(told: t.Any, option: str) -> str:
+def _parse_name(value: t.Any, option: str) -> str:
     # YAML takes a name such as 12345 for a number, and one such as `no` for something from which it cannot be told any more.
-    name = str(told) if isinstance(told, int) and not isinstance(told, bool) else told
+    name = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(name, str) or not name.strip():
-        raise InvalidInput(f"{option}: {told!r} is not a name: write it in quotes.")
+        raise InvalidInput(f"{option}: {value!r} is not a name: write it in quotes.")
     if name.lstrip().startswith(("[", "{")):
         raise InvalidInput(
             f"{option}: {name!r} is the text of a list or of an entry, and not a name: give a list, with its dates in quotes."
@@ -84,24 +84,24 @@ def _name(told: t.Any, option: str) -> str:
     return name.strip()
 
 
-def _reason(told: t.Any, option: str) -> str:
-    if isinstance(told, dict | list):
-        raise InvalidInput(f"{option}: the reason {told!r} is not text.")
-    return "" if told is None else " ".join(str(told).split()).rstrip(".")
+def _parse_reason(value: t.Any, option: str) -> str:
+    if isinstance(value, dict | list):
+        raise InvalidInput(f"{option}: the reason {value!r} is not text.")
+    return "" if value is None else " ".join(str(value).split()).rstrip(".")
 
 
-def _text(told: t.Any) -> str:
+def _convert_to_text(value: t.Any) -> str:
     """Return a date as text: YAML makes an object of its own of one without quotes."""
-    return told.isoformat() if isinstance(told, datetime.date) else told if isinstance(told, str) else repr(told)
+    return value.isoformat() if isinstance(value, datetime.date) else value if isinstance(value, str) else repr(value)
 
 
-def _end(until: str, what: str) -> datetime.datetime:
+def _parse_end(until: str, what: str) -> datetime.datetime:
     try:
         if _DAY.fullmatch(until):
             # The day itself still counts.
-            return min(_moment(until), _LAST_DAY) + datetime.timedelta(days=1)
+            return min(_parse_time(until), _LAST_DAY) + datetime.timedelta(days=1)
         if _MOMENT.fullmatch(until):
-            return _moment(until)
+            return _parse_time(until)
     except ValueError:
         pass
     raise InvalidInput(
@@ -110,7 +110,7 @@ def _end(until: str, what: str) -> datetime.datetime:
     )
 
 
-def _moment(text: str) -> datetime.datetime:
+def _parse_time(text: str) -> datetime.datetime:
     """Return a time, in UTC where it does not say where."""
     moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

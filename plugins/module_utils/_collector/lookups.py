@@ -17,15 +17,15 @@ import threading
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    COLD_MIGRATION,
+    COLD_MIGRATION_TYPES,
     PLACING_ACTIONS,
-    UNHOSTED_STATUS,
+    UNHOSTED_STATUSES,
     UNSHELVE_ACTION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED, Dossier
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, deletion_in
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import worth_asking
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import telling_actions
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, find_deletion
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import needs_resource_lookups
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 
 # How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
-_ACTIONS = 10
+_MAX_ACTIONS = 10
 
 
 # How often Nova is asked, each time over another connection and at another address, what one API worker that lacks a cell would answer wrongly: at
@@ -56,12 +56,12 @@ class MigrationsAtHosts:
         self._lock = threading.Lock()
         self._answers: dict[str, list[Answer[tuple[Migration, ...]]]] = {}
 
-    def of(self, host: str, times: int) -> tuple[Answer[tuple[Migration, ...]], ...]:
+    def list_answers(self, host: str, times: int) -> tuple[Answer[tuple[Migration, ...]], ...]:
         """Return at least `times` answers."""
         with self._lock:
             answers = self._answers.setdefault(host, [])
             while len(answers) < times:
-                answers.append(self._nova.migrations_at(host, len(answers)))
+                answers.append(self._nova.list_migrations_of_host(host, len(answers)))
             return tuple(answers)
 
 
@@ -84,7 +84,7 @@ class Questions:
         self._nova = nova
         self._neutron = neutron
 
-    def about(self, consumer: str, look: Look) -> list[Dossier]:
+    def collect_evidence(self, consumer: str, look: Look) -> list[Dossier]:
         """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
         land, allocation = look.land, look.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
@@ -95,132 +95,136 @@ class Questions:
             if not holds:
                 return []
             move = land.migrations[consumer]
-            subject = self._asked_as_server(move.server, look)
-            case = _case(subject, land)
-            if case is not None and case.at_failed_destination(move):
-                subject = d.replace(subject, actions=self._nova.actions(move.server))
+            subject = self._collect_server_evidence(move.server, look)
+            case = _build_view(subject, land)
+            if case is not None and case.is_at_failed_destination(move):
+                subject = d.replace(subject, actions=self._nova.list_instance_actions(move.server))
             return [Dossier(consumer, allocation), subject]
-        dossier = self._asked_as_server(consumer, look)
+        dossier = self._collect_server_evidence(consumer, look)
         if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
             return []
-        claims = self._claims_of_migrations(dossier, look)
-        return [self._asked_where_it_is(self._asked_closer(dossier, land), claims, land), *claims]
+        claims = self._collect_migration_allocations(dossier, look)
+        return [self._add_guest_location_evidence(self._add_flavor_evidence(dossier, land), claims, land), *claims]
 
-    def _asked_as_server(self, uuid: str, look: Look) -> Dossier:
-        allocation = look.allocations[uuid]
-        migrations = look.migrations_of(uuid)
-        server = self._nova.server(uuid)
+    def _collect_server_evidence(self, uuid: str, context: Look) -> Dossier:
+        allocation = context.allocations[uuid]
+        migrations = context.migrations_of(uuid)
+        server = self._nova.get_server(uuid)
         if server.status != 404:
-            actions, last_actions = self._last_actions(server.value)
+            actions, last_actions = self._read_last_actions(server.value)
             if server.value is not None and server.value.host and not migrations.value:
                 # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
-                actions = self._nova.actions(uuid)
+                actions = self._nova.list_instance_actions(uuid)
             dossier = Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
-            return self._asked_for_unshelving(dossier, look.land)
-        actions = self._nova.actions(uuid)
-        deleted = self._nova.deleted_listing(uuid, brief=deletion_in(actions) is not None)
+            return self._add_unshelve_action(dossier, context.land)
+        actions = self._nova.list_instance_actions(uuid)
+        deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)
         if deleted.value:
             return Dossier(uuid, allocation, migrations, server, deleted, actions)
         if actions.value:
             # Only these say that its row is marked as deleted; so that it was not made or brought back meanwhile, it is looked for again.
-            server = self._nova.server(uuid)
+            server = self._nova.get_server(uuid)
         # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
         # no listing is therefore asked again with a filter that has an index.
-        marker = self._nova.marker(uuid)
-        markers, times = self._ask_more_workers(uuid, marker, look)
-        hosts = look.land.names_of_hosts(allocation.value.resources if allocation.value else ())
-        at_hosts = [answer for host in hosts for answer in look.at_hosts.of(host, times)]
+        marker = self._nova.probe_migration_marker(uuid)
+        markers, times = self._ask_more_workers(uuid, marker, context)
+        hosts = context.land.list_host_names_of(allocation.value.resources if allocation.value else ())
+        at_hosts = [answer for host in hosts for answer in context.at_hosts.list_answers(host, times)]
         return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
 
-    def _ask_more_workers(self, uuid: str, marker: Answer[bool], look: Look) -> tuple[tuple[Answer[bool], ...], int]:
+    def _ask_more_workers(self, uuid: str, marker: Answer[bool], context: Look) -> tuple[tuple[Answer[bool], ...], int]:
         """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
 
         One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
         they look like a migration that is deleted.
         """
         if marker.status == 200:
-            times = WORKERS_ASKED_BEFORE_A_WRITE if look.fresh else WORKERS_ASKED
+            times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
             return self._repeat_marker(uuid, marker, times), times
-        if marker.status == 400 and look.fresh:
+        if marker.status == 400 and context.fresh:
             return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED
         return (), 1
 
     def _repeat_marker(self, uuid: str, marker: Answer[bool], times: int) -> tuple[Answer[bool], ...]:
         answers: list[Answer[bool]] = []
         while len(answers) < times - 1 and all(answer.status == marker.status for answer in answers):
-            answers.append(self._nova.marker(uuid, 1 + len(answers)))
+            answers.append(self._nova.probe_migration_marker(uuid, 1 + len(answers)))
         return tuple(answers)
 
-    def _asked_closer(self, dossier: Dossier, land: Landscape) -> Dossier:
+    def _add_flavor_evidence(self, dossier: Dossier, land: Landscape) -> Dossier:
         """Ask what a server was given besides its flavor, if its claim may have to be written anew."""
-        case = _case(dossier, land)
-        if case is None or case.own_tree is None or not worth_asking(case):
+        case = _build_view(dossier, land)
+        if case is None or case.own_tree is None or not needs_resource_lookups(case):
             return dossier
         return d.replace(
             dossier,
-            shape=self._nova.shape(dossier.uuid),
-            interfaces=self._nova.interfaces(dossier.uuid),
-            ports=self._neutron.ports_of(dossier.uuid),
-            stock=self._placement.stock(case.own_tree),
+            shape=self._nova.get_server_with_image_properties(dossier.uuid),
+            interfaces=self._nova.list_attached_port_uuids(dossier.uuid),
+            ports=self._neutron.list_ports(dossier.uuid),
+            stock=self._placement.query_inventories(case.own_tree),
         )
 
-    def _claims_of_migrations(self, dossier: Dossier, look: Look) -> list[Dossier]:
+    def _collect_migration_allocations(self, dossier: Dossier, context: Look) -> list[Dossier]:
         """Ask what the ended migrations of a server hold that has nothing of its own host."""
-        case = _case(dossier, look.land)
+        case = _build_view(dossier, context.land)
         if case is None or not case.settled or case.own_tree in case.trees:
             return []
-        snapshot = look.land.snapshot
-        partly = look.fresh or snapshot.trees is not None
+        snapshot = context.land.snapshot
+        partly = context.fresh or snapshot.trees is not None
         ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
-        return [Dossier(uuid, self._placement.allocation(uuid)) for uuid in ended]
+        return [Dossier(uuid, self._placement.get_allocation(uuid)) for uuid in ended]
 
-    def _asked_for_unshelving(self, dossier: Dossier, land: Landscape) -> Dossier:
+    def _add_unshelve_action(self, dossier: Dossier, land: Landscape) -> Dossier:
         """Ask whether a server that is not where its newest move ended was unshelved there since, which no migration tells."""
-        case = _case(dossier, land)
+        case = _build_view(dossier, land)
         if case is None or not case.settled or case.arrived:
             return dossier
-        actions = self._nova.actions(dossier.uuid)
+        actions = self._nova.list_instance_actions(dossier.uuid)
         newest = next((action for action in actions.value or () if action.action == UNSHELVE_ACTION), None)
-        told = (self._nova.action(dossier.uuid, newest.request_id),) if newest else ()
+        told = (self._nova.get_instance_action(dossier.uuid, newest.request_id),) if newest else ()
         return d.replace(dossier, actions=actions, last_actions=told)
 
-    def _asked_where_it_is(self, dossier: Dossier, claims: list[Dossier], land: Landscape) -> Dossier:
+    def _add_guest_location_evidence(self, dossier: Dossier, migration_evidence: list[Dossier], land: Landscape) -> Dossier:
         """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
-        case = _case(dossier, land)
-        holding = {claim.uuid for claim in claims if claim.allocation.value and case and case.own_tree in claim.allocation.value.resources}
-        failed = [known for known in case.server_migrations if known.uuid in holding and known.type in COLD_MIGRATION] if case else []
+        case = _build_view(dossier, land)
+        holding = {
+            claim.uuid
+            for claim in migration_evidence
+            if claim.allocation.value and case and case.own_tree in claim.allocation.value.resources
+        }
+        failed = [known for known in case.server_migrations if known.uuid in holding and known.type in COLD_MIGRATION_TYPES] if case else []
         if not failed:
             return dossier
-        actions = self._nova.actions(dossier.uuid)
+        actions = self._nova.list_instance_actions(dossier.uuid)
         known = {answer.value.request_id: answer for answer in dossier.last_actions if answer.value}
-        wanted = {*telling_actions(actions.value or (), failed[-1].created_at), *known}
+        wanted = {*list_relevant_request_ids(actions.value or (), failed[-1].created_at), *known}
         requests = [action.request_id for action in actions.value or () if action.request_id in wanted]
-        asked = [known.get(request) or self._nova.action(dossier.uuid, request) for request in requests]
+        asked = [known.get(request) or self._nova.get_instance_action(dossier.uuid, request) for request in requests]
         return d.replace(dossier, actions=actions, last_actions=tuple(asked))
 
-    def _last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+    def _read_last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
         """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
 
         What came between that and a shelve that its host has ended is not asked for: it was over then.
         """
-        if server is None or server.host or server.status not in UNHOSTED_STATUS:
+        if server is None or server.host or server.status not in UNHOSTED_STATUSES:
             return NOT_ASKED, ()
-        actions = self._nova.actions(server.uuid)
+        actions = self._nova.list_instance_actions(server.uuid)
         listed = actions.value or ()
         asked: list[Answer[Action]] = []
-        for number, action in enumerate(listed[:_ACTIONS]):
-            told = self._nova.action(server.uuid, action.request_id)
+        for number, action in enumerate(listed[:_MAX_ACTIONS]):
+            told = self._nova.get_instance_action(server.uuid, action.request_id)
             asked.append(told)
             if action.action in PLACING_ACTIONS:
                 break
-            if told.value and told.value.shelved_by:
+            if told.value and told.value.shelving_hosts:
                 placed_by = next((older for older in listed[number:] if older.action in PLACING_ACTIONS), None)
-                asked += [self._nova.action(server.uuid, placed_by.request_id)] if placed_by else []
+                asked += [self._nova.get_instance_action(server.uuid, placed_by.request_id)] if placed_by else []
                 break
         return actions, tuple(asked)
 
 
-def both(one: Dossier | None, other: Dossier) -> Dossier:
+def merge_evidence(one: Dossier | None, other: Dossier) -> Dossier:
     """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
     if one is None:
         return other
@@ -228,7 +232,7 @@ def both(one: Dossier | None, other: Dossier) -> Dossier:
     return d.replace(other, **answered)
 
 
-def _case(dossier: Dossier, land: Landscape) -> Case | None:
+def _build_view(dossier: Dossier, land: Landscape) -> Case | None:
     """Return the case of a live server, None without one."""
     allocation = dossier.allocation.value
     return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None

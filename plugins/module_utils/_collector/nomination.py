@@ -13,10 +13,10 @@ import collections
 import itertools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.shards import of_another
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import asking, claim_of
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, trees
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates, silent_hosts
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import is_left_to_other_shard
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import calculate_resources, list_special_specs
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, group_by_tree
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates, list_down_cell_hosts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,53 +26,53 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 # Not its disk: servers may claim that of a sharing provider, and nova-compute counts it all the same.
-_COMPARED = ("VCPU", "MEMORY_MB")
+_COMPARED_CLASSES = ("VCPU", "MEMORY_MB")
 # Of the few hosts of a shard most may have the same fault; so many have to agree before what they have is taken for usual.
-_WITNESSES = 5
+_MIN_AGREEING_NODES = 5
 
 
-def nominate(snapshot: Snapshot, glances: Mapping[str, Server] | None = None, living: Collection[str] = ()) -> list[str]:
+def find_candidates(snapshot: Snapshot, server_details: Mapping[str, Server] | None = None, living: Collection[str] = ()) -> list[str]:
     """Return the consumers that the listings do not show to be servers that hold the tree of their host and nothing else.
 
-    glances: servers by uuid whose flavor was read because their host was `worth_a_glance`.
+    server_details: servers by uuid whose flavor was read because their host was `choose_hosts_for_server_details`.
     living: the servers that Nova lists, where it could not list its compute nodes; those are not nominated then.
     """
     land = Landscape(snapshot)
     if not land.nodes:
-        silent = set(silent_hosts(snapshot.services))
+        silent = set(list_down_cell_hosts(snapshot.services))
         unknown = [consumer for consumer in snapshot.holdings if consumer not in living]
-        return sorted(unknown, key=lambda consumer: (bool(silent & set(land.hosts_of(snapshot.holdings[consumer]))), consumer))
-    scope, without = snapshot.scope, _without_claim(land)
+        return sorted(unknown, key=lambda consumer: (bool(silent & set(land.list_hosts_of(snapshot.holdings[consumer]))), consumer))
+    scope, without = snapshot.scope, _list_servers_without_allocation(land)
     holdings = snapshot.holdings
     if scope.shard:
-        holdings = {consumer: holding for consumer, holding in holdings.items() if not of_another(consumer, holding, land)}
-    if scope.closely:
+        holdings = {consumer: holding for consumer, holding in holdings.items() if not is_left_to_other_shard(consumer, holding, land)}
+    if scope.needs_every_lookup:
         return sorted({*holdings, *scope.consumers, *without})
-    home, seen = _Homes(land), glances or {}
+    home, seen = _ServerLocations(land), server_details or {}
     nominated = without
     for consumer, holding in holdings.items():
         server = seen.get(consumer)
-        at_home = home.of(consumer, holding) or _shown_at_home(server, holding, land)
-        if not at_home or (server is not None and _looks_wrong(server, holding, land)):
+        at_home = home.has_only_own_tree(consumer, holding) or _has_only_tree_of_node(server, holding, land)
+        if not at_home or (server is not None and _differs_from_flavor(server, holding, land)):
             nominated.add(consumer)
     return sorted(nominated)
 
 
-def worth_looking_at(nominated: list[str], snapshot: Snapshot, at_most: int) -> list[str]:
-    """Return those of `nominated` about whom something may be concluded, and of the others as many as show what it looks like."""
+def limit_candidates(candidates: list[str], snapshot: Snapshot, at_most: int) -> list[str]:
+    """Return those of `candidates` about whom something may be concluded, and of the others as many as show what it looks like."""
     if closed_gates(snapshot):
-        return nominated[:at_most]
+        return candidates[:at_most]
     land = Landscape(snapshot)
     if not land.unjudged_hosts:
-        return nominated
-    beyond = [consumer for consumer in nominated if _is_beyond_reach(snapshot.holdings.get(consumer, {}), land)]
+        return candidates
+    beyond = [consumer for consumer in candidates if _may_be_in_silent_cell(snapshot.holdings.get(consumer, {}), land)]
     left_out = set(beyond[at_most:])
-    return [consumer for consumer in nominated if consumer not in left_out]
+    return [consumer for consumer in candidates if consumer not in left_out]
 
 
-def _is_beyond_reach(holding: Holding, land: Landscape) -> bool:
+def _may_be_in_silent_cell(holding: Holding, land: Landscape) -> bool:
     """Tell whether a consumer holds something that may be of a cell that does not answer."""
-    nodes = [land.nodes.get(root or "") for root in trees(holding, land)]
+    nodes = [land.nodes.get(root or "") for root in group_by_tree(holding, land)]
     return any(node is None or node.host in land.unjudged_hosts for node in nodes)
 
 
@@ -86,44 +86,46 @@ def choose_samples(servers: Sequence[Server], own_project: str | None, count: in
     return [*of_others, *by_project.get(own_project, [])][:count]
 
 
-def roots_without_node(land: Landscape, holdings: Iterable[Holding]) -> set[str]:
+def find_roots_without_node(land: Landscape, holdings: Iterable[Holding]) -> set[str]:
     """Return the root providers of `holdings` that no listed compute node stands behind."""
-    held = {root for holding in holdings for root in trees(holding, land) if root}
+    held = {root for holding in holdings for root in group_by_tree(holding, land) if root}
     return held - set(land.nodes)
 
 
-def worth_a_glance(snapshot: Snapshot) -> list[str]:
+def choose_hosts_for_server_details(snapshot: Snapshot) -> list[str]:
     """Return the hosts where a server that is at home may hold the wrong amounts, or a child provider that nothing explains.
 
     And those with several compute nodes, of which the hypervisor listing does not say which server is on which.
     """
     land, scope = Landscape(snapshot), snapshot.scope
-    if scope.closely or scope.mode == "triage" or not snapshot.every_cell_listed:
+    if scope.needs_every_lookup or scope.mode == "triage" or not snapshot.every_cell_listed:
         return []
-    home = _Homes(land)
+    home = _ServerLocations(land)
     hosts = {land.nodes[root].host for root in land.nodes if land.covers(root)} & set(home.shared_hosts)
-    if scope.wants("wrong_amount"):
-        counted = (share for consumer, holding in snapshot.holdings.items() for share in home.counted(consumer, holding).items())
+    if scope.includes_any("wrong_amount"):
+        counted = (share for consumer, holding in snapshot.holdings.items() for share in home.filter_counted(consumer, holding).items())
         covered = {uuid: node for uuid, node in land.nodes.items() if land.covers(uuid)}
-        odd = odd_nodes(covered, by_tree(counted, snapshot.providers), witnesses=_WITNESSES if scope.shard else 1)
+        odd = find_mismatched_nodes(
+            covered, sum_by_tree(counted, snapshot.providers), min_agreeing=_MIN_AGREEING_NODES if scope.shard else 1
+        )
         hosts |= {land.nodes[root].host for root in odd if land.nodes[root].state == "up"}
-    if scope.wants("leaked_child"):
-        at_home = (holding for consumer, holding in snapshot.holdings.items() if home.of(consumer, holding))
-        roots = (root for holding in at_home for root, held in trees(holding, land).items() if held != {root})
+    if scope.includes_any("leaked_child"):
+        at_home = (holding for consumer, holding in snapshot.holdings.items() if home.has_only_own_tree(consumer, holding))
+        roots = (root for holding in at_home for root, held in group_by_tree(holding, land).items() if held != {root})
         hosts |= {land.nodes[root].host for root in roots if root}
     return sorted(hosts)
 
 
-def hosts_of_interest(snapshot: Snapshot) -> Collection[str]:
+def choose_nodes_for_server_listing(snapshot: Snapshot) -> Collection[str]:
     """Return the compute nodes that are to be asked for their servers one by one, where not all were listed with them."""
     land = Landscape(snapshot)
-    if snapshot.scope.narrow:
-        held = {land.root(provider) for holding in snapshot.holdings.values() for provider in holding}
+    if snapshot.scope.is_narrow:
+        held = {land.get_root(provider) for holding in snapshot.holdings.values() for provider in holding}
         return {root for root in land.nodes if root in held or land.covers(root)}
     return [root for root in land.nodes if land.covers(root)] if snapshot.scope.mode == "triage" else ()
 
 
-def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
+def choose_nodes_for_absence_proof(snapshot: Snapshot, fresh: bool) -> Collection[str]:
     """Return the compute nodes that must be asked for their servers before anybody is said to be on none of them.
 
     That Nova has no memory of a consumer at all counts only when no host shows it. Triage does without that kind, and a proof
@@ -132,46 +134,46 @@ def where_to_be_sighted(snapshot: Snapshot, fresh: bool) -> Collection[str]:
     land, scope = Landscape(snapshot), snapshot.scope
     nowhere = [dossier for dossier in snapshot.dossiers.values() if dossier.server.status == 404 or _has_no_host(dossier.server.value)]
     forgotten = any(dossier.marker.status == 400 for dossier in nowhere)
-    if forgotten and not fresh and scope.mode == "full" and scope.wants("forgotten_consumer"):
+    if forgotten and not fresh and scope.mode == "full" and scope.includes_any("forgotten_consumer"):
         return land.nodes
     # It may be where it holds something, where a migration of it does, and at both ends of each.
-    moves = [move for dossier in nowhere for move in land.listed_migrations_of(dossier.uuid).value or ()]
+    moves = [move for dossier in nowhere for move in land.get_listed_migrations(dossier.uuid).value or ()]
     ends = {host for move in moves for host in (move.source_compute, move.dest_compute)}
     theirs = [snapshot.dossiers[uuid] for uuid in (move.uuid for move in moves) if uuid in snapshot.dossiers]
     held = (dossier.allocation.value.resources for dossier in (*nowhere, *theirs) if dossier.allocation.value)
-    claimed = {land.root(provider) for holding in held for provider in holding}
+    claimed = {land.get_root(provider) for holding in held for provider in holding}
     return {root for root, node in land.nodes.items() if root in claimed or node.host in ends}
 
 
-def by_tree(shares: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]) -> dict[str, Resources]:
+def sum_by_tree(amounts: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]) -> dict[str, Resources]:
     """Add up shares of providers by the roots of their trees."""
     sums: dict[str, collections.Counter[str]] = {}
-    for uuid, share in shares:
+    for uuid, share in amounts:
         if uuid in providers:
             sums.setdefault(providers[uuid].root, collections.Counter()).update(share)
     return t.cast("dict[str, Resources]", sums)
 
 
-def odd_nodes(nodes: Mapping[str, Hypervisor], claimed: Mapping[str, Resources], witnesses: int = 1) -> list[str]:
-    """Return the compute nodes whose trees are not `claimed` as nova-compute says they are used, or that are not up to say so.
+def find_mismatched_nodes(nodes: Mapping[str, Hypervisor], allocated: Mapping[str, Resources], min_agreeing: int = 1) -> list[str]:
+    """Return the compute nodes whose trees are not `allocated` as nova-compute says they are used, or that are not up to say so.
 
     What a host reserves counts as used. How much that is differs from cloud to cloud and hardly from host to host, so the
-    difference that most hosts have is taken for it; where there is no such difference, or fewer than `witnesses` have it, every host is
+    difference that most hosts have is taken for it; where there is no such difference, or fewer than `min_agreeing` have it, every host is
     odd.
     """
     odd = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
-    for cls in _COMPARED:
+    for cls in _COMPARED_CLASSES:
         gaps = {
-            uuid: node.used.get(cls, 0) - sum(claimed.get(uuid, {}).get(member, 0) for member in node.COUNTED[cls])
+            uuid: node.used.get(cls, 0) - sum(allocated.get(uuid, {}).get(member, 0) for member in node.PLACEMENT_CLASSES[cls])
             for uuid, node in nodes.items()
             if uuid not in odd
         }
         (usual, times), *_others = collections.Counter(gaps.values()).most_common(1) or [(0, 0)]
-        odd |= {uuid for uuid, gap in gaps.items() if gap != usual or times < max(witnesses, len(gaps) // 2 + 1)}
+        odd |= {uuid for uuid, gap in gaps.items() if gap != usual or times < max(min_agreeing, len(gaps) // 2 + 1)}
     return sorted(odd)
 
 
-class _Homes:
+class _ServerLocations:
     """Where the hypervisor listing shows each server, by the root of its compute node."""
 
     def __init__(self, land: Landscape) -> None:
@@ -186,23 +188,25 @@ class _Homes:
             node.uuid: None if node.servers is None else frozenset(node.servers) for node in alone
         }
 
-    def of(self, consumer: str, holding: Holding) -> bool:
+    def has_only_own_tree(self, consumer: str, holding: Holding) -> bool:
         """Tell whether the consumer is at home; on a host that was not asked for its servers nobody is thought not to be."""
-        root, *others = trees(holding, self._land) or (None,)
+        root, *others = group_by_tree(holding, self._land) or (None,)
         if others or root not in self._servers:
             return False
         servers = self._servers[root]
         return servers is None or consumer in servers
 
-    def counted(self, consumer: str, holding: Holding) -> Holding:
+    def filter_counted(self, consumer: str, holding: Holding) -> Holding:
         """Return what nova-compute counts of `holding`: a server on its host, and both hosts of a migration under way."""
         migration = self._land.migrations.get(consumer)
         if migration is not None:
             return {} if migration.ended else holding
-        return {provider: share for provider, share in holding.items() if consumer in (self._servers.get(self._land.root(provider)) or ())}
+        return {
+            provider: share for provider, share in holding.items() if consumer in (self._servers.get(self._land.get_root(provider)) or ())
+        }
 
 
-def _without_claim(land: Landscape) -> set[str]:
+def _list_servers_without_allocation(land: Landscape) -> set[str]:
     """The servers on the hosts in scope that hold nothing."""
     in_scope = (node for node in land.nodes.values() if land.covers(node.uuid))
     return {server for node in in_scope for server in node.servers or () if server not in land.snapshot.holdings}
@@ -212,20 +216,20 @@ def _has_no_host(server: Server | None) -> bool:
     return server is not None and not server.host
 
 
-def _shown_at_home(server: Server | None, holding: Holding, land: Landscape) -> bool:
-    tree = land.tree_at(server.host, server.node) if server else None
-    return tree is not None and set(trees(holding, land)) == {tree}
+def _has_only_tree_of_node(server: Server | None, holding: Holding, land: Landscape) -> bool:
+    tree = land.find_tree_at(server.host, server.node) if server else None
+    return tree is not None and set(group_by_tree(holding, land)) == {tree}
 
 
-def _looks_wrong(server: Server, holding: Holding, land: Landscape) -> bool:
+def _differs_from_flavor(server: Server, holding: Holding, land: Landscape) -> bool:
     """Tell whether a server without special wishes holds a child provider, or other amounts than its flavor's on its host."""
     flavor = server.flavor
-    if flavor is None or asking(flavor.extra_specs or {}):
+    if flavor is None or list_special_specs(flavor.extra_specs or {}):
         return False
-    if any(land.root(provider) != provider and not land.shared(provider) for provider in holding):
+    if any(land.get_root(provider) != provider and not land.is_sharing(provider) for provider in holding):
         return True
-    on_host = {cls: amount for provider, share in holding.items() if not land.shared(provider) for cls, amount in share.items()}
-    claims = [claim_of(flavor, volume_backed) for volume_backed in (False, True)]
-    if any(map(land.shared, holding)):
+    on_host = {cls: amount for provider, share in holding.items() if not land.is_sharing(provider) for cls, amount in share.items()}
+    claims = [calculate_resources(flavor, volume_backed) for volume_backed in (False, True)]
+    if any(map(land.is_sharing, holding)):
         claims = [{cls: amount for cls, amount in claim.items() if cls != "DISK_GB"} for claim in claims]
     return on_host not in claims

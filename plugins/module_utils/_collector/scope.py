@@ -13,14 +13,14 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical, required
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid, require_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-MOST_SHARDS = 256
+MAX_SHARDS = 256
 
 
 def scope_options() -> dict[str, dict[str, t.Any]]:
@@ -34,20 +34,20 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
     }
 
 
-def scope(options: Mapping[str, t.Any]) -> Scope:
+def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     """Return the scope that the options describe. Raises InvalidInput for what is no UUID or shard, and for what cannot go together."""
     chosen = Scope(
-        hosts=tuple(sorted({canonical(name) or name for name in options["hosts"]})),
-        consumers=tuple(sorted({required(text, "consumers:") for text in options["consumers"]})),
+        hosts=tuple(sorted({normalize_uuid(name) or name for name in options["hosts"]})),
+        consumers=tuple(sorted({require_uuid(text, "consumers:") for text in options["consumers"]})),
         # Keystone writes the uuids of projects without dashes.
         projects=tuple(sorted({text.replace("-", "") for text in options["projects"]})),
         kinds=tuple(options["kinds"]),
         mode=options["mode"],
-        shard=_shard(options["shard"]) if options["shard"] else None,
+        shard=_parse_shard(options["shard"]) if options["shard"] else None,
     )
-    if chosen.narrow and chosen.mode == "triage":
+    if chosen.is_narrow and chosen.mode == "triage":
         raise InvalidInput("mode=triage is for whole clouds: what hosts or consumers name is always looked at in full.")
-    if chosen.narrow and chosen.shard:
+    if chosen.is_narrow and chosen.shard:
         raise InvalidInput(f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is not cut into shards.")
     if chosen.mode == "triage" and chosen.shard:
         raise InvalidInput(
@@ -57,9 +57,9 @@ def scope(options: Mapping[str, t.Any]) -> Scope:
     return chosen
 
 
-def _shard(text: str) -> Shard:
+def _parse_shard(text: str) -> Shard:
     found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
     number, count = map(int, found.groups()) if found else (0, 0)
-    if not 1 <= number <= count <= MOST_SHARDS:
-        raise InvalidInput(f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MOST_SHARDS}).")
+    if not 1 <= number <= count <= MAX_SHARDS:
+        raise InvalidInput(f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MAX_SHARDS}).")
     return Shard(number, count)

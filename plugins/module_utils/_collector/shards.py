@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, trees
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, group_by_tree
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -28,44 +28,44 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 
 
-def trees_of(shard: Shard, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]) -> frozenset[str]:
+def list_roots_in_shard(shard: Shard, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]) -> frozenset[str]:
     """Return the roots in the shard, and with them the compute nodes that have no provider."""
     roots = {provider.root for provider in providers.values()} | {node.uuid for node in nodes}
-    return frozenset(filter(shard.has, roots))
+    return frozenset(filter(shard.contains, roots))
 
 
-def read_by(shard: Shard, providers: Mapping[str, Provider]) -> list[str]:
+def list_providers_to_read(shard: Shard, providers: Mapping[str, Provider]) -> list[str]:
     """Return the providers whose claims the shard lists."""
-    return [uuid for uuid, provider in providers.items() if provider.sharing or shard.has(provider.root)]
+    return [uuid for uuid, provider in providers.items() if provider.sharing or shard.contains(provider.root)]
 
 
-def seen_by(shard: Shard, holdings: Mapping[str, Holding], providers: Mapping[str, Provider]) -> dict[str, Holding]:
+def select_allocations(shard: Shard, holdings: Mapping[str, Holding], providers: Mapping[str, Provider]) -> dict[str, Holding]:
     """Return those of `holdings` that the shard has to do with, as far as it reads them."""
-    read = set(read_by(shard, providers))
+    read = set(list_providers_to_read(shard, providers))
     parts = {
         consumer: {provider: share for provider, share in holding.items() if provider in read} for consumer, holding in holdings.items()
     }
-    return {consumer: part for consumer, part in parts.items() if any(shard.has(providers[provider].root) for provider in part)}
+    return {consumer: part for consumer, part in parts.items() if any(shard.contains(providers[provider].root) for provider in part)}
 
 
-def of_another(consumer: str, holding: Holding, land: Landscape) -> bool:
+def is_left_to_other_shard(consumer: str, holding: Holding, land: Landscape) -> bool:
     """Tell whether the shard of a consumer's host sees all that this one does: it is on a host elsewhere and seen here only on a shared disk."""
-    nodes = land.nodes_with(consumer)
-    return bool(nodes) and not trees(holding, land) and not any(map(land.covers, nodes))
+    nodes = land.list_nodes_with(consumer)
+    return bool(nodes) and not group_by_tree(holding, land) and not any(map(land.covers, nodes))
 
 
-def owner(consumer: str, holding: Holding, land: Landscape, glances: Mapping[str, Server]) -> str | None:
+def find_owning_root(consumer: str, holding: Holding, land: Landscape, server_details: Mapping[str, Server]) -> str | None:
     """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody nominates it.
 
-    glances: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
+    server_details: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
         say on which of these a server is.
     """
-    held = {root for root in trees(holding, land) if root is not None}
-    homes = land.nodes_with(consumer)
+    held = {root for root in group_by_tree(holding, land) if root is not None}
+    homes = land.list_nodes_with(consumer)
     if elsewhere := held - homes:
         return min(elsewhere)
     if homes:
-        glance = glances.get(consumer)
-        shown = {land.tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
+        glance = server_details.get(consumer)
+        shown = {land.find_tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
         return min((held - shown) or held or homes)
-    return min((root for provider in holding if (root := land.root(provider))), default=None)
+    return min((root for provider in holding if (root := land.get_root(provider))), default=None)

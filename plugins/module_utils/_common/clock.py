@@ -12,14 +12,14 @@ from __future__ import annotations
 import datetime
 import time
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, written
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, format_time
 
 
-def elapsed() -> float:
+def read_monotonic_clock() -> float:
     """Return seconds of a clock that nobody sets and that goes on while the machine sleeps; only differences mean anything."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def now() -> str:
+def get_utc_now() -> str:
     """Return the time, in UTC and to the second, as both APIs write it."""
-    return written(datetime.datetime.now(UTC))
+    return format_time(datetime.datetime.now(UTC))

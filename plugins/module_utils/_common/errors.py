@@ -18,7 +18,7 @@ class CloudError(PlacementToolsError):
     """The cloud could not be reached, refused us, or gave an answer that cannot be used."""
 
 
-class BrokenAnswer(CloudError):
+class MalformedResponse(CloudError):
     """A service answered with something that is cut off or not of its API: worth asking again."""
 
 

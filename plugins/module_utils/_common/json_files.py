@@ -43,13 +43,13 @@ def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
 def read_json(path: str) -> t.Any:
     """Return what `path` holds. Raises InvalidInput when it is not there or not JSON."""
     try:
-        return json.loads(bytes_of(path))
+        return json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
 
 
 def read_or_put_aside(path: str | None, read: Callable[[t.Any, str], T], lost: str, warn: Callable[[str], None]) -> T | None:
-    """Return what `read` makes of the JSON in `path`; None without such a file.
+    """Return what `read_xml` makes of the JSON in `path`; None without such a file.
 
     A file that cannot be read is put aside, so that the next one can be written in its place; the warning says what is `lost`.
     """
@@ -71,7 +71,7 @@ def _put_aside(path: str) -> str:
     return f"It is kept as {aside}."
 
 
-def bytes_of(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
     """Return what the file `path` holds. Raises InvalidInput when it is not there."""
     try:
         with open(os.path.expanduser(path), "rb") as stream:
@@ -80,7 +80,7 @@ def bytes_of(path: str) -> bytes:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def given(option: str, value: t.Any) -> t.Any:
+def read_json_option(option: str, value: t.Any) -> t.Any:
     """Return the contents of an option that takes the path of a JSON file or the contents themselves.
 
     Raises InvalidInput when it is empty, or a path where there is no JSON.

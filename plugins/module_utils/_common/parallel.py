@@ -22,7 +22,7 @@ A = t.TypeVar("A")
 B = t.TypeVar("B")
 
 
-def each(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS) -> list[B]:
+def map_parallel(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS) -> list[B]:
     """Return `function` of each item, in their order. The first error ends the work and is raised."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(function, item) for item in items]
@@ -33,7 +33,7 @@ def each(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS)
             raise
 
 
-def together(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+def run_parallel(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
     """Return what two functions return, run side by side. When one fails, its error is raised as soon as the other is done."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(second)

@@ -15,13 +15,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
 
-def printable(text: t.Any, limit: int | None = None) -> str:
+def make_printable(text: t.Any, limit: int | None = None) -> str:
     """Return `text` with every character that a terminal would act on spelled out, cut to `limit` characters."""
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text))
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def some(names: Iterable[str]) -> str:
+def summarize_names(names: Iterable[str]) -> str:
     """Name the first three, and say how many there are besides."""
     listed = list(names)
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

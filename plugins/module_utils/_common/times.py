@@ -21,11 +21,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 # datetime.timezone.utc is of Python 3.11.
 UTC = datetime.timezone.utc
 
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_SECONDS_PER_UNIT = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
 
 
-def seconds(text: str | int) -> int:
+def parse_duration(text: str | int) -> int:
     """Return the number of seconds that `text` stands for.
 
     Raises InvalidInput when it is no duration.
@@ -34,28 +34,28 @@ def seconds(text: str | int) -> int:
     if match is None:
         raise InvalidInput(f"{str(text)!r} is no duration: write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d.")
     number, unit = match.groups()
-    return int(number) * _SECONDS[unit]
+    return int(number) * _SECONDS_PER_UNIT[unit]
 
 
-def spoken(total: int) -> str:
+def format_duration(total: int) -> str:
     """Return `total` seconds in its two largest units, such as `3d 4h`."""
     parts = []
     for unit in ("d", "h", "m", "s"):
-        count, total = divmod(total, _SECONDS[unit])
+        count, total = divmod(total, _SECONDS_PER_UNIT[unit])
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts[:2]) or "0s"
 
 
-def between(earlier: str | None, later: str | None) -> int | None:
+def seconds_between(earlier: str | None, later: str | None) -> int | None:
     """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
-    start, end = _moment(earlier), _moment(later)
+    start, end = _parse_time(earlier), _parse_time(later)
     if start is None or end is None:
         return None
     return max(0, int((end - start).total_seconds()))
 
 
-def _moment(text: str | None) -> datetime.datetime | None:
+def _parse_time(text: str | None) -> datetime.datetime | None:
     try:
         return datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) if text else None
     except ValueError:
@@ -64,23 +64,23 @@ def _moment(text: str | None) -> datetime.datetime | None:
 
 def is_earlier(first: str | None, second: str | None) -> bool:
     """Tell whether one time is known to be before another, as Nova writes them in UTC; of equal times, or an unknown one, it is not."""
-    moments = [_moment(text) for text in (first, second)]
+    moments = [_parse_time(text) for text in (first, second)]
     return moments[0] is not None and moments[1] is not None and moments[0] < moments[1]
 
 
-def http_time(header: str | None) -> str | None:
-    """Return the time in a `Date` header as `now` writes it; None where there is none."""
+def parse_http_date(header: str | None) -> str | None:
+    """Return the time in a `Date` header as `get_utc_now` writes it; None where there is none."""
     try:
-        return written(email.utils.parsedate_to_datetime(header)) if header else None
+        return format_time(email.utils.parsedate_to_datetime(header)) if header else None
     except ValueError:
         return None
 
 
-def at(seconds_since_epoch: float) -> str:
-    """Return a time as `written` does."""
-    return written(datetime.datetime.fromtimestamp(seconds_since_epoch, UTC))
+def format_timestamp(seconds_since_epoch: float) -> str:
+    """Return a time as `format_time` does."""
+    return format_time(datetime.datetime.fromtimestamp(seconds_since_epoch, UTC))
 
 
-def written(moment: datetime.datetime) -> str:
+def format_time(moment: datetime.datetime) -> str:
     """Return a moment in UTC as both APIs write it, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -14,7 +14,7 @@ import uuid
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 
 
-def canonical(text: str) -> str | None:
+def normalize_uuid(text: str) -> str | None:
     """Return `text` as Placement writes uuids, or None when it is none."""
     try:
         return str(uuid.UUID(text))
@@ -22,9 +22,9 @@ def canonical(text: str) -> str | None:
         return None
 
 
-def required(text: str, option: str) -> str:
+def require_uuid(text: str, option: str) -> str:
     """Return `text` as Placement writes uuids. Raises InvalidInput, naming the `option`, when it is none."""
-    known = canonical(text)
+    known = normalize_uuid(text)
     if known is None:
         raise InvalidInput(f"{option} {text!r} is no UUID.")
     return known

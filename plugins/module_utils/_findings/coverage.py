@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
 
-def unjudged_hosts(coverage: Mapping[str, t.Any]) -> list[str]:
+def list_unjudged_hosts(coverage: Mapping[str, t.Any]) -> list[str]:
     """Return the names of the hosts that were not judged. Files of version 1.0 do not have them: then there are none."""
     return sorted(coverage.get("unjudged_hosts") or ())
 
 
-def tell_unjudged(coverage: Mapping[str, t.Any]) -> str:
+def describe_unjudged_hosts(coverage: Mapping[str, t.Any]) -> str:
     """Return the sentence about what was not judged, for people; nothing when all was."""
-    hosts = unjudged_hosts(coverage)
+    hosts = list_unjudged_hosts(coverage)
     if hosts:
         counted = "1 host was" if len(hosts) == 1 else f"{len(hosts)} hosts were"
-        return f"{counted} not judged, because their cell does not answer: {some(hosts)}."
+        return f"{counted} not judged, because their cell does not answer: {summarize_names(hosts)}."
     return "A part of the cloud was not judged, because a cell does not answer." if coverage.get("partial") else ""

@@ -14,14 +14,18 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, remembered
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Patience, counted, kept
-from ansible_collections.osops.placement.plugins.module_utils._findings.stranded import capacity, providers_told_of, stranded
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import History, retain_first_seen
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import SightingPolicy, count_sightings, retain_sightings
+from ansible_collections.osops.placement.plugins.module_utils._findings.stranded import (
+    describe_providers,
+    summarize_capacity,
+    summarize_stranded,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import lacking
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import list_unmet_requirements
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -34,42 +38,42 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 # Evidence that is a whole listing is told by its length.
-_ROWS_SHOWN = 10
+_MAX_EVIDENCE_ROWS = 10
 
 
-def report(
+def build_findings(
     snapshot: Snapshot,
     policy: Policy,
     selection: Selection | None = None,
-    memory: Memory | None = None,
-    patience: Patience | None = None,
+    history: History | None = None,
+    sighting_policy: SightingPolicy | None = None,
 ) -> dict[str, t.Any]:
     """Judge `snapshot` and return the contents of `findings.json`, in which the user's `selection` is marked (all without one).
 
-    memory: what the runs before knew. patience: how often a finding must have been seen before it may be changed.
+    history: what the runs before knew. patience: how often a finding must have been seen before it may be changed.
     """
-    land, memory, patience = Landscape(snapshot), memory or Memory(), patience or Patience()
-    known = memory.known
+    land, history, sighting_policy = Landscape(snapshot), history or History(), sighting_policy or SightingPolicy()
+    known = history.first_seen
     by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)}
     for finding in judge(snapshot, policy):
-        if finding.verdict in (PROTECTED, UNDECIDED) or snapshot.scope.wants(finding.kind):
+        if finding.verdict in (PROTECTED, UNDECIDED) or snapshot.scope.includes_any(finding.kind):
             by_verdict[finding.verdict].append(finding)
     found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     told = [finding.id for findings in by_verdict.values() for finding in findings]
 
     def entry(finding: Finding) -> dict[str, t.Any]:
         seen = {"first_seen": known.get(finding.id, snapshot.finished_at), "new": finding.id not in known}
-        return {**_entry(finding, land), **seen}
+        return {**_build_entry(finding, land), **seen}
 
-    sound, whole = not land.closed_gates, not land.closed_for_absence
-    sightings = counted(found, memory.sightings, snapshot, sound)
+    sound, whole = not land.closed_gates, not land.failed_absence_checks
+    sightings = count_sightings(found, history.sightings, snapshot, sound)
 
     def with_sightings(finding: Finding) -> dict[str, t.Any]:
         seen = sightings[finding.id]
-        return {**entry(finding), "sightings": seen.count, "waiting": patience.why_waiting(seen, snapshot.finished_at)}
+        return {**entry(finding), "sightings": seen.count, "waiting": sighting_policy.explain_wait(seen, snapshot.finished_at)}
 
     entries = [with_sightings(finding) for finding in found]
-    selected = selection.ids(entries) if selection else {told_of["id"] for told_of in entries}
+    selected = selection.select_ids(entries) if selection else {told_of["id"] for told_of in entries}
     return {
         "format": FORMAT,
         "cloud": d.asdict(snapshot.cloud),
@@ -77,29 +81,30 @@ def report(
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
         "summary": {
-            **_summary(snapshot, land, by_verdict),
+            **_build_summary(snapshot, land, by_verdict),
             "new": dict(sorted(collections.Counter(told_of["kind"] for told_of in entries if told_of["new"]).items())),
         },
         "findings": [{**told_of, "selected": told_of["id"] in selected} for told_of in entries],
         "protected": [entry(finding) for finding in by_verdict[PROTECTED]],
         "undecided": [entry(finding) for finding in by_verdict[UNDECIDED]],
-        "known": remembered(known, set(told), whole=snapshot.scope == Scope() and whole),
+        "known": retain_first_seen(known, set(told), whole=snapshot.scope == Scope() and whole),
         "sightings": {
-            identity: seen.as_dict() for identity, seen in {**kept(memory.sightings, set(told), snapshot, whole), **sightings}.items()
+            identity: seen.as_dict()
+            for identity, seen in {**retain_sightings(history.sightings, set(told), snapshot, whole), **sightings}.items()
         },
-        "capacity": providers_told_of(found, land),
-        "held": _held(snapshot),
+        "capacity": describe_providers(found, land),
+        "held": _list_consumers_with_allocations(snapshot),
     }
 
 
-def _held(snapshot: Snapshot) -> list[str]:
+def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
     """Return which of the consumers that were named hold anything; of the others nothing can be changed."""
     answers = (dossier.allocation.value for dossier in snapshot.dossiers.values())
     holding = {*snapshot.holdings, *(allocation.consumer for allocation in answers if allocation and allocation.resources)}
     return [consumer for consumer in snapshot.scope.consumers if consumer in holding]
 
 
-def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
+def _build_summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
     found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     sharded = snapshot.scope.shard is not None
     providers = [uuid for uuid, provider in snapshot.providers.items() if not sharded or land.covers(provider.root)]
@@ -107,13 +112,13 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
         "kinds": dict(sorted(collections.Counter(finding.kind for finding in found).items())),
-        "stranded": stranded(found, land),
-        "capacity": capacity(land),
+        "stranded": summarize_stranded(found, land),
+        "capacity": summarize_capacity(land),
         "coverage": {
-            "complete": not land.closed_for_absence,
+            "complete": not land.failed_absence_checks,
             "partial": bool(land.unjudged_hosts),
             "closed_gates": list(land.closed_gates),
-            "not_provable": list(lacking(snapshot.cloud)),
+            "not_provable": list(list_unmet_requirements(snapshot.cloud)),
             "silent_hosts": len(land.unjudged_hosts),
             "unjudged_hosts": sorted(land.unjudged_hosts),
             "retried": snapshot.retried,
@@ -127,7 +132,7 @@ def _summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[
     }
 
 
-def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
+def _build_entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
     allocation = finding.allocation
     given = finding.change.after["allocations"] if isinstance(finding.change, Change) else ()
     told_of = (*given, *finding.providers)
@@ -146,33 +151,33 @@ def _entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
         "type": allocation.type if allocation else None,
         "generation": allocation.generation if allocation else None,
         "age_seconds": allocation.age_seconds if allocation else None,
-        "providers": [_provider(uuid, share, finding.dropped, land) for uuid, share in sorted(held.items())],
-        "evidence": [evidence_told(answer) for answer in finding.evidence],
+        "providers": [_describe_provider(uuid, share, finding.freed_providers, land) for uuid, share in sorted(held.items())],
+        "evidence": [describe_answer(answer) for answer in finding.evidence],
         "change": finding.change.as_dict() if finding.change else None,
     }
 
 
-def _provider(uuid: str, share: Mapping[str, int], dropped: Collection[str], land: Landscape) -> dict[str, t.Any]:
-    root = land.root(uuid)
+def _describe_provider(uuid: str, amounts: Mapping[str, int], dropped: Collection[str], land: Landscape) -> dict[str, t.Any]:
+    root = land.get_root(uuid)
     return {
         "uuid": uuid,
-        "name": land.name(uuid),
+        "name": land.get_name(uuid),
         "root": root,
-        "root_name": land.name(root or uuid),
-        "resources": dict(share),
+        "root_name": land.get_name(root or uuid),
+        "resources": dict(amounts),
         "dropped": uuid in dropped,
     }
 
 
-def evidence_told(answer: Answer[t.Any]) -> dict[str, t.Any]:
+def describe_answer(answer: Answer[t.Any]) -> dict[str, t.Any]:
     """Return one request and what it answered as a finding tells of it."""
     told = {field: getattr(answer, field) for field in ("request", "microversion", "status", "at")}
-    return {**told, "facts": _facts(answer.value)}
+    return {**told, "facts": _extract_facts(answer.value)}
 
 
-def _facts(value: t.Any) -> t.Any:
+def _extract_facts(value: t.Any) -> t.Any:
     if isinstance(value, tuple):
-        return [_facts(row) for row in value] if len(value) <= _ROWS_SHOWN else {"rows": len(value)}
+        return [_extract_facts(row) for row in value] if len(value) <= _MAX_EVIDENCE_ROWS else {"rows": len(value)}
     if isinstance(value, dict):
-        return {key: _facts(part) for key, part in value.items()}
+        return {key: _extract_facts(part) for key, part in value.items()}
     return d.asdict(value) if d.is_dataclass(value) and not isinstance(value, type) else value

@@ -21,17 +21,17 @@ Entry = t.Mapping[str, t.Any]
 FORMAT = 1
 
 # 20 000 findings handed from task to task cost Ansible up to a gigabyte: modules return this many, files hold all.
-RETURNED = 200
+MAX_RETURNED = 200
 
 # The lists of entries, those first that somebody may have to do something about.
-LISTS = ("findings", "undecided", "protected")
+ENTRY_LISTS = ("findings", "undecided", "protected")
 
 
-def entries(found: Mapping[str, t.Any]) -> Iterator[Entry]:
+def iterate_entries(findings: Mapping[str, t.Any]) -> Iterator[Entry]:
     """Yield every entry of `findings.json`."""
-    return itertools.chain.from_iterable(found[key] for key in LISTS)
+    return itertools.chain.from_iterable(findings[key] for key in ENTRY_LISTS)
 
 
-def subject(entry: Entry) -> str:
+def get_subject(entry: Entry) -> str:
     """Return what an entry is about: a uuid, or a name."""
     return str(entry["consumer"] or entry["id"].partition("/")[2])

@@ -25,7 +25,7 @@ except ImportError:
 else:
     JMESPATH_IMPORT_ERROR = None
     # jmespath lets out Python's own: of a slice by no step, of a wrong type within a function, of too many brackets.
-    _FAULTS = (JMESPathError, ValueError, TypeError, RecursionError)
+    _JMESPATH_ERRORS = (JMESPathError, ValueError, TypeError, RecursionError)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping, Sequence
@@ -41,17 +41,17 @@ class Selection:
             raise InvalidInput("select needs the Python library jmespath where this module runs: install it there, or leave select empty.")
         try:
             self._compiled = jmespath.compile(expression)
-        except _FAULTS as error:
+        except _JMESPATH_ERRORS as error:
             raise InvalidInput(f"select is no JMESPath expression: {' '.join(str(error).split())}") from error
 
-    def ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
+    def select_ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
         """Return the ids of those `findings` that the expression gives; an answer of null gives none.
 
         Raises InvalidInput when it fails on them, or gives something else than findings or ids.
         """
         try:
             found = self._compiled.search(list(findings))
-        except _FAULTS as error:
+        except _JMESPATH_ERRORS as error:
             raise InvalidInput(f"select cannot be applied to the findings: {' '.join(str(error).split())}") from error
         rows = [] if found is None else found if isinstance(found, list) else [found]
         known = {finding["id"] for finding in findings}

@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between, seconds, spoken
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, parse_duration, seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 
@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 # As many as `_findings.history` remembers of what a run does not tell of.
-MOST = 100_000
+MAX_REMEMBERED = 100_000
 
 
 @d.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Sighting:
     generations: tuple[int | None, ...]
 
     @classmethod
-    def read(cls, told: t.Any) -> Sighting:
+    def parse(cls, told: t.Any) -> Sighting:
         """Return what `as_dict` told. Raises TypeError, KeyError or ValueError for anything else."""
         known = cls(told["count"], told["since"], told["last"], tuple(told["generations"]))
         numbers = [known.count, *(number for number in known.generations if number is not None)]
@@ -52,41 +52,41 @@ class Sighting:
 
 
 @d.dataclass(frozen=True)
-class Patience:
+class SightingPolicy:
     """How many runs must have seen a finding, and for how many seconds, before it may be changed. Both must be so."""
 
     min_sightings: int = 1
     known_for: int = 0
 
     @property
-    def needs_memory(self) -> bool:
+    def needs_history(self) -> bool:
         return self.min_sightings > 1 or self.known_for > 0
 
-    def why_waiting(self, seen: Sighting, at: str) -> str:
-        """Say why a finding may not be changed at the time `at`; nothing when it may."""
+    def explain_wait(self, seen: Sighting, at: str) -> str:
+        """Say why a finding may not be changed at the time `format_timestamp`; nothing when it may."""
         whys = []
         if seen.count < self.min_sightings:
             whys.append(f"it was seen {seen.count} of {self.min_sightings} times")
-        known_for = between(seen.since, at) or 0
+        known_for = seconds_between(seen.since, at) or 0
         if known_for < self.known_for:
-            whys.append(f"it is known for {spoken(known_for)} of {spoken(self.known_for)}")
+            whys.append(f"it is known for {format_duration(known_for)} of {format_duration(self.known_for)}")
         return " and ".join(whys)
 
 
-def patience_options() -> dict[str, dict[str, t.Any]]:
+def sighting_policy_options() -> dict[str, dict[str, t.Any]]:
     """Return the options of `orphan_detect` that say when a finding may be changed."""
     return {"min_sightings": {"type": "int", "default": 1}, "known_for": {"type": "str", "default": "0"}}
 
 
-def patience(options: Mapping[str, t.Any], memory: str | None) -> Patience:
+def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None) -> SightingPolicy:
     """Return what the options ask for.
 
-    memory: the path of the file that remembers findings from run to run. Raises InvalidInput when there must be one and there is none.
+    history_path: the path of the file that remembers findings from run to run. Raises InvalidInput when there must be one and there is none.
     """
-    asked = Patience(int(options["min_sightings"]), seconds(options["known_for"]))
+    asked = SightingPolicy(int(options["min_sightings"]), parse_duration(options["known_for"]))
     if asked.min_sightings < 1:
         raise InvalidInput(f"min_sightings (orphan_cleanup_min_sightings) is {asked.min_sightings}: it must be 1 or more.")
-    if asked.needs_memory and not memory:
+    if asked.needs_history and not history_path:
         raise InvalidInput(
             "min_sightings and known_for need a file that remembers findings from run to run, and none is given: "
             "set state (orphan_cleanup_state) or dest to a path that lasts."
@@ -94,15 +94,15 @@ def patience(options: Mapping[str, t.Any], memory: str | None) -> Patience:
     return asked
 
 
-def counted(found: Iterable[Finding], before: Mapping[str, Sighting], snapshot: Snapshot, sound: bool) -> dict[str, Sighting]:
-    """Return how often each of the findings `found`, all orphaned or drifted, was seen, this reading included if it is sound.
+def count_sightings(findings: Iterable[Finding], before: Mapping[str, Sighting], snapshot: Snapshot, sound: bool) -> dict[str, Sighting]:
+    """Return how often each of the findings `findings`, all orphaned or drifted, was seen, this reading included if it is sound.
 
     It begins anew when a generation is another one. The same reading, judged again, does not count twice.
     """
     at = snapshot.finished_at
     seen: dict[str, Sighting] = {}
-    for finding in found:
-        generations = _generations(finding)
+    for finding in findings:
+        generations = _list_generations(finding)
         known = before.get(finding.id)
         if known is None or known.generations != generations:
             known = Sighting(0, at, "", generations)
@@ -112,35 +112,35 @@ def counted(found: Iterable[Finding], before: Mapping[str, Sighting], snapshot: 
     return seen
 
 
-def kept(before: Mapping[str, Sighting], told: Collection[str], snapshot: Snapshot, sound: bool) -> dict[str, Sighting]:
+def retain_sightings(before: Mapping[str, Sighting], reported_ids: Collection[str], snapshot: Snapshot, sound: bool) -> dict[str, Sighting]:
     """Return the sightings that stay as they were: of what this reading does not tell of, because it did not look there.
 
-    told: the ids of all that it tells of, also of what is undecided and protected. What it looked at and did not find in the same way
+    reported_ids: the ids of all that it tells of, also of what is undecided and protected. What it looked at and did not find in the same way
     begins anew; a reading that is not sound says nothing of anybody.
     """
-    subjects = {identity.partition("/")[2] for identity in told}
+    subjects = {identity.partition("/")[2] for identity in reported_ids}
     left = {
         identity: sighting
         for identity, sighting in before.items()
-        if not sound or (identity not in told and not _looked_at(identity, subjects, snapshot))
+        if not sound or (identity not in reported_ids and not _is_covered(identity, subjects, snapshot))
     }
-    newest = sorted(left, key=lambda identity: left[identity].last, reverse=True)[:MOST]
+    newest = sorted(left, key=lambda identity: left[identity].last, reverse=True)[:MAX_REMEMBERED]
     return {identity: left[identity] for identity in newest}
 
 
-def _looked_at(identity: str, subjects: Collection[str], snapshot: Snapshot) -> bool:
+def _is_covered(identity: str, subjects: Collection[str], snapshot: Snapshot) -> bool:
     """Tell whether a sound reading would have told of it."""
     kind, _slash, subject = identity.partition("/")
     scope = snapshot.scope
     if scope == Scope() or subject in subjects:
         return True
-    if not scope.wants(kind):
+    if not scope.includes_any(kind):
         return False
     # Of other projects everything is read, and nothing is judged.
     return subject in snapshot.dossiers or (subject in snapshot.holdings and not scope.projects)
 
 
-def _generations(finding: Finding) -> tuple[int | None, ...]:
+def _list_generations(finding: Finding) -> tuple[int | None, ...]:
     """Return the generations of all that its change would write, or of its consumer."""
     if isinstance(finding.change, Change):
         return tuple(part.generation for part in finding.change.parts)

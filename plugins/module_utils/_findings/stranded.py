@@ -22,22 +22,22 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 
 
-def freed_by(finding: Finding) -> Amounts:
+def get_freed_amounts(finding: Finding) -> Amounts:
     """Return what would be free if the change of `finding` were made, by provider and resource class."""
     return getattr(finding.change, "frees", {})
 
 
-def stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
+def summarize_stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
     """Return what the findings hold in vain, and which share that is of all that is claimed, if all of that was read."""
     of_provider: dict[str, list[Mapping[str, int]]] = {}
     of_project: dict[str, list[Mapping[str, int]]] = {}
     for finding in findings:
-        for provider, amounts in freed_by(finding).items():
-            of_provider.setdefault(land.name(provider), []).append(amounts)
+        for provider, amounts in get_freed_amounts(finding).items():
+            of_provider.setdefault(land.get_name(provider), []).append(amounts)
             of_project.setdefault((finding.allocation and finding.allocation.project) or "", []).append(amounts)
     sums = totals(amounts for shares in of_provider.values() for amounts in shares)
     scope = land.snapshot.scope
-    claimed = {} if scope.narrow or scope.shard else totals(land.used.values())
+    claimed = {} if scope.is_narrow or scope.shard else totals(land.used.values())
     return {
         "resource_classes": sums,
         "share_of_claimed": {cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)},
@@ -46,11 +46,11 @@ def stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
     }
 
 
-def capacity(land: Landscape) -> dict[str, t.Any]:
+def summarize_capacity(land: Landscape) -> dict[str, t.Any]:
     """Return by resource class what all providers have whose inventory was read, and how much of it is claimed."""
     sums: dict[str, collections.Counter[str]] = {}
     for uuid, details in land.snapshot.details.items():
-        if not land.covers(land.root(uuid) or uuid):
+        if not land.covers(land.get_root(uuid) or uuid):
             continue
         for cls, stock in details.inventories.items():
             used = land.used.get(uuid, {}).get(cls, 0)
@@ -60,25 +60,28 @@ def capacity(land: Landscape) -> dict[str, t.Any]:
     return {cls: dict(counted) for cls, counted in sorted(sums.items())}
 
 
-def providers_told_of(findings: Iterable[Finding], land: Landscape) -> list[dict[str, t.Any]]:
+def describe_providers(findings: Iterable[Finding], land: Landscape) -> list[dict[str, t.Any]]:
     """Return what each provider has that a finding is about: its inventory, what is claimed, stranded, and what Nova reports."""
     in_vain: dict[str, list[Mapping[str, int]]] = {}
     for finding in findings:
-        freed = freed_by(finding)
+        freed = get_freed_amounts(finding)
         for provider in (*freed, *finding.providers):
             in_vain.setdefault(provider, []).append(freed.get(provider, {}))
-    return [_provider(uuid, totals(shares), land) for uuid, shares in sorted(in_vain.items(), key=lambda known: land.name(known[0]))]
+    return [
+        _describe_provider(uuid, totals(shares), land)
+        for uuid, shares in sorted(in_vain.items(), key=lambda known: land.get_name(known[0]))
+    ]
 
 
-def _provider(uuid: str, in_vain: Mapping[str, int], land: Landscape) -> dict[str, t.Any]:
+def _describe_provider(uuid: str, stranded_amounts: Mapping[str, int], land: Landscape) -> dict[str, t.Any]:
     details, node = land.snapshot.details.get(uuid), land.nodes.get(uuid)
     inventories = details.inventories if details else {}
     used = land.used.get(uuid, {})
-    known = land.covers(land.root(uuid) or uuid)
-    classes = sorted({*inventories, *used, *in_vain})
+    known = land.covers(land.get_root(uuid) or uuid)
+    classes = sorted({*inventories, *used, *stranded_amounts})
     return {
         "uuid": uuid,
-        "name": land.name(uuid),
+        "name": land.get_name(uuid),
         "resource_classes": {
             cls: {
                 "total": inventories[cls].total if cls in inventories else None,
@@ -86,7 +89,7 @@ def _provider(uuid: str, in_vain: Mapping[str, int], land: Landscape) -> dict[st
                 "allocation_ratio": inventories[cls].allocation_ratio if cls in inventories else None,
                 "capacity": inventories[cls].capacity if cls in inventories else None,
                 "used": used.get(cls, 0) if known else None,
-                "stranded": in_vain.get(cls, 0),
+                "stranded": stranded_amounts.get(cls, 0),
                 "hypervisor_total": node.has.get(cls) if node else None,
                 "hypervisor_used": node.used.get(cls) if node else None,
             }

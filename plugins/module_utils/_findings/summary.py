@@ -13,8 +13,8 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged, unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts, list_unjudged_hosts
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 @d.dataclass(frozen=True)
-class Ran:
+class RunResult:
     """One run: whose it was, what it ended with (nothing when it ended well), and the files that it wrote, with their paths."""
 
     name: str
@@ -35,30 +35,34 @@ class Ran:
     paths: Mapping[str, str] = d.field(default_factory=dict)
 
 
-def summed(runs: Sequence[Ran]) -> dict[str, t.Any]:
+def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
     """Return the contents of `summary.json`."""
-    rows = [_row(run) for run in runs]
+    rows = [_build_row(run) for run in runs]
     return {
         "format": FORMAT,
         "complete": bool(rows) and all(row["complete"] and not row["error"] for row in rows),
         "totals": {
-            **{part: _sum(row[part] for row in rows) for part in ("verdicts", "kinds", "stranded", "tally", "coverage")},
+            **{part: _sum_counts(row[part] for row in rows) for part in ("verdicts", "kinds", "stranded", "tally", "coverage")},
             "unjudged_hosts": _count_unjudged(rows),
         },
         "runs": rows,
-        "missing_shards": _missing(rows),
+        "missing_shards": _find_missing_shards(rows),
     }
 
 
-def failures(summary: Mapping[str, t.Any]) -> list[str]:
+def list_failures(summary: Mapping[str, t.Any]) -> list[str]:
     """Say of each run that did not end well what it ended with."""
     return [f"{row['name']}: {row['error']}" for row in summary["runs"] if row["error"]]
 
 
-def table(summary: Mapping[str, t.Any]) -> list[str]:
+def format_table(summary: Mapping[str, t.Any]) -> list[str]:
     """Return the summary as lines for a terminal: a row for each run, and their sum."""
     head = ("", "orphaned", "drifted", "protected", "undecided", "changed", "")
-    rows = [head, *(_cells(row["name"], row, _told(row)) for row in summary["runs"]), _cells("all", summary["totals"], "")]
+    rows = [
+        head,
+        *(_format_cells(row["name"], row, _describe_run(row)) for row in summary["runs"]),
+        _format_cells("all", summary["totals"], ""),
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head) - 1)]
     lines = [
         "  ".join(
@@ -72,7 +76,7 @@ def table(summary: Mapping[str, t.Any]) -> list[str]:
     return lines + missing
 
 
-def _row(run: Ran) -> dict[str, t.Any]:
+def _build_row(run: RunResult) -> dict[str, t.Any]:
     found = run.findings
     summary = found["summary"] if found else {}
     coverage = summary.get("coverage", {})
@@ -86,7 +90,7 @@ def _row(run: Ran) -> dict[str, t.Any]:
         "complete": bool(coverage.get("complete")),
         "closed_gates": coverage.get("closed_gates", []),
         "partial": bool(coverage.get("partial")),
-        "unjudged_hosts": unjudged_hosts(coverage),
+        "unjudged_hosts": list_unjudged_hosts(coverage),
         "finished_at": found["finished_at"] if found else None,
         "verdicts": summary.get("verdicts", {}),
         "kinds": summary.get("kinds", {}),
@@ -99,7 +103,7 @@ def _row(run: Ran) -> dict[str, t.Any]:
     }
 
 
-def _sum(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     sums: collections.Counter[str] = collections.Counter()
     for part in parts:
         sums.update(part)
@@ -111,7 +115,7 @@ def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:
     return len({(row["placement_endpoint"], row["region"], host) for row in rows for host in row["unjudged_hosts"]})
 
 
-def _missing(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     """Name the shards of each cloud of which others were read here; in a slice of a job they may be somebody else's."""
     known: dict[tuple[str, str | None, int], set[int]] = {}
     for row in rows:
@@ -125,14 +129,14 @@ def _missing(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
     ]
 
 
-def _cells(name: str, sums: Mapping[str, t.Any], told: str) -> tuple[str, ...]:
+def _format_cells(name: str, sums: Mapping[str, t.Any], remark: str) -> tuple[str, ...]:
     verdicts, tally = sums["verdicts"], sums["tally"]
     made = sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED))
     counts = [str(verdicts.get(verdict, "-")) for verdict in ("orphaned", "drifted", "protected", "undecided")]
-    return (printable(name), *counts, str(made) if tally else "-", told)
+    return (make_printable(name), *counts, str(made) if tally else "-", remark)
 
 
-def _told(row: Mapping[str, t.Any]) -> str:
+def _describe_run(row: Mapping[str, t.Any]) -> str:
     told = row["error"] or " ".join(row["closed_gates"]) or ("check mode: nothing was changed" if row["check_mode"] else "")
-    unjudged = "" if row["error"] else tell_unjudged(row)
-    return printable(" ".join(f"{told} {unjudged}".split()))
+    unjudged = "" if row["error"] else describe_unjudged_hosts(row)
+    return make_printable(" ".join(f"{told} {unjudged}".split()))

@@ -27,13 +27,13 @@ _WRITERS = {
 }
 
 
-def written(what: str, told: t.Any, path: str) -> Mapping[str, t.Any]:
+def validate_document(what: str, document: t.Any, path: str) -> Mapping[str, t.Any]:
     """Return the contents of `path`. Raises InvalidInput when they are not the findings, the plan, … (`what`) that it should hold."""
     writer, needed = _WRITERS[what]
-    if not isinstance(told, dict) or told.get("format") != FORMAT or not all(_has(told, key.split(".")) for key in needed):
+    if not isinstance(document, dict) or document.get("format") != FORMAT or not all(_has_key(document, key.split(".")) for key in needed):
         raise InvalidInput(f"{path} is not what {writer} of this version of the collection writes: give {what} its file.")
-    return told
+    return document
 
 
-def _has(told: t.Any, keys: list[str]) -> bool:
-    return not keys or (isinstance(told, dict) and keys[0] in told and _has(told[keys[0]], keys[1:]))
+def _has_key(document: t.Any, keys: list[str]) -> bool:
+    return not keys or (isinstance(document, dict) and keys[0] in document and _has_key(document[keys[0]], keys[1:]))

@@ -12,9 +12,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between, spoken
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, child_first
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import advice_on
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, sort_children_first
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import get_advice
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
@@ -45,12 +45,12 @@ class Host:
     roots: tuple[Provider, ...]
 
     @property
-    def known(self) -> bool:
+    def exists(self) -> bool:
         return bool(self.service or self.nodes or self.roots)
 
 
 @d.dataclass(frozen=True)
-class Seen:
+class HostDetails:
     """What was asked about one host by itself: the servers and migrations that name it, and its aggregates."""
 
     servers: tuple[Server, ...]
@@ -62,7 +62,7 @@ class Seen:
 class Blocker:
     """One thing that holds a host back.
 
-    kind: `server`, `migration`, `resize`, `claim`, `excluded`, `service_up` or `unsound_reading`.
+    kind: `format_server`, `migration`, `resize`, `claim`, `protect_excluded`, `service_up` or `unsound_reading`.
     stops: the first stage that must not begin while it is there.
     """
 
@@ -97,23 +97,23 @@ def find_host(
     return Host(host, computes.get(host), own, tuple(roots))
 
 
-def left_over(host: Host, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> list[Finding]:
+def find_leftovers(host: Host, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> list[Finding]:
     """Return the findings on the host's trees whose change is one of an orphan of the chosen `kinds`."""
     land = Landscape(snapshot)
-    return [finding for finding in _held(host, land, policy).values() if finding and _goes(finding, host, land, kinds)]
+    return [finding for finding in _find_consumers(host, land, policy).values() if finding and _frees_host(finding, host, land, kinds)]
 
 
-def blockers(host: Host, seen: Seen, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> tuple[Blocker, ...]:
+def find_blockers(host: Host, details: HostDetails, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> tuple[Blocker, ...]:
     """Return everything that holds `host` back and is not provably left over."""
     land = Landscape(snapshot)
-    found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in land.closed_for_absence]
-    found += _excluded(host, land, policy)
-    found += _servers(host, seen)
-    found += _moves(host, seen, land)
+    found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in land.failed_absence_checks]
+    found += _find_exclusion_blockers(host, land, policy)
+    found += _find_server_blockers(host, details)
+    found += _find_migration_blockers(host, details, land)
     explained = {blocker.subject for blocker in found}
-    for consumer, finding in sorted(_held(host, land, policy).items()):
-        if consumer not in explained and not (finding and _goes(finding, host, land, kinds)):
-            found.append(_claim(consumer, finding, land, kinds))
+    for consumer, finding in sorted(_find_consumers(host, land, policy).items()):
+        if consumer not in explained and not (finding and _frees_host(finding, host, land, kinds)):
+            found.append(_make_allocation_blocker(consumer, finding, land, kinds))
     if host.service and host.service.state == "up":
         found.append(
             Blocker(
@@ -127,26 +127,26 @@ def blockers(host: Host, seen: Seen, snapshot: Snapshot, policy: Policy, kinds: 
     return tuple(found)
 
 
-def trees(host: Host, providers: Mapping[str, Provider]) -> list[Provider]:
+def list_host_providers(host: Host, providers: Mapping[str, Provider]) -> list[Provider]:
     """Return all providers of the host, children first."""
-    return [provider for root in host.roots for provider in child_first(root.uuid, providers.values())]
+    return [provider for root in host.roots for provider in sort_children_first(root.uuid, providers.values())]
 
 
-def _excluded(host: Host, land: Landscape, policy: Policy) -> Iterator[Blocker]:
+def _find_exclusion_blockers(host: Host, land: Landscape, policy: Policy) -> Iterator[Blocker]:
     """Claims on what is excluded are protected by themselves; here it is the tree that would go, and the service with it."""
     names = {host.name: host.name, **{name: node.name for node in host.nodes for name in (node.uuid, node.name)}}
-    names |= {name: provider.name for provider in trees(host, land.providers) for name in (provider.uuid, provider.name)}
+    names |= {name: provider.name for provider in list_host_providers(host, land.providers) for name in (provider.uuid, provider.name)}
     for excluded in sorted(names.keys() & policy.exclude_providers):
         yield Blocker(
             "excluded",
             excluded,
             names[excluded],
-            f"{names[excluded]} is excluded by name ({excluded}), and never touched{policy.exclusion_note([excluded])}.",
+            f"{names[excluded]} is excluded by name ({excluded}), and never touched{policy.get_exclusion_note([excluded])}.",
         )
 
 
-def _servers(host: Host, seen: Seen) -> Iterator[Blocker]:
-    known = {server.uuid: server for server in seen.servers}
+def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]:
+    known = {server.uuid: server for server in details.servers}
     # The listing of servers leaves out the soft-deleted, which the hypervisor listing has and for which Nova refuses as well.
     for uuid in sorted({*known, *(server for node in host.nodes for server in node.servers or ())}):
         server = known.get(uuid)
@@ -156,42 +156,42 @@ def _servers(host: Host, seen: Seen) -> Iterator[Blocker]:
         )
 
 
-def _moves(host: Host, seen: Seen, land: Landscape) -> Iterator[Blocker]:
+def _find_migration_blockers(host: Host, details: HostDetails, land: Landscape) -> Iterator[Blocker]:
     # Nova leaves a slow cell out of an answer without a word: what either has is there.
     listed = (row for row in land.migrations.values() if host.name in (row.source_compute, row.dest_compute))
-    rows = {row.uuid: row for row in (*listed, *(seen.migrations.value or ()))}
-    if seen.migrations.value is None:
+    rows = {row.uuid: row for row in (*listed, *(details.migrations.value or ()))}
+    if details.migrations.value is None:
         yield Blocker(
-            "unsound_reading", host.name, "", f"Nova answered {seen.migrations.status} when asked for the migrations of {host.name}."
+            "unsound_reading", host.name, "", f"Nova answered {details.migrations.status} when asked for the migrations of {host.name}."
         )
     for row in sorted(rows.values(), key=lambda row: row.uuid):
         if row.ended:
             continue
-        age = between(row.updated_at or row.created_at, seen.migrations.at)
-        since = "" if age is None else f" for {spoken(age)}"
+        age = seconds_between(row.updated_at or row.created_at, details.migrations.at)
+        since = "" if age is None else f" for {format_duration(age)}"
         yield Blocker(
             "resize" if row.status == "finished" else "migration",
             row.uuid,
             "",
             f"Migration {row.uuid} ({row.type}) of server {row.server} from {row.source_compute} to {row.dest_compute} "
-            f"is {row.status}{since}: {advice_on(row)}.",
+            f"is {row.status}{since}: {get_advice(row)}.",
         )
 
 
-def _held(host: Host, land: Landscape, policy: Policy) -> dict[str, Finding | None]:
+def _find_consumers(host: Host, land: Landscape, policy: Policy) -> dict[str, Finding | None]:
     """Return everybody who holds a share of the host's trees, with the finding about them, None for the healthy."""
     found = {finding.consumer: finding for finding in judge_consumers(land, policy)}
-    return {consumer: found.get(consumer) for root in host.roots for consumer in land.holders.get(root.uuid, ())}
+    return {consumer: found.get(consumer) for root in host.roots for consumer in land.consumers_by_tree.get(root.uuid, ())}
 
 
-def _goes(finding: Finding, host: Host, land: Landscape, kinds: Collection[str]) -> bool:
+def _frees_host(finding: Finding, host: Host, land: Landscape, kinds: Collection[str]) -> bool:
     """Tell whether the change of a finding takes all that its consumer holds of the host."""
     if finding.kind not in kinds or not isinstance(finding.change, Change):
         return False
-    return not {provider.uuid for provider in trees(host, land.providers)} & set(finding.change.after["allocations"])
+    return not {provider.uuid for provider in list_host_providers(host, land.providers)} & set(finding.change.after["allocations"])
 
 
-def _claim(consumer: str, finding: Finding | None, land: Landscape, kinds: Collection[str]) -> Blocker:
+def _make_allocation_blocker(consumer: str, finding: Finding | None, land: Landscape, kinds: Collection[str]) -> Blocker:
     server = finding.server if finding else None
     name = server.name if server else ""
     if finding is None:

@@ -16,17 +16,17 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import each
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import evidence_told
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import describe_answer
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
     LEFTOVER_DIRECTORY,
     LEFTOVER_DOMAIN,
+    check_compute_hosts,
     judge_guests,
-    must_be_known,
-    to_be_asked,
+    list_servers_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import require_compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED, PROTECTED, UNDECIDED
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 
@@ -39,7 +39,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier, Snapshot
 
 
-class GuestDetection:
+class GuestDetector:
     """Judges guests over one session."""
 
     def __init__(self, session: Session, policy: Policy) -> None:
@@ -47,27 +47,27 @@ class GuestDetection:
         self._nova = NovaReader(session.compute)
         self._policy = policy
 
-    def of(self, guests: Collection[Guest], hosts: Collection[str], among: Collection[str] | None = None) -> dict[str, t.Any]:
+    def detect(self, guests: Collection[Guest], hosts: Collection[str], among: Collection[str] | None = None) -> dict[str, t.Any]:
         """Return what `hypervisor_guest_detect` writes about `guests`, found on the hosts of those compute services.
 
         among: ids of what may be told as left over; None for all.
         """
-        listings = self._reading.listings(False)
-        nodes = compute_nodes(listings.hypervisors)
-        must_be_known(hosts, Landscape(listings))
-        listings = self._reading.with_servers(listings, [node.uuid for node in nodes if node.host in hosts])
-        asked = to_be_asked(guests, Landscape(listings))
-        snapshot = self._with_moves_at(self._reading.again(listings, asked), guests)
+        listings = self._reading.collect_listings(False)
+        nodes = require_compute_nodes(listings.hypervisors)
+        check_compute_hosts(hosts, Landscape(listings))
+        listings = self._reading.add_servers(listings, [node.uuid for node in nodes if node.host in hosts])
+        asked = list_servers_to_look_up(guests, Landscape(listings))
+        snapshot = self._add_host_migrations(self._reading.refresh_evidence(listings, asked), guests)
         findings = judge_guests(guests, snapshot, self._policy)
         if among is not None:
             findings = [finding for finding in findings if finding.ruling.verdict != ORPHANED or finding.guest.id in among]
-        return _told(findings, snapshot, guests, hosts)
+        return _build_document(findings, snapshot, guests, hosts)
 
-    def _with_moves_at(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
+    def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Ask the hosts of guests that Nova does not find for their migrations: no listing of all is proof that it names none of them."""
         lost = {uuid for uuid, dossier in snapshot.dossiers.items() if dossier.server.status == 404}
         hosts = sorted({guest.host for guest in guests if guest.uuid in lost})
-        moves = dict(zip(hosts, each(self._nova.migrations_at, hosts), strict=True))
+        moves = dict(zip(hosts, map_parallel(self._nova.list_migrations_of_host, hosts), strict=True))
 
         def completed(dossier: Dossier) -> Dossier:
             here = {guest.host for guest in guests if guest.uuid == dossier.uuid}
@@ -76,19 +76,21 @@ class GuestDetection:
         return d.replace(snapshot, dossiers={uuid: completed(dossier) for uuid, dossier in snapshot.dossiers.items()})
 
 
-def left_over_in(found: t.Any) -> frozenset[str]:
+def parse_leftover_ids(document: t.Any) -> frozenset[str]:
     """Return the ids of what is left over by a file of `hypervisor_guest_detect`. Raises InvalidInput when it is none."""
     try:
-        return frozenset(entry["id"] for entry in found["findings"])
+        return frozenset(entry["id"] for entry in document["findings"])
     except (KeyError, TypeError) as error:
         raise InvalidInput(f"findings is not what hypervisor_guest_detect writes ({type(error).__name__}: {error}).") from error
 
 
-def _told(findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]) -> dict[str, t.Any]:
-    gates = list(Landscape(snapshot).closed_for_absence)
+def _build_document(
+    findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]
+) -> dict[str, t.Any]:
+    gates = list(Landscape(snapshot).failed_absence_checks)
     by_verdict: dict[str, list[dict[str, t.Any]]] = {verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)}
     for finding in findings:
-        by_verdict[finding.ruling.verdict].append(_entry(finding))
+        by_verdict[finding.ruling.verdict].append(_build_entry(finding))
     kinds = collections.Counter(guest.kind for guest in guests)
     return {
         "format": FORMAT,
@@ -113,7 +115,7 @@ def _told(findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collec
     }
 
 
-def _entry(finding: GuestFinding) -> dict[str, t.Any]:
+def _build_entry(finding: GuestFinding) -> dict[str, t.Any]:
     guest, ruling = finding.guest, finding.ruling
     return {
         "id": guest.id,
@@ -125,5 +127,5 @@ def _entry(finding: GuestFinding) -> dict[str, t.Any]:
         "reason": ruling.reason,
         "server": d.asdict(finding.server) if finding.server else None,
         "guest": dict(guest.facts),
-        "evidence": [evidence_told(answer) for answer in ruling.evidence],
+        "evidence": [describe_answer(answer) for answer in ruling.evidence],
     }

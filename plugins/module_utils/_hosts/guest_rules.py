@@ -18,14 +18,19 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between, spoken
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import SHUT_OFF
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import ARRIVED_MIGRATION
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import SUCCESSFUL_MIGRATION_STATUSES
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Ruling, orphaned, protected, undecided
-from ansible_collections.osops.placement.plugins.module_utils._rules.orphans import deletion_of, forgotten, how_it_went, is_deleted
+from ansible_collections.osops.placement.plugins.module_utils._rules.orphans import (
+    describe_deletion,
+    find_deleted_server,
+    is_deleted,
+    is_unknown_to_nova,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, deletion_in
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, find_deletion
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -38,10 +43,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
 
 # These are about what a consumer holds; a guest on a host has an age of its own.
-_OF_CLAIMS = frozenset({"foreign_type", "too_young"})
+_ALLOCATION_PROTECTIONS = frozenset({"foreign_type", "too_young"})
 
 # What each is judged by.
-_FACTS = {LEFTOVER_DOMAIN: ("nova", "state", "disks"), LEFTOVER_DIRECTORY: ("age_seconds", "link", "open", "shared")}
+_REQUIRED_FACTS = {LEFTOVER_DOMAIN: ("nova", "state", "disks"), LEFTOVER_DIRECTORY: ("age_seconds", "link", "open", "shared")}
 
 
 @d.dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Guest:
         if self.kind == LEFTOVER_DIRECTORY:
             age: int | None = self.facts["age_seconds"]
             return age
-        return between((self.facts["nova"] or {}).get("created_at"), self.read_at)
+        return seconds_between((self.facts["nova"] or {}).get("created_at"), self.read_at)
 
     @property
     def runs(self) -> bool:
@@ -91,42 +96,42 @@ class GuestFinding:
     server: Server | None
 
 
-def guests_in(told: Mapping[str, t.Any]) -> list[Guest]:
+def parse_guests(document: Mapping[str, t.Any]) -> list[Guest]:
     """Return the guests that one answer of `hypervisor_guest_info` tells of. Raises InvalidInput when it is none."""
     try:
-        host, read_at, node, domains = told["host"], told["read_at"], told.get("compute_id"), told["domains"] or ()
+        host, read_at, node, domains = document["host"], document["read_at"], document.get("compute_id"), document["domains"] or ()
         states = {domain["uuid"]: domain["state"] for domain in domains}
-        otherwise = None if told["domains"] is not None else "not known"
+        otherwise = None if document["domains"] is not None else "not known"
         found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node) for domain in domains]
-        for known in told["directories"] or ():
-            state, others = states.get(known["uuid"], otherwise), tuple(_disk_owners(known, domains))
+        for known in document["directories"] or ():
+            state, others = states.get(known["uuid"], otherwise), tuple(_find_disk_owners(known, domains))
             found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, node, state, others))
         for guest in found:
-            _must_be_whole(guest)
+            _check_facts(guest)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error}).") from error
     for guest in found:
-        if not isinstance(guest.uuid, str) or canonical(guest.uuid) != guest.uuid:
+        if not isinstance(guest.uuid, str) or normalize_uuid(guest.uuid) != guest.uuid:
             raise InvalidInput(f"guests names {guest.uuid!r}, which is no UUID.")
     return found
 
 
-def _must_be_whole(guest: Guest) -> None:
+def _check_facts(guest: Guest) -> None:
     """Raise what reading would raise later where something is missing of what a guest is judged by."""
-    if missing := sorted(set(_FACTS[guest.kind]) - set(guest.facts)):
+    if missing := sorted(set(_REQUIRED_FACTS[guest.kind]) - set(guest.facts)):
         raise KeyError(missing[0])
     if not isinstance(guest.age_seconds, (int, type(None))):
         raise TypeError("age_seconds is no number")
 
 
-def _disk_owners(directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]) -> Iterator[str]:
+def _find_disk_owners(directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]) -> Iterator[str]:
     """Yield the names of the domains of other servers that have a disk in a directory; in a container its path may begin otherwise."""
     for domain in domains:
         if domain["uuid"] != directory["uuid"] and any(directory["name"] in disk.split("/") for disk in domain["disks"]):
             yield domain["name"]
 
 
-def must_be_known(hosts: Iterable[str], land: Landscape) -> None:
+def check_compute_hosts(hosts: Iterable[str], land: Landscape) -> None:
     """Raise InvalidInput for a host that is no compute service's: everything on it would look as if it belonged elsewhere."""
     known = collections.Counter(node.host for node in land.nodes.values())
     if unknown := sorted({host for host in hosts if known[host] != 1}):
@@ -136,20 +141,20 @@ def must_be_known(hosts: Iterable[str], land: Landscape) -> None:
         )
 
 
-def to_be_asked(guests: Iterable[Guest], land: Landscape) -> list[str]:
+def list_servers_to_look_up(guests: Iterable[Guest], land: Landscape) -> list[str]:
     """Return the servers about which Nova must be asked: those that it does not show on the host of their guest."""
-    return sorted({guest.uuid for guest in guests if land.seen_on(guest.uuid) != guest.host})
+    return sorted({guest.uuid for guest in guests if land.get_listed_host(guest.uuid) != guest.host})
 
 
 def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) -> list[GuestFinding]:
     """Return a finding for each guest that is not where its server lives."""
     land = Landscape(snapshot)
-    mistaken = _mistaken_hosts(guests, land)
+    mistaken = _find_mistaken_hosts(guests, land)
     findings = []
     for guest in sorted(guests, key=lambda guest: guest.id):
         dossier = snapshot.dossiers.get(guest.uuid)
         if dossier is None:
-            if land.seen_on(guest.uuid) != guest.host:
+            if land.get_listed_host(guest.uuid) != guest.host:
                 findings.append(GuestFinding(guest, undecided("Nova was not asked about its server."), None))
             continue
         if dossier.allocation.value is None:
@@ -160,11 +165,11 @@ def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) 
         if ruling and guest.host in mistaken:
             ruling = undecided(f"{mistaken[guest.host]}: this may be another host than it is taken for.", snapshot.hypervisors)
         if ruling:
-            findings.append(GuestFinding(guest, ruling, deletion_of(dossier) or case.server))
+            findings.append(GuestFinding(guest, ruling, find_deleted_server(dossier) or case.server))
     return findings
 
 
-def _mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
+def _find_mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
     """Return the hosts that may have been given the name of another one, or are looked for in another cloud, and what speaks for it."""
     by_host: dict[str, list[Guest]] = {}
     for guest in guests:
@@ -176,7 +181,7 @@ def _mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
         if other:
             told[node.host] = f"nova-compute is compute node {other} here, and Nova's {node.host} is {node.uuid}"
             continue
-        if any(_lives_here(guest, land) for guest in here):
+        if any(_is_server_on_host(guest, land) for guest in here):
             continue
         if node.servers and here:
             told[node.host] = f"Nova shows servers on {node.host} and none of them is here"
@@ -185,33 +190,33 @@ def _mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
     return told
 
 
-def _lives_here(guest: Guest, land: Landscape) -> bool:
+def _is_server_on_host(guest: Guest, land: Landscape) -> bool:
     """Tell whether Nova shows the server of a guest on its host, among others there or when it is asked directly."""
     dossier = land.snapshot.dossiers.get(guest.uuid)
     server = dossier.server.value if dossier else None
-    return land.seen_on(guest.uuid) == guest.host or (server is not None and server.host == guest.host)
+    return land.get_listed_host(guest.uuid) == guest.host or (server is not None and server.host == guest.host)
 
 
 def _decide(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    if _lives_here(guest, case.land):
+    if _is_server_on_host(guest, case.land):
         return None
-    if reason := _excluded_here(guest, case, policy):
+    if reason := _check_exclusion(guest, case, policy):
         return protected(reason)
     for name, protect in PROTECTIONS.items():
-        if name not in _OF_CLAIMS and (reason := protect(case, policy)):
+        if name not in _ALLOCATION_PROTECTIONS and (reason := protect(case, policy)):
             return protected(reason, *case.state_evidence)
     for rule in _RULES:
         if ruling := rule(guest, case, policy):
             return ruling
-    return undecided("What became of its server could not be proven.", *case.questions)
+    return undecided("What became of its server could not be proven.", *case.server_answers)
 
 
-def _excluded_here(guest: Guest, case: Case, policy: Policy) -> str | None:
+def _check_exclusion(guest: Guest, case: Case, policy: Policy) -> str | None:
     names = {guest.host, *(name for node in case.land.nodes.values() if node.host == guest.host for name in (node.uuid, node.name))}
-    return policy.excludes(names)
+    return policy.explain_exclusion(names)
 
 
-def _in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+def _protect_in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
     facts = guest.facts
     if guest.kind == LEFTOVER_DOMAIN:
         if facts["nova"] is None:
@@ -228,86 +233,89 @@ def _in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
     return None
 
 
-def _of_a_deleted_server(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+def _decide_deleted_server(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
     if not is_deleted(case.subject):
         return None
     if case.contradiction:
-        return undecided(f"Nova knows server {guest.uuid} as deleted, but {case.contradiction}.", *case.questions)
-    young = _deleted_too_lately(guest, case, policy)
-    return young or orphaned(f"{how_it_went(case.subject)} It stayed on {guest.host}.", *case.questions)
+        return undecided(f"Nova knows server {guest.uuid} as deleted, but {case.contradiction}.", *case.server_answers)
+    young = _protect_recently_deleted(guest, case, policy)
+    return young or orphaned(f"{describe_deletion(case.subject)} It stayed on {guest.host}.", *case.server_answers)
 
 
-def _deleted_too_lately(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    deleted = deletion_of(case.subject)
+def _protect_recently_deleted(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+    deleted = find_deleted_server(case.subject)
     if deleted is None:
         # Nova does not tell when a row was marked as deleted by hand.
-        return _too_young(guest, guest.age_seconds, policy.forgotten_min_age)
-    action = deletion_in(case.subject.actions)
+        return _protect_young(guest, guest.age_seconds, policy.forgotten_min_age)
+    action = find_deletion(case.subject.actions)
     since = deleted.terminated_at or (action.start_time if action else None) or deleted.updated
-    return _too_young(guest, between(since, case.subject.server.at), policy.min_age)
+    return _protect_young(guest, seconds_between(since, case.subject.server.at), policy.min_age)
 
 
-def _forgotten(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    if not forgotten(case):
+def _decide_unknown_server(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+    if not is_unknown_to_nova(case):
         return None
     if not any(sample.status == 200 for sample in case.land.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.")
-    evidence = (*case.migration_listings, *case.questions)
-    young = _too_young(guest, guest.age_seconds, policy.forgotten_min_age)
+    evidence = (*case.migration_listings, *case.server_answers)
+    young = _protect_young(guest, guest.age_seconds, policy.forgotten_min_age)
     return young or orphaned(f"Nova has no memory of its server, and does not show it on {guest.host}.", *evidence)
 
 
-def _of_a_server_elsewhere(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+def _decide_server_elsewhere(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
     server = case.server
     if server is None:
         return None
-    if not case.at_rest or case.own_tree is None:
-        return undecided(f"Server {server.uuid} is {server.status}, and not known to rest on another host.", *case.questions)
+    if not case.is_settled_in_place or case.own_tree is None:
+        return undecided(f"Server {server.uuid} is {server.status}, and not known to rest on another host.", *case.server_answers)
     last = next((move for move in case.server_migrations if guest.host in (move.source_compute, move.dest_compute)), None)
     if last is None:
-        return undecided(f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from {guest.host}.", *case.questions)
+        return undecided(
+            f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from {guest.host}.", *case.server_answers
+        )
     if last.type == "evacuation" and last.status != "completed" and last.source_compute == guest.host:
         return protected(
             f"Server {server.uuid} was evacuated from here ({last.uuid}): nova-compute itself removes what is left when it starts.",
-            *case.questions,
+            *case.server_answers,
         )
-    if not _left(last, guest.host):
+    if not _has_left_host(last, guest.host):
         return undecided(
             f"Server {server.uuid} rests on {server.host}, but the newest move of it that names {guest.host} ({last.uuid}, {last.type}) "
             f"is {last.status}: its disk may be here.",
-            *case.questions,
+            *case.server_answers,
         )
     if guest.kind == LEFTOVER_DIRECTORY and guest.facts["shared"] is not False:
         return protected(
             f"Server {server.uuid} lives on {server.host}, and this storage is shared, or may be: it is the same directory.",
-            *case.questions,
+            *case.server_answers,
         )
-    young = _too_young(guest, between(last.updated_at or last.created_at, case.subject.server.at), policy.min_age)
+    young = _protect_young(guest, seconds_between(last.updated_at or last.created_at, case.subject.server.at), policy.min_age)
     return young or orphaned(
-        f"Server {server.uuid} rests on {server.host}; it left {guest.host} with {last.type} {last.uuid} ({last.status}).", *case.questions
+        f"Server {server.uuid} rests on {server.host}; it left {guest.host} with {last.type} {last.uuid} ({last.status}).",
+        *case.server_answers,
     )
 
 
 _RULES: tuple[Callable[[Guest, Case, Policy], Ruling | None], ...] = (
-    _in_use,
-    _of_a_deleted_server,
-    _forgotten,
-    _of_a_server_elsewhere,
+    _protect_in_use,
+    _decide_deleted_server,
+    _decide_unknown_server,
+    _decide_server_elsewhere,
 )
 
 
-def _left(move: Migration, host: str) -> bool:
+def _has_left_host(move: Migration, host: str) -> bool:
     """Tell whether a move ended with the server away from `host`."""
     if move.status == "reverted":
         return move.dest_compute == host and move.source_compute != host
-    return move.status in ARRIVED_MIGRATION and move.source_compute == host and move.dest_compute != host
+    return move.status in SUCCESSFUL_MIGRATION_STATUSES and move.source_compute == host and move.dest_compute != host
 
 
-def _too_young(guest: Guest, since: int | None, wanted: int) -> Ruling | None:
+def _protect_young(guest: Guest, since: int | None, wanted: int) -> Ruling | None:
     """Protect what is left over for less than `wanted` seconds, and a directory in which something changed since."""
     ages = [since, *([guest.age_seconds] if guest.kind == LEFTOVER_DIRECTORY else [])]
     if not wanted or all(age is not None and age >= wanted for age in ages):
         return None
     known = [age for age in ages if age is not None]
-    told = f"It is so for {spoken(min(known))}" if len(known) == len(ages) else "Since when it is so is not known"
-    return protected(f"{told} and the minimum age is {spoken(wanted)}.")
+    told = f"It is so for {format_duration(min(known))}" if len(known) == len(ages) else "Since when it is so is not known"
+    return protected(f"{told} and the minimum age is {format_duration(wanted)}.")

@@ -16,11 +16,18 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Host, Seen, blockers, find_host, left_over, trees
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+    Host,
+    HostDetails,
+    find_blockers,
+    find_host,
+    find_leftovers,
+    list_host_providers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import require_compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import move_told
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import listed
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import describe_migration
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import get_listed_services
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
@@ -40,22 +47,22 @@ class HostReader:
         self._policy = policy
         self._kinds = kinds
 
-    def look(self, names: Sequence[str], remembered: Collection[str] = ()) -> list[dict[str, t.Any]]:
+    def read_hosts(self, names: Sequence[str], remembered: Collection[str] = ()) -> list[dict[str, t.Any]]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
         remembered: uuids of root providers of the one host in `names` that an earlier look found.
         """
-        services = listed(self._nova.services())
-        nodes = compute_nodes(self._nova.hypervisors(with_servers=False))
-        providers = self._placement.providers()
+        services = get_listed_services(self._nova.list_services())
+        nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        providers = self._placement.list_providers()
         hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
-        return [self._told(name, host, providers) for name, host in zip(names, hosts, strict=True)]
+        return [self._describe_host(name, host, providers) for name, host in zip(names, hosts, strict=True)]
 
-    def _told(self, name: str, host: Host, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+    def _describe_host(self, name: str, host: Host, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
         told: dict[str, t.Any] = {
             "name": name,
             "host": host.name,
-            "known": host.known,
+            "known": host.exists,
             "service": d.asdict(host.service) if host.service else None,
             "nodes": [],
             "providers": [],
@@ -65,17 +72,21 @@ class HostReader:
             "left_over": [],
             "blockers": [],
         }
-        if not host.known:
+        if not host.exists:
             return told
-        snapshot = self._reading.of(Scope(hosts=tuple(root.uuid for root in host.roots))) if host.roots else self._reading.listings(False)
+        snapshot = (
+            self._reading.collect(Scope(hosts=tuple(root.uuid for root in host.roots)))
+            if host.roots
+            else self._reading.collect_listings(False)
+        )
         now = {node.uuid: node for node in snapshot.hypervisors.value or ()}
         host = d.replace(host, nodes=tuple(now.get(node.uuid, node) for node in host.nodes))
-        aggregates = tuple(known for known in self._nova.aggregates() if host.name in known.hosts)
-        servers = self._nova.servers_told_at(host.name)
+        aggregates = tuple(known for known in self._nova.list_aggregates() if host.name in known.hosts)
+        servers = self._nova.query_servers_on_host(host.name)
         if servers.value is None:
             raise CloudError(f"Nova answered {servers.status} when asked for the servers of {host.name} ({servers.request}).")
-        seen = Seen(servers.value, self._nova.migrations_at(host.name), aggregates)
-        left = left_over(host, snapshot, self._policy, self._kinds)
+        seen = HostDetails(servers.value, self._nova.list_migrations_of_host(host.name), aggregates)
+        left = find_leftovers(host, snapshot, self._policy, self._kinds)
         return {
             **told,
             "nodes": [
@@ -84,16 +95,16 @@ class HostReader:
             ],
             "providers": [
                 {"uuid": provider.uuid, "name": provider.name, "root": provider.root, "parent": provider.parent}
-                for provider in trees(host, snapshot.providers or providers)
+                for provider in list_host_providers(host, snapshot.providers or providers)
             ],
             "aggregates": [{"uuid": known.uuid, "name": known.name, "zone": known.zone} for known in aggregates],
             "servers": [
                 {"uuid": server.uuid, "name": server.name, "status": server.status, "task_state": server.task_state}
                 for server in seen.servers
             ],
-            "migrations": [move_told(row, seen.migrations.at) for row in seen.migrations.value or () if not row.ended],
+            "migrations": [describe_migration(row, seen.migrations.at) for row in seen.migrations.value or () if not row.ended],
             "left_over": [
                 {"id": finding.id, "kind": finding.kind, "consumer": finding.consumer, "reason": finding.reason} for finding in left
             ],
-            "blockers": [d.asdict(blocker) for blocker in blockers(host, seen, snapshot, self._policy, self._kinds)],
+            "blockers": [d.asdict(blocker) for blocker in find_blockers(host, seen, snapshot, self._policy, self._kinds)],
         }

@@ -12,11 +12,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
-from ansible_collections.osops.placement.plugins.module_utils._models.change import child_first
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, listed, may_have_unlisted
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import silent_hosts, strange_nova
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._models.change import sort_children_first
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, get_listed_services, may_have_unlisted_node
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import find_region_mismatch, list_down_cell_hosts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
@@ -26,13 +26,13 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
-def tree_of(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
+def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
     """Return the tree whose root has that uuid or name, children first; nothing when nobody has it.
 
     A uuid is nobody's name as long as a provider has it. Raises InvalidInput, naming the root, for a provider below one.
     """
     by_name = next((known for known in providers.values() if known.name == name), None)
-    provider = providers.get(canonical(name) or "", by_name)
+    provider = providers.get(normalize_uuid(name) or "", by_name)
     if provider is None:
         return ()
     if provider.uuid != provider.root:
@@ -40,18 +40,18 @@ def tree_of(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...
         raise InvalidInput(
             f"{provider.name} is a part of the tree of {root} ({provider.root}), and only whole trees are deleted: name its root."
         )
-    return child_first(provider.uuid, providers.values())
+    return sort_children_first(provider.uuid, providers.values())
 
 
-def holds_back(holdings: Mapping[str, Holding], what: str) -> str:
+def describe_consumers(allocations: Mapping[str, Holding], what: str) -> str:
     """Say who holds a share of `what`; nothing when nobody does."""
-    if not holdings:
+    if not allocations:
         return ""
-    hold = "1 consumer still holds" if len(holdings) == 1 else f"{len(holdings)} consumers still hold"
-    return f"{hold} a share of {what}: {some(sorted(holdings))}."
+    hold = "1 consumer still holds" if len(allocations) == 1 else f"{len(allocations)} consumers still hold"
+    return f"{hold} a share of {what}: {summarize_names(sorted(allocations))}."
 
 
-def compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
+def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
     """Return the compute nodes that Nova listed. Raises GateClosed when it did not, for then it may have any."""
     if answer.value is None:
         raise GateClosed(
@@ -60,7 +60,7 @@ def compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, .
     return answer.value
 
 
-def must_be_nobodys(
+def check_no_compute_node(
     root: Provider,
     providers: Collection[str],
     nodes: Answer[tuple[Hypervisor, ...]],
@@ -73,25 +73,27 @@ def must_be_nobodys(
     providers: the uuids of all providers; other_novas: regions with a Nova of their own on the same Placement, whose nodes nobody asked for.
     lookups: by name, the direct look-ups of the host that may stand behind `root`.
     """
-    known = compute_nodes(nodes)
+    known = require_compute_nodes(nodes)
     for node in known:
         if node.uuid == root.uuid:
             raise GateClosed(
                 f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its provider goes with its service: "
                 "use osops.placement.compute_service."
             )
-    if silent := silent_hosts(services):
-        raise GateClosed(f"A cell is not answering: Nova could not say anything of {some(silent)}, and {root.name} may be there.")
-    if strange := strange_nova(known, providers):
+    if silent := list_down_cell_hosts(services):
+        raise GateClosed(
+            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, and {root.name} may be there."
+        )
+    if strange := find_region_mismatch(known, providers):
         raise GateClosed(strange)
     hosts = {node.host for node in known}
-    for service in listed(services):
-        if may_have_unlisted(service, hosts, root.name):
+    for service in get_listed_services(services):
+        if may_have_unlisted_node(service, hosts, root.name):
             raise GateClosed(
                 f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute node of it (nova-manage cell_v2 "
                 f"discover_hosts), and {root.name} may be its provider. If the host is gone, delete its service first."
             )
-    in_both = hosts & {service.host for service in listed(services)}
+    in_both = hosts & {service.host for service in get_listed_services(services)}
     for name, lookup in sorted(lookups.items()):
         if lookup.status == 404 or (lookup.status == 200 and name in in_both):
             continue
@@ -101,12 +103,12 @@ def must_be_nobodys(
         )
     if other_novas:
         raise GateClosed(
-            f"Region {some(other_novas)} has a Nova of its own on this same Placement, and {root.name} may be one of its hosts: "
+            f"Region {summarize_names(other_novas)} has a Nova of its own on this same Placement, and {root.name} may be one of its hosts: "
             "see there, then set ignore_other_regions."
         )
 
 
-def trees_of_service(service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> dict[str, Provider]:
+def find_service_providers(service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> dict[str, Provider]:
     """Return the providers in the trees of the compute nodes of `service`, by uuid, and in what others of its name left behind."""
     every = tuple(nodes)
     own = {node.uuid: node.name for node in every if node.host == service.host}
@@ -115,9 +117,9 @@ def trees_of_service(service: Service, nodes: Iterable[Hypervisor], providers: M
     return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
 
 
-def must_leave_nothing(service: Service, holdings: Mapping[str, Holding]) -> str:
+def describe_service_blocker(service: Service, allocations: Mapping[str, Holding]) -> str:
     """Say what would stay behind if `service` were deleted now, and what to do about it; nothing when nothing would."""
-    if held := holds_back(holdings, f"what {service.host} has"):
+    if held := describe_consumers(allocations, f"what {service.host} has"):
         return (
             f"{held} Nova would delete the service and leave its resource provider behind. Move or delete the servers, remove what is "
             "orphaned (osops.placement.cleanup_orphans), then run again; force_residual lets Nova try all the same."

@@ -14,14 +14,14 @@ import dataclasses as d
 import os
 import stat
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import Inode, inode, mounted_in
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import Inode, get_inode, has_mount_inside
 
 # Of a folder with more entries than these no size is told.
-MOST = 100_000
+MAX_ENTRIES = 100_000
 
 
 @d.dataclass(frozen=True)
-class Walk:
+class DirScan:
     """What a folder holds. size, newest: None when not all of it could be read."""
 
     size: int | None
@@ -29,24 +29,24 @@ class Walk:
     inodes: set[Inode]
 
 
-def is_open(path: str, inside: Walk, in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]) -> bool | None:
+def is_open(path: str, inside: DirScan, in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]) -> bool | None:
     """Tell whether anything in a folder is open or mounted; None when that is not known.
 
-    in_use: as `opened` returns it; around: as `mounts` does.
+    in_use: as `find_open_files` returns it; around: as `list_mounts` does.
     """
     busy, complete = in_use
-    if inside.inodes & busy or mounted_in(path, around):
+    if inside.inodes & busy or has_mount_inside(path, around):
         return True
     return False if complete and around and inside.size is not None else None
 
 
-def walked(path: str) -> Walk:
+def scan_dir(path: str) -> DirScan:
     """Return what a folder holds, without following links or going on to other file systems."""
     try:
         top = os.stat(path, follow_symlinks=False)
     except OSError:
-        return Walk(None, None, set())
-    seen, size, newest, whole, folders = {inode(top)}, top.st_blocks, top.st_mtime, True, [path]
+        return DirScan(None, None, set())
+    seen, size, newest, whole, folders = {get_inode(top)}, top.st_blocks, top.st_mtime, True, [path]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
@@ -54,15 +54,15 @@ def walked(path: str) -> Walk:
                     with contextlib.suppress(FileNotFoundError):  # deleted while it is looked at
                         status = entry.stat(follow_symlinks=False)
                         newest = max(newest, status.st_mtime)
-                        if inode(status) not in seen:
-                            seen.add(inode(status))
+                        if get_inode(status) not in seen:
+                            seen.add(get_inode(status))
                             size += status.st_blocks
                         if stat.S_ISDIR(status.st_mode) and status.st_dev == top.st_dev:
                             folders.append(entry.path)
-                    if len(seen) > MOST:
-                        return Walk(None, None, seen)
+                    if len(seen) > MAX_ENTRIES:
+                        return DirScan(None, None, seen)
         except FileNotFoundError:
             continue
         except OSError:
             whole = False
-    return Walk(size * 512 if whole else None, newest if whole else None, seen)
+    return DirScan(size * 512 if whole else None, newest if whole else None, seen)

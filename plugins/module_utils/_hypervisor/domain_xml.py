@@ -13,13 +13,17 @@ import os
 import re
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.timestamps import PATTERN, free_name, sentence
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import LARGEST_XML
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.timestamps import (
+    TIMESTAMP_PATTERN,
+    describe_os_error,
+    find_free_name,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import MAX_XML_BYTES
 
-BACKUPS = "/var/lib/osops-placement"
+DEFAULT_BACKUP_PATH = "/var/lib/osops-placement"
 
 
-def save(folder: str, uuid: str, xml: bytes) -> str:
+def save_xml(folder: str, uuid: str, xml: bytes) -> str:
     """Write the XML of a domain to a new file, flush it to disk, and return its path. It holds secrets: only its owner may read it."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -28,7 +32,7 @@ def save(folder: str, uuid: str, xml: bytes) -> str:
             status = os.fstat(held)
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise HostError(f"backup_path {folder} can be changed by others: make it root's own with mode 0700.")
-            name = free_name(uuid, ".xml", held)
+            name = find_free_name(uuid, ".xml", held)
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=held)
             with os.fdopen(file, "wb") as stream:
                 stream.write(xml)
@@ -38,26 +42,28 @@ def save(folder: str, uuid: str, xml: bytes) -> str:
         finally:
             os.close(held)
     except OSError as error:
-        raise HostError(f"backup_path {folder} cannot be written: {sentence(error)}. Nothing was done; give another folder.") from error
+        raise HostError(
+            f"backup_path {folder} cannot be written: {describe_os_error(error)}. Nothing was done; give another folder."
+        ) from error
     return os.path.join(folder, name)
 
 
-def newest(folder: str, uuid: str) -> str:
+def find_newest_xml(folder: str, uuid: str) -> str:
     """Return the path of what was saved last of a domain. Raises InvalidInput when there is nothing."""
     try:
         names = os.listdir(folder)
     except OSError as error:
-        raise InvalidInput(f"backup_path {folder} cannot be read: {sentence(error)}. Give xml_path, or another folder.") from error
-    saved = sorted(name for name in names if re.fullmatch(rf"{uuid}\.{PATTERN}\.xml", name))
+        raise InvalidInput(f"backup_path {folder} cannot be read: {describe_os_error(error)}. Give xml_path, or another folder.") from error
+    saved = sorted(name for name in names if re.fullmatch(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml", name))
     if not saved:
         raise InvalidInput(f"backup_path {folder} has no XML of {uuid}: give xml_path, or another folder.")
     return os.path.join(folder, saved[-1])
 
 
-def read(path: str) -> bytes:
+def read_xml(path: str) -> bytes:
     """Return the XML that a file holds, or as much of it as tells that it is too long."""
     try:
         with open(path, "rb") as stream:
-            return stream.read(LARGEST_XML + 1)
+            return stream.read(MAX_XML_BYTES + 1)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {sentence(error)}.") from error
+        raise InvalidInput(f"{path} cannot be read: {describe_os_error(error)}.") from error

@@ -15,44 +15,44 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput, PlacementToolsError
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor import domain_xml
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIXES, Instances
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import REFUSING, SHUT_OFF, Virsh, described
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIX_BY_KIND, InstanceDirectories
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import REFUSED_UNLESS_REMOVED, SHUT_OFF, Virsh, parse_domain
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
 
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import Directory, Quarantined
+    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import InstanceDirectory, QuarantinedDirectory
     from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Domain
 
-_HINDRANCES = {"managed_save": "a managed save", "snapshots": "snapshots"}
+_DISPLAY_NAMES = {"managed_save": "a managed save", "snapshots": "snapshots"}
 
 
-def canonical_only(uuid: str, option: str) -> str:
+def require_canonical_uuid(uuid: str, option: str) -> str:
     """Return `uuid`. Raises InvalidInput when it is not spelled as Nova names domains and directories."""
-    if canonical(uuid) != uuid:
+    if normalize_uuid(uuid) != uuid:
         raise InvalidInput(f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes).")
     return uuid
 
 
-def handled(module: AnsibleModule) -> dict[str, t.Any]:
+def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
     """Bring a guest into the state that the options ask for, or say in check mode what would be done. Return the result of the module.
 
     Raises PlacementToolsError, with nothing done, when a part of it is refused; what fails half-way is told with what was done.
     """
     task = _Task(module)
-    steps = task.planned()
-    before = task.shown()
+    steps = task.plan_steps()
+    before = task.describe_state()
     try:
         for step in steps:
             step()
     except PlacementToolsError as error:
-        return task.result(failed=True, msg=str(error))
-    return task.result(diff={"before": before, "after": task.shown()})
+        return task.build_result(failed=True, msg=str(error))
+    return task.build_result(diff={"before": before, "after": task.describe_state()})
 
 
 class _Task:
@@ -61,36 +61,40 @@ class _Task:
     def __init__(self, module: AnsibleModule) -> None:
         self._options = options = module.params
         self._check = module.check_mode
-        self._uuid: str | None = None if options["uuid"] is None else canonical_only(options["uuid"], "uuid")
+        self._uuid: str | None = None if options["uuid"] is None else require_canonical_uuid(options["uuid"], "uuid")
         self._virsh = Virsh(module)
-        self._instances = Instances.of(options)
+        self._instances = InstanceDirectories.from_options(options)
         self._domain: Domain | None = None
         self._path: str | None = None
-        self._store: list[Quarantined] = []
+        self._quarantined_dirs: list[QuarantinedDirectory] = []
         self._actions: list[str] = []
         self._xml_path: str | None = None
         self._moved_to: str | None = None
         self._purged: list[str] = []
 
-    def planned(self) -> list[Callable[[], None]]:
+    def plan_steps(self) -> list[Callable[[], None]]:
         """Return the steps that are to be taken, after a look at all that stands against any of them."""
         wanted, directory = self._options["domain"], self._options["directory"]
         if self._uuid is not None and (wanted or directory == "quarantined"):
-            self._domain = self._virsh.domain(self._uuid)
-        removal = [self._removal(self._domain)] if wanted == "undefined" and self._domain else []
-        move = {"quarantined": self._move, "present": self._return, "purged": self._purge}[directory]() if directory else []
-        definition = self._definition() if wanted == "defined" and self._domain is None else []
+            self._domain = self._virsh.get_domain(self._uuid)
+        removal = [self._plan_removal(self._domain)] if wanted == "undefined" and self._domain else []
+        move = (
+            {"quarantined": self._plan_quarantine, "present": self._plan_restore, "purged": self._plan_purge}[directory]()
+            if directory
+            else []
+        )
+        definition = self._plan_definition() if wanted == "defined" and self._domain is None else []
         return [*removal, *move, *definition]
 
-    def shown(self) -> dict[str, t.Any]:
+    def describe_state(self) -> dict[str, t.Any]:
         """Return what Ansible shows with `--diff`."""
         domain = self._domain and {key: getattr(self._domain, key) for key in ("name", "state", "uuid")}
         sides: dict[str, t.Any] = {"domain": domain, "directory": self._path}
         if self._options["directory"] == "purged":
-            sides["quarantined"] = [entry.path for entry in self._store if entry.path not in self._purged]
+            sides["quarantined"] = [entry.path for entry in self._quarantined_dirs if entry.path not in self._purged]
         return sides
 
-    def result(self, **more: t.Any) -> dict[str, t.Any]:
+    def build_result(self, **more: t.Any) -> dict[str, t.Any]:
         return {
             "changed": bool(self._actions),
             "uuid": self._uuid,
@@ -103,7 +107,7 @@ class _Task:
             **more,
         }
 
-    def _removal(self, domain: Domain) -> Callable[[], None]:
+    def _plan_removal(self, domain: Domain) -> Callable[[], None]:
         if domain.nova is None:
             raise HostError(f"The {domain} has no metadata of Nova, so that it is somebody else's: it is left alone.")
         expected = self._options["expect_state"]
@@ -112,48 +116,50 @@ class _Task:
         created, now = self._options["expect_created_at"], domain.nova["created_at"]
         if created not in (None, now):
             raise HostError(f"The {domain} was defined by Nova at {now}, and not at {created}: it is another one than was looked at.")
-        self._refuse(domain, destroy=self._options["destroy"])
-        self._virsh.refuse_undefine(domain, self._options["remove"])
+        self._check_undefine_allowed(domain, destroy=self._options["destroy"])
+        self._virsh.check_undefine_allowed(domain, self._options["remove"])
 
         def remove() -> None:
             if self._check:
                 self._actions += [*([] if domain.state == SHUT_OFF else ["destroy"]), *(["undefine"] if domain.persistent else [])]
                 self._domain = None
             else:
-                self._remove(domain)
+                self._undefine_domain(domain)
 
         return remove
 
-    def _refuse(self, domain: Domain, *, destroy: bool) -> None:
+    def _check_undefine_allowed(self, domain: Domain, *, destroy: bool) -> None:
         if domain.state != SHUT_OFF and not destroy:
             raise HostError(f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, unless destroy says otherwise.")
-        for hindrance in REFUSING:
+        for hindrance in REFUSED_UNLESS_REMOVED:
             if getattr(domain, hindrance) and hindrance not in self._options["remove"]:
-                raise HostError(f"The {domain} has {_HINDRANCES[hindrance]}, which would be lost: name {hindrance} in remove if it may be.")
+                raise HostError(
+                    f"The {domain} has {_DISPLAY_NAMES[hindrance]}, which would be lost: name {hindrance} in remove if it may be."
+                )
 
-    def _remove(self, domain: Domain) -> None:
-        xml = self._virsh.xml(domain.uuid)
-        if described(xml, state=SHUT_OFF, persistent=True).uuid != domain.uuid:
+    def _undefine_domain(self, domain: Domain) -> None:
+        xml = self._virsh.dump_xml(domain.uuid)
+        if parse_domain(xml, state=SHUT_OFF, persistent=True).uuid != domain.uuid:
             raise HostError(f"libvirt gives the XML of another domain for the {domain}: nothing was done.")
-        self._xml_path = domain_xml.save(self._options["backup_path"], domain.uuid, xml)
+        self._xml_path = domain_xml.save_xml(self._options["backup_path"], domain.uuid, xml)
         if domain.state != SHUT_OFF:
             self._virsh.destroy(domain)
             self._actions.append("destroy")
-        self._domain = self._virsh.domain(domain.uuid)
+        self._domain = self._virsh.get_domain(domain.uuid)
         if self._domain is None:
             return
-        self._refuse(self._domain, destroy=False)
+        self._check_undefine_allowed(self._domain, destroy=False)
         self._virsh.undefine(self._domain, self._options["remove"])
-        self._domain = self._virsh.domain(domain.uuid)
+        self._domain = self._virsh.get_domain(domain.uuid)
         if self._domain is not None:
             # libvirt undefines also what runs, and would forget it as soon as it stops.
             self._virsh.define(xml)
-            self._domain = self._virsh.domain(domain.uuid)
+            self._domain = self._virsh.get_domain(domain.uuid)
             raise HostError(f"The {domain} was started while it was undefined. It was defined again as it was: find out who started it.")
         self._actions.append("undefine")
 
-    def _move(self) -> list[Callable[[], None]]:
-        seen = self._look()
+    def _plan_quarantine(self) -> list[Callable[[], None]]:
+        seen = self._find_directory()
         if seen is None:
             return []
         expected = self._options["expect_changed_at"]
@@ -164,55 +170,55 @@ class _Task:
         running = self._domain is not None and self._domain.state != SHUT_OFF
         gone_by_then = running and self._options["domain"] == "undefined"
         if not gone_by_then:
-            self._refuse_running(seen)
+            self._check_shut_off(seen)
         allow_shared = self._options["allow_shared"]
-        self._instances.refuse_move(seen, allow_shared=allow_shared, to_be_closed=gone_by_then)
+        self._instances.check_move_allowed(seen, allow_shared=allow_shared, to_be_closed=gone_by_then)
 
         def move() -> None:
             if not self._check:
-                self._domain = self._virsh.domain(seen.uuid)
-                self._refuse_running(seen)
+                self._domain = self._virsh.get_domain(seen.uuid)
+                self._check_shut_off(seen)
                 # A guest that was destroyed may have written until then.
-                now = self._look() if "destroy" in self._actions else seen
+                now = self._find_directory() if "destroy" in self._actions else seen
                 self._moved_to = self._instances.quarantine(now or seen, allow_shared=allow_shared)
             self._path = None
             self._actions.append("quarantine")
 
         return [move]
 
-    def _look(self) -> Directory | None:
-        found = self._instances.directory(f"{self._uuid}{SUFFIXES[self._options['directory_kind']]}")
+    def _find_directory(self) -> InstanceDirectory | None:
+        found = self._instances.get_directory(f"{self._uuid}{SUFFIX_BY_KIND[self._options['directory_kind']]}")
         self._path = found.path if found else None
         return found
 
-    def _refuse_running(self, seen: Directory) -> None:
+    def _check_shut_off(self, seen: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
             raise HostError(f"{seen.path} stays where it is, for the {self._domain} is {self._domain.state}.")
 
-    def _return(self) -> list[Callable[[], None]]:
-        seen = self._look()
+    def _plan_restore(self) -> list[Callable[[], None]]:
+        seen = self._find_directory()
         if seen is not None:
             if seen.link:
                 raise HostError(f"{seen.path} is a symbolic link: what is in quarantine stays there until that is gone.")
             return []
         kind = self._options["directory_kind"]
-        entries = [entry for entry in self._instances.quarantined([str(self._uuid)]) if entry.kind == kind]
+        entries = [entry for entry in self._instances.list_quarantined([str(self._uuid)]) if entry.kind == kind]
         if not entries:
             raise HostError(
                 f"The directory of {self._uuid} (kind {kind}) is neither in {self._instances.path} nor in {self._instances.store}."
             )
 
         def bring_back() -> None:
-            self._path = self._instances.original(entries[-1]) if self._check else self._instances.restore(entries[-1])
+            self._path = self._instances.get_original_path(entries[-1]) if self._check else self._instances.restore(entries[-1])
             self._actions.append("restore")
 
         return [bring_back]
 
-    def _purge(self) -> list[Callable[[], None]]:
-        least = seconds(self._options["older_than"])
-        self._store = self._instances.quarantined(None if self._uuid is None else [self._uuid])
-        old = [entry for entry in self._store if entry.age_seconds >= least]
-        self._instances.refuse_purge(old)
+    def _plan_purge(self) -> list[Callable[[], None]]:
+        least = parse_duration(self._options["older_than"])
+        self._quarantined_dirs = self._instances.list_quarantined(None if self._uuid is None else [self._uuid])
+        old = [entry for entry in self._quarantined_dirs if entry.age_seconds >= least]
+        self._instances.check_purge_allowed(old)
 
         def purge() -> None:
             for entry in old:
@@ -224,26 +230,26 @@ class _Task:
 
         return [purge]
 
-    def _definition(self) -> list[Callable[[], None]]:
+    def _plan_definition(self) -> list[Callable[[], None]]:
         uuid = str(self._uuid)
-        path = self._options["xml_path"] or domain_xml.newest(self._options["backup_path"], uuid)
-        xml = domain_xml.read(path)
-        found = described(xml, state=SHUT_OFF, persistent=True)
+        path = self._options["xml_path"] or domain_xml.find_newest_xml(self._options["backup_path"], uuid)
+        xml = domain_xml.read_xml(path)
+        found = parse_domain(xml, state=SHUT_OFF, persistent=True)
         if found.uuid != uuid or found.nova is None:
             raise InvalidInput(f"{path} describes the {found}, and not a domain of Nova with the UUID {uuid}.")
 
         def define() -> None:
-            self._domain = found if self._check else self._define(uuid, xml)
+            self._domain = found if self._check else self._define_domain(uuid, xml)
             self._xml_path = path
             self._actions.append("define")
 
         return [define]
 
-    def _define(self, uuid: str, xml: bytes) -> Domain:
-        if uuid in self._virsh.uuids():
+    def _define_domain(self, uuid: str, xml: bytes) -> Domain:
+        if uuid in self._virsh.list_uuids():
             raise HostError(f"A domain {uuid} has come up meanwhile, and is left as it is.")
         self._virsh.define(xml)
-        found = self._virsh.domain(uuid)
+        found = self._virsh.get_domain(uuid)
         if found is None or not found.persistent:
             raise HostError(f"libvirt took the XML of {uuid}, and has no such domain for all that: look into its log.")
         return found

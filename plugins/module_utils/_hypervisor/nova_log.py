@@ -15,7 +15,7 @@ import json
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, written
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, format_time
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -28,24 +28,24 @@ _AMOUNT = re.compile(r"u?'([A-Z0-9_]{1,255})': ([0-9]{1,18})L?")
 
 
 @d.dataclass(frozen=True)
-class Kind:
+class ComplaintKind:
     """A kind of complaint: who logs it, a part of it by which to find its lines fast, and the whole of it."""
 
     name: str
     logger: str | None
     needle: str
-    sentence: re.Pattern[str]
+    message_pattern: re.Pattern[str]
 
 
 # The sentences are the same in all releases from Pike on.
-KINDS = (
-    Kind(
+COMPLAINT_KINDS = (
+    ComplaintKind(
         "not_in_database",
         "nova.compute.resource_tracker",
         " has allocations against this compute host",
         re.compile(rf"{_INSTANCE} has allocations against this compute host but is not found in the database"),
     ),
-    Kind(
+    ComplaintKind(
         "not_managed",
         "nova.compute.resource_tracker",
         " is not being actively managed by this compute host",
@@ -54,7 +54,7 @@ KINDS = (
             rf"but has allocations referencing this compute host: {_AMOUNTS}"
         ),
     ),
-    Kind(
+    ComplaintKind(
         "moved_away",
         "nova.compute.resource_tracker",
         " has been moved to another host ",
@@ -63,7 +63,7 @@ KINDS = (
             rf"There are allocations remaining against the source host that might need to be removed: {_AMOUNTS}"
         ),
     ),
-    Kind(
+    ComplaintKind(
         "power_state_counts",
         "nova.compute.manager",
         "While synchronizing instance power states, found ",
@@ -72,7 +72,7 @@ KINDS = (
             r"and (?P<hypervisor>[0-9]{1,9}) instances on the hypervisor"
         ),
     ),
-    Kind(
+    ComplaintKind(
         "provider_conflict",
         "nova.scheduler.client.report",
         "Conflicting resource provider name: ",
@@ -82,7 +82,7 @@ KINDS = (
         ),
     ),
     # Raised in oslo.messaging, and logged by whoever caught it, at the end of a traceback or of a longer sentence.
-    Kind(
+    ComplaintKind(
         "rpc_version_cap",
         None,
         "Requested message version, ",
@@ -92,7 +92,7 @@ KINDS = (
         ),
     ),
 )
-_NEEDLES = tuple(kind.needle.encode() for kind in KINDS)
+_NEEDLES = tuple(kind.needle.encode() for kind in COMPLAINT_KINDS)
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _TIME = re.compile(r"(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?(?:(Z)|([+-][0-9]{2}):?([0-9]{2}))?")
@@ -106,13 +106,13 @@ _PREFIX = re.compile(
 _JOURNAL = re.compile(r"(?P<epoch>[0-9]{1,11})\.[0-9]{6} (?P<host>[^\s:]{1,255}) \S+: ")
 
 
-def promising(text: bytes) -> bool:
+def may_contain_complaint(text: bytes) -> bool:
     """Tell whether there may be a complaint in these lines: all of them together are told faster than each by itself."""
     return any(needle in text for needle in _NEEDLES)
 
 
 @d.dataclass
-class _Seen:
+class _ComplaintRecord:
     """How often, when and where one complaint was read."""
 
     kind: str
@@ -123,7 +123,7 @@ class _Seen:
     first: datetime.datetime | None = None
     last: datetime.datetime | None = None
 
-    def again(self, at: datetime.datetime | None, source: str) -> None:
+    def add_occurrence(self, at: datetime.datetime | None, source: str) -> None:
         self.count += 1
         if at is None:
             return
@@ -138,14 +138,14 @@ class _Seen:
             "host": self.host,
             **self.facts,
             "count": self.count,
-            "first_seen": self.first and written(self.first),
-            "last_seen": self.last and written(self.last),
+            "first_seen": self.first and format_time(self.first),
+            "last_seen": self.last and format_time(self.last),
             "source": self.source,
         }
 
 
 @d.dataclass(frozen=True)
-class _Line:
+class _LogEntry:
     """One entry of a log: its message, and who logged it, where and when, as far as the entry tells."""
 
     message: str
@@ -154,7 +154,7 @@ class _Line:
     at: datetime.datetime | None
 
     @property
-    def whole(self) -> bool:
+    def has_logger(self) -> bool:
         """Tell whether the message begins where it was taken to begin."""
         return self.logger is not None
 
@@ -175,18 +175,18 @@ class Complaints:
         self._limit = limit
         self._since = since
         self._zone = zone
-        self._seen: dict[tuple[str | None, ...], _Seen] = {}
+        self._seen: dict[tuple[str | None, ...], _ComplaintRecord] = {}
         self.truncated = False
 
     def add(self, raw: bytes, source: str, journal: bool = False) -> None:
         """Take the complaint from a line, if there is one. journal: whether the line is journalctl's."""
-        line = self._line(_COLOR.sub("", raw.decode("utf-8", "replace")), journal)
+        line = self._parse_line(_COLOR.sub("", raw.decode("utf-8", "replace")), journal)
         if self._since and line.at and line.at < self._since:
             return
-        for kind in KINDS:
+        for kind in COMPLAINT_KINDS:
             if line.logger is not None and kind.logger not in (None, line.logger):
                 continue
-            match = kind.sentence.match(line.message) if line.whole else kind.sentence.search(line.message)
+            match = kind.message_pattern.match(line.message) if line.has_logger else kind.message_pattern.search(line.message)
             if match:
                 self._add(kind, match, line, source)
                 return
@@ -196,32 +196,32 @@ class Complaints:
         records = sorted((seen.as_dict() for seen in self._seen.values()), key=lambda row: (row["kind"], row["instance"] or ""))
         return sorted(records, key=lambda row: row["last_seen"] or "", reverse=True)
 
-    def _add(self, kind: Kind, match: re.Match[str], line: _Line, source: str) -> None:
+    def _add(self, kind: ComplaintKind, match: re.Match[str], line: _LogEntry, source: str) -> None:
         host = self._host or line.host or self._own_name
         key = (kind.name, host, *match.groups())
         if key not in self._seen:
             if len(self._seen) >= self._limit:
                 self.truncated = True
                 return
-            self._seen[key] = _Seen(kind.name, host, _facts(match.groupdict()), source)
-        self._seen[key].again(line.at, source)
+            self._seen[key] = _ComplaintRecord(kind.name, host, _extract_facts(match.groupdict()), source)
+        self._seen[key].add_occurrence(line.at, source)
 
-    def _line(self, text: str, journal: bool) -> _Line:
+    def _parse_line(self, text: str, journal: bool) -> _LogEntry:
         host, at = None, None
         journaled = _JOURNAL.match(text) if journal else None
         if journaled:
             host, at = journaled["host"], datetime.datetime.fromtimestamp(int(journaled["epoch"]), UTC)
             text = text[journaled.end() :]
         if text.startswith("{"):
-            entry = _json(text)
+            entry = _parse_json_line(text)
             if entry is not None:
                 return d.replace(entry, host=entry.host or host, at=entry.at or at)
         prefix = _PREFIX.match(text)
-        at = at or _moment(_TIME.search(text, 0, _TIME_WITHIN), self._zone)
-        return _Line(text[prefix.end() :] if prefix else text, prefix["logger"] if prefix else None, host, at)
+        at = at or _parse_time(_TIME.search(text, 0, _TIME_WITHIN), self._zone)
+        return _LogEntry(text[prefix.end() :] if prefix else text, prefix["logger"] if prefix else None, host, at)
 
 
-def _json(text: str) -> _Line | None:
+def _parse_json_line(text: str) -> _LogEntry | None:
     """Return an entry as oslo.log's JSON formatter writes it; None where this is none."""
     try:
         entry = json.loads(text)
@@ -232,15 +232,15 @@ def _json(text: str) -> _Line | None:
         return None
     if not all(isinstance(part, str) for part in (message, logger, host or "", trace)):
         return None
-    return _Line(_text(f"{message}\n{trace}"), logger, _text(host or "")[:255] or None, at)
+    return _LogEntry(_replace_surrogates(f"{message}\n{trace}"), logger, _replace_surrogates(host or "")[:255] or None, at)
 
 
-def _text(told: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Return a text without the halves of surrogate pairs, which JSON may hold and UTF-8 may not."""
-    return told.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode()
 
 
-def _moment(match: re.Match[str] | None, zone: datetime.tzinfo | None) -> datetime.datetime | None:
+def _parse_time(match: re.Match[str] | None, zone: datetime.tzinfo | None) -> datetime.datetime | None:
     if match is None:
         return None
     day, clock, utc, hours, minutes = match.groups()
@@ -251,14 +251,14 @@ def _moment(match: re.Match[str] | None, zone: datetime.tzinfo | None) -> dateti
         return None
 
 
-def _facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
+def _extract_facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
     """Return what a sentence says, by the names of its groups; null where it says nothing of the kind."""
     name, other = groups.get("name"), groups.get("other_host")
     database, hypervisor = groups.get("database"), groups.get("hypervisor")
     requested, cap = groups.get("requested"), groups.get("cap")
     return {
         "instance": groups.get("instance"),
-        "amounts": _amounts(groups.get("amounts")),
+        "amounts": _parse_amounts(groups.get("amounts")),
         # Nova writes None where a server is on no host, as one that is shelved and offloaded.
         "other_host": None if other == "None" else other,
         "counts": {"database": int(database), "hypervisor": int(hypervisor)} if database and hypervisor else None,
@@ -267,7 +267,7 @@ def _facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
     }
 
 
-def _amounts(text: str | None) -> dict[str, int] | None:
+def _parse_amounts(text: str | None) -> dict[str, int] | None:
     matches = [_AMOUNT.fullmatch(part) for part in text.split(", ")] if text else []
     found = {match[1]: int(match[2]) for match in matches if match}
     return found if found and None not in matches else None

@@ -19,7 +19,7 @@ import tempfile
 import typing as t
 import zlib
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import promising
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import may_contain_complaint
 
 if t.TYPE_CHECKING:  # pragma: no cover
     import datetime
@@ -27,11 +27,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
 
-_PIECE = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 # Of a longer line only its beginning is looked at.
-_LINE = 64 * 1024
-_GZIP = b"\x1f\x8b"
-_TOLD = 300
+_MAX_LINE_BYTES = 64 * 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+_MAX_ERROR_BYTES = 300
 
 
 @d.dataclass
@@ -48,7 +48,7 @@ class Source:
 def read_files(patterns: Iterable[str], complaints: Complaints, since: datetime.datetime | None) -> list[Source]:
     """Read all files that match, the newest first, but for those last written before `since`."""
     paths = {os.path.realpath(path): path for pattern in patterns for path in sorted(glob.glob(pattern))}
-    return [_read_file(path, complaints, since) for path in sorted(paths.values(), key=_written, reverse=True)]
+    return [_read_file(path, complaints, since) for path in sorted(paths.values(), key=_get_mtime, reverse=True)]
 
 
 def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: datetime.datetime | None) -> Source:
@@ -66,9 +66,9 @@ def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: 
             with subprocess.Popen(  # pylint: disable=ansible-bad-function
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
             ) as process:
-                _feed(t.cast("t.IO[bytes]", process.stdout), source, complaints, journal=True)
+                _feed_complaints(t.cast("t.IO[bytes]", process.stdout), source, complaints, journal=True)
             errors.seek(0)
-            told = " ".join(errors.read(_TOLD).decode("utf-8", "replace").split())
+            told = " ".join(errors.read(_MAX_ERROR_BYTES).decode("utf-8", "replace").split())
         if process.returncode:
             source.error = f"The journal of {unit} cannot be read: journalctl ended with {process.returncode}: {told}"
     except OSError as error:
@@ -76,10 +76,10 @@ def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: 
     return source
 
 
-def pieces(stream: t.IO[bytes]) -> Iterator[bytes]:
+def read_chunks(stream: t.IO[bytes]) -> Iterator[bytes]:
     """Yield what `stream` holds in pieces of whole lines, of a line that is too long only its beginning."""
     rest, cut = b"", False
-    while piece := stream.read(_PIECE):
+    while piece := stream.read(_CHUNK_BYTES):
         if cut:
             end = piece.find(b"\n")
             if end < 0:
@@ -91,8 +91,8 @@ def pieces(stream: t.IO[bytes]) -> Iterator[bytes]:
             rest = tail
         else:
             rest += piece
-        if len(rest) > _LINE:
-            rest, cut = rest[:_LINE], True
+        if len(rest) > _MAX_LINE_BYTES:
+            rest, cut = rest[:_MAX_LINE_BYTES], True
     if rest:
         yield rest
 
@@ -100,38 +100,38 @@ def pieces(stream: t.IO[bytes]) -> Iterator[bytes]:
 def _read_file(path: str, complaints: Complaints, since: datetime.datetime | None) -> Source:
     source = Source(path)
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
                 source.error = f"{path} is not read: it is no file."
             elif since and state.st_mtime < since.timestamp():
                 source.skipped = True
-            elif file.peek(len(_GZIP)).startswith(_GZIP):
+            elif file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
                 with gzip.GzipFile(fileobj=file) as unpacked:
-                    _feed(t.cast("t.IO[bytes]", unpacked), source, complaints)
+                    _feed_complaints(t.cast("t.IO[bytes]", unpacked), source, complaints)
             else:
-                _feed(file, source, complaints)
+                _feed_complaints(file, source, complaints)
     except (OSError, EOFError, zlib.error) as error:
         source.error = f"{path} cannot be read{' to its end' if source.bytes else ''}: {getattr(error, 'strerror', None) or error}."
     return source
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file, or a pipe without waiting for whoever writes to it."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _feed(stream: t.IO[bytes], source: Source, complaints: Complaints, journal: bool = False) -> None:
-    for piece in pieces(stream):
+def _feed_complaints(stream: t.IO[bytes], source: Source, complaints: Complaints, journal: bool = False) -> None:
+    for piece in read_chunks(stream):
         source.bytes += len(piece)
         source.lines += piece.count(b"\n")
-        if promising(piece):
+        if may_contain_complaint(piece):
             for line in piece.split(b"\n"):
-                if promising(line):
-                    complaints.add(line[:_LINE], source.name, journal)
+                if may_contain_complaint(line):
+                    complaints.add(line[:_MAX_LINE_BYTES], source.name, journal)
 
 
-def _written(path: str) -> float:
+def _get_mtime(path: str) -> float:
     try:
         return os.stat(path).st_mtime
     except OSError:

@@ -16,24 +16,24 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
 
-PATTERN = r"\d{8}T\d{6}Z"
+TIMESTAMP_PATTERN = r"\d{8}T\d{6}Z"
 _FORMAT = "%Y%m%dT%H%M%SZ"
-_TRIES = 60
+_MAX_TRIES = 60
 
 
-def free_name(before: str, after: str, folder: int) -> str:
+def find_free_name(before: str, after: str, folder: int) -> str:
     """Return a name that nothing in the open `folder` has: `before`, the time and `after`. Within one second the next one is taken."""
     start = int(time.time())
-    for moment in range(start, start + _TRIES):
+    for moment in range(start, start + _MAX_TRIES):
         name = f"{before}.{time.strftime(_FORMAT, time.gmtime(moment))}{after}"
         try:
             os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return name
-    raise HostError(f"{_TRIES} names such as {name} are taken already: look at what makes them.")
+    raise HostError(f"{_MAX_TRIES} names such as {name} are taken already: look at what makes them.")
 
 
-def moment(stamp: str) -> int | None:
+def parse_timestamp(stamp: str) -> int | None:
     """Return the time that `stamp` stands for, in seconds since the epoch; None when there is no such time."""
     try:
         return calendar.timegm(time.strptime(stamp, _FORMAT))
@@ -41,11 +41,11 @@ def moment(stamp: str) -> int | None:
         return None
 
 
-def age(seconds: float) -> int:
+def calculate_age(seconds: float) -> int:
     """Return how long ago that was; 0 for what lies ahead."""
     return max(0, int(time.time() - seconds))
 
 
-def sentence(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return what the system says of an error, for the middle of a sentence."""
     return t.cast("str", error.strerror) or type(error).__name__

@@ -25,7 +25,7 @@ Amounts = dict[str, dict[str, int]]
 DELETE_PROVIDERS = "delete_providers"
 
 # What is told of a change that was made, by its action, and of one that was not.
-DONE = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
+OUTCOME_BY_ACTION = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
 SKIPPED, FAILED = "skipped", "failed"
 # What a journal tells of was given back.
 RESTORED = "restored"
@@ -59,29 +59,29 @@ class Change:
             return "create"
         alone = d.replace(self, partner=None)
         owners = [{key: value for key, value in side.items() if key != "allocations"} for side in (self.before, self.after)]
-        return "reduce" if owners[0] == owners[1] and not alone.claims else "rewrite"
+        return "reduce" if owners[0] == owners[1] and not alone.allocates else "rewrite"
 
     @property
     def frees(self) -> Amounts:
         """The amounts that the change gives back."""
-        return _surplus(self._amounts("before"), self._amounts("after"))
+        return _subtract_amounts(self._sum_amounts("before"), self._sum_amounts("after"))
 
     @property
-    def claims(self) -> Amounts:
+    def allocates(self) -> Amounts:
         """The amounts that the change takes anew."""
-        return _surplus(self._amounts("after"), self._amounts("before"))
+        return _subtract_amounts(self._sum_amounts("after"), self._sum_amounts("before"))
 
-    def side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: str) -> dict[str, t.Any]:
         """Return the documents `before` or `after`, by consumer."""
         return {part.consumer: getattr(part, side) for part in self.parts}
 
     def as_dict(self) -> dict[str, t.Any]:
         partner = self.partner.as_dict() if self.partner else None
-        return {**d.asdict(self), "partner": partner, "action": self.action, "frees": self.frees, "claims": self.claims}
+        return {**d.asdict(self), "partner": partner, "action": self.action, "frees": self.frees, "claims": self.allocates}
 
-    def _amounts(self, side: str) -> Amounts:
+    def _sum_amounts(self, side: str) -> Amounts:
         """Return what this consumer and its partner hold together on one side of the change."""
-        sums: Amounts = self.partner._amounts(side) if self.partner else {}
+        sums: Amounts = self.partner._sum_amounts(side) if self.partner else {}
         for provider, share in getattr(self, side)["allocations"].items():
             held = sums.setdefault(provider, {})
             for cls, amount in share["resources"].items():
@@ -97,9 +97,9 @@ class ProviderRemoval:
 
     action: t.ClassVar[str] = DELETE_PROVIDERS
     frees: t.ClassVar[Amounts] = {}
-    claims: t.ClassVar[Amounts] = {}
+    allocates: t.ClassVar[Amounts] = {}
 
-    def side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: str) -> dict[str, t.Any]:
         """Return the names of the providers `before`, and nothing `after`, by uuid."""
         return {provider.uuid: provider.name for provider in self.providers} if side == "before" else {}
 
@@ -109,7 +109,7 @@ class ProviderRemoval:
         return {"action": self.action, "providers": told}
 
 
-def document(allocation: Allocation) -> dict[str, t.Any]:
+def build_body(allocation: Allocation) -> dict[str, t.Any]:
     """Return the body that would write `allocation`: its generation guards it, and an untyped consumer has no type in it."""
     body: dict[str, t.Any] = {
         "allocations": {provider: {"resources": dict(sorted(share.items()))} for provider, share in sorted(allocation.resources.items())},
@@ -120,46 +120,46 @@ def document(allocation: Allocation) -> dict[str, t.Any]:
     return body if allocation.type is None else {**body, "consumer_type": allocation.type}
 
 
-class Shown(t.Protocol):
+class Diffable(t.Protocol):
     """A change that `--diff` can show."""
 
-    def side(self, side: str) -> dict[str, t.Any]: ...
+    def get_side(self, side: str) -> dict[str, t.Any]: ...
 
 
-def diff_of(changes: Iterable[Shown]) -> dict[str, dict[str, t.Any]]:
+def build_diff(changes: Iterable[Diffable]) -> dict[str, dict[str, t.Any]]:
     """Return what Ansible shows with `--diff`."""
     sides: dict[str, dict[str, t.Any]] = {"before": {}, "after": {}}
     for change in changes:
         for side, shown in sides.items():
-            shown.update(change.side(side))
+            shown.update(change.get_side(side))
     return sides
 
 
-def same_claim(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> bool:
+def is_same_allocation(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> bool:
     """Tell whether two documents give a consumer the same shares and owner, whatever their generations; nobody owns nothing."""
     if one["allocations"] != other["allocations"]:
         return False
     return not one["allocations"] or all(one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type"))
 
 
-def change_to(allocation: Allocation, dropped: AbstractSet[str]) -> Change:
-    """Return the change that takes the `dropped` providers from `allocation` and leaves every other share as it is."""
-    kept = {provider: share for provider, share in allocation.resources.items() if provider not in dropped}
+def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change:
+    """Return the change that takes the `removed` providers from `allocation` and leaves every other share as it is."""
+    kept = {provider: share for provider, share in allocation.resources.items() if provider not in removed}
     if allocation.generation is None:
         raise ValueError(f"{allocation.consumer} holds nothing that could be changed")
-    return rewritten(allocation, resources=kept)
+    return build_change(allocation, resources=kept)
 
 
-def rewritten(allocation: Allocation, partner: Change | None = None, **anew: t.Any) -> Change:
-    """Return the change of `allocation` in which the fields `anew` (`resources`, `project`, `user`) are different."""
-    after = document(d.replace(allocation, **anew))
-    before = document(allocation)
+def build_change(allocation: Allocation, partner: Change | None = None, **fields: t.Any) -> Change:
+    """Return the change of `allocation` in which the fields `fields` (`resources`, `project`, `user`) are different."""
+    after = build_body(d.replace(allocation, **fields))
+    before = build_body(allocation)
     if not allocation.resources:
         before |= {"project_id": after["project_id"], "user_id": after["user_id"]}
     return Change(allocation.consumer, allocation.generation, before, after, partner)
 
 
-def child_first(root: str, providers: Iterable[Provider]) -> tuple[Provider, ...]:
+def sort_children_first(root: str, providers: Iterable[Provider]) -> tuple[Provider, ...]:
     """Return the providers of the tree `root` in an order in which Placement lets them be deleted."""
     tree = {provider.uuid: provider for provider in providers if provider.root == root}
 
@@ -169,7 +169,7 @@ def child_first(root: str, providers: Iterable[Provider]) -> tuple[Provider, ...
     return tuple(sorted(tree.values(), key=lambda provider: (-depth(provider), provider.name)))
 
 
-def _surplus(here: Mapping[str, Mapping[str, int]], there: Mapping[str, Mapping[str, int]]) -> Amounts:
+def _subtract_amounts(here: Mapping[str, Mapping[str, int]], there: Mapping[str, Mapping[str, int]]) -> Amounts:
     """Return what is here and not there."""
     found = {}
     for provider, share in here.items():

@@ -23,40 +23,42 @@ FORMAT = 1
 
 def encode(snapshot: Snapshot) -> dict[str, t.Any]:
     """Return `snapshot` as JSON's types; sets become sorted lists, so that equal snapshots are equal texts."""
-    return {"format": FORMAT, "snapshot": d.asdict(snapshot, dict_factory=_without_sets)}
+    return {"format": FORMAT, "snapshot": d.asdict(snapshot, dict_factory=_sort_sets)}
 
 
-def _without_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
+def _sort_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
     return {key: sorted(value) if isinstance(value, frozenset) else value for key, value in items}
 
 
 def decode(document: t.Any) -> Snapshot:
-    """Return the snapshot that `encode` made `document` of. Raises InvalidInput when it is none, or of another format."""
+    """Return the snapshot that `encode` made `build_body` of. Raises InvalidInput when it is none, or of another format."""
     try:
         if document["format"] != FORMAT:
             raise InvalidInput(f"The snapshot has format {document['format']} and this version reads format {FORMAT}.")
-        return t.cast("Snapshot", _decoded(Snapshot, document["snapshot"]))
+        return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidInput(f"This is no snapshot as orphan_detect writes it ({type(error).__name__}: {error}).") from error
 
 
-def _decoded(kind: t.Any, value: t.Any) -> t.Any:
+def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
     """Return `value` as the type `kind`, which is one of those that the model is made of."""
     base, arguments = t.get_origin(kind) or kind, t.get_args(kind)
     if kind is t.Any:
         return value
     if base in (types.UnionType, t.Union):
-        return None if value is None else _decoded(next(part for part in arguments if part is not types.NoneType), value)
+        return None if value is None else _decode_value(next(part for part in arguments if part is not types.NoneType), value)
     if base is tuple:
-        return tuple(_decoded(arguments[0], part) for part in value)
+        return tuple(_decode_value(arguments[0], part) for part in value)
     if base is frozenset:
         return frozenset(value)
     if base in (Mapping, dict):
-        return {key: _decoded(arguments[1], part) for key, part in value.items()}
+        return {key: _decode_value(arguments[1], part) for key, part in value.items()}
     if d.is_dataclass(base):
-        hints = _hints(t.cast("type", base))
+        hints = _get_type_hints(t.cast("type", base))
         known = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
-        fields = {field.name: _decoded(_filled_in(hints[field.name], known), value[field.name]) for field in d.fields(base)}
+        fields = {
+            field.name: _decode_value(_resolve_type_variables(hints[field.name], known), value[field.name]) for field in d.fields(base)
+        }
         return t.cast("type", base)(**fields)
     if base is float and isinstance(value, int):
         return float(value)
@@ -66,11 +68,11 @@ def _decoded(kind: t.Any, value: t.Any) -> t.Any:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, t.Any]:
+def _get_type_hints(kind: type) -> dict[str, t.Any]:
     return t.get_type_hints(kind)
 
 
-def _filled_in(hint: t.Any, known: Mapping[t.Any, t.Any]) -> t.Any:
+def _resolve_type_variables(hint: t.Any, known: Mapping[t.Any, t.Any]) -> t.Any:
     """Return `hint` with the type variables of a generic dataclass replaced: `T | None` of `Answer[Server]` is `Server | None`."""
     parameters = getattr(hint, "__parameters__", ())
     if hint in known:

@@ -21,7 +21,7 @@ class Kind:
     """A kind of finding.
 
     meaning: what it is, in the words of the table in the README.
-    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never changed).
+    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `build_findings` (never changed).
     needs_every_cell: whether its proof is incomplete while any cell does not answer; else only the
         cells of the hosts that the consumer touches have to (`_snapshot.gaps`).
     """
@@ -33,7 +33,7 @@ class Kind:
 
 
 # Allocations that nobody needs.
-ORPHANS = (
+ORPHAN_KINDS = (
     Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE),
     Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE),
     Kind(
@@ -53,7 +53,7 @@ ORPHANS = (
     ),
 )
 # Allocations of live servers that are not as they should be.
-DRIFTS = (
+DRIFT_KINDS = (
     Kind("swapped_claim", "an ended migration holds the claim that its server needs", REMEDIATE),
     Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, needs_every_cell=True),
     Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, needs_every_cell=True),
@@ -63,7 +63,7 @@ DRIFTS = (
     Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT),
 )
 # What is not about one consumer.
-CONDITIONS = (
+CONDITION_KINDS = (
     Kind(
         "ghost_provider",
         "a provider that was a compute node's, with no compute node behind it",
@@ -81,7 +81,7 @@ CONDITIONS = (
     Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT),
     Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT),
 )
-KINDS = (*ORPHANS, *DRIFTS, *CONDITIONS)
+KINDS = (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
 
-CHANGEABLE = tuple(kind for kind in KINDS if kind.by_default != REPORT)
-OF_CONSUMERS = tuple(kind for kind in CHANGEABLE if kind not in CONDITIONS)
+CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
+CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind not in CONDITION_KINDS)

@@ -20,22 +20,22 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # https://docs.openstack.org/api-ref/compute/#list-migrations; every other status is a migration under way,
 # `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
-ENDED_MIGRATION = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
+ENDED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
 # Of these, the ones after which nobody may have cleaned up.
-FAILED_MIGRATION = frozenset({"error", "failed"})
+FAILED_MIGRATION_STATUSES = frozenset({"error", "failed"})
 
 # Types of migrations that can fail when the guest already runs at the destination.
-MAY_LEAVE_GUEST = frozenset({"evacuation", "live-migration"})
+GUEST_LEAVING_MIGRATION_TYPES = frozenset({"evacuation", "live-migration"})
 
 # Types of migrations in which Nova itself copies the guest, powered off, from one host to the other.
-COLD_MIGRATION = frozenset({"migration", "resize"})
+COLD_MIGRATION_TYPES = frozenset({"migration", "resize"})
 
 # Of these, the ones after which the server is at the destination.
-ARRIVED_MIGRATION = frozenset({"confirmed", "completed", "done"})
+SUCCESSFUL_MIGRATION_STATUSES = frozenset({"confirmed", "completed", "done"})
 
 # Statuses of a server that has no host and will have none unless somebody asks for it.
-UNHOSTED_STATUS = frozenset({"SHELVED_OFFLOADED", "ERROR"})
+UNHOSTED_STATUSES = frozenset({"SHELVED_OFFLOADED", "ERROR"})
 
 # Instance actions that can give a host to a server that has none, with the event that the host itself records.
 PLACING_ACTIONS = {
@@ -77,7 +77,7 @@ DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
 API_ACTIONS = frozenset({"lock", "unlock"})
 
 # Statuses in which a server rests on its host. ERROR is never among them.
-SETTLED_STATUS = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
+SETTLED_STATUSES = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
 
 
 @d.dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Hypervisor:
     running_vms: int = 0
 
     # The classes of Placement that nova-compute counts as one: pinned and shared processors together.
-    COUNTED: t.ClassVar[t.Mapping[str, tuple[str, ...]]] = {
+    PLACEMENT_CLASSES: t.ClassVar[t.Mapping[str, tuple[str, ...]]] = {
         "VCPU": ("VCPU", "PCPU"),
         "MEMORY_MB": ("MEMORY_MB",),
         "DISK_GB": ("DISK_GB",),
@@ -142,7 +142,7 @@ class Migration:
 
     @property
     def ended(self) -> bool:
-        return self.status in ENDED_MIGRATION
+        return self.status in ENDED_MIGRATION_STATUSES
 
 
 @d.dataclass(frozen=True)
@@ -239,7 +239,7 @@ class Action:
     events: tuple[ActionEvent, ...] = ()
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether nothing of it can still be waiting for a host.
 
         Conductor records the end of its own part before it hands over, so the host must have ended its part, or some part
@@ -251,28 +251,28 @@ class Action:
         names = {event.event for event in self.events}
         handed_over = PLACING_ACTIONS.get(self.action)
         ended = handed_over is None or handed_over in names or any(event.result == "Error" for event in self.events)
-        return bool(names) and ended and all(self._ended(name) for name in names)
+        return bool(names) and ended and all(self._has_ended(name) for name in names)
 
     @property
-    def taken_up_by(self) -> frozenset[str | None]:
+    def placing_hosts(self) -> frozenset[str | None]:
         """The hosts that began their part of an action that can give a host; None for one that these credentials may not see."""
         handed_over = PLACING_ACTIONS.get(self.action)
         return frozenset(event.host for event in self.events if event.event == handed_over)
 
     @property
-    def shelved_by(self) -> frozenset[str | None]:
+    def shelving_hosts(self) -> frozenset[str | None]:
         """The hosts that ended their part of an action that shelves, and did not fail; None for one that these credentials may not see."""
-        return self._done_by(SHELVING_EVENTS) if self.action in SHELVING_ACTIONS else frozenset()
+        return self._get_successful_hosts(SHELVING_EVENTS) if self.action in SHELVING_ACTIONS else frozenset()
 
     @property
-    def unshelved_on(self) -> frozenset[str | None]:
+    def unshelving_hosts(self) -> frozenset[str | None]:
         """The hosts that made the guest of a server that was unshelved."""
-        return self._done_by({PLACING_ACTIONS[UNSHELVE_ACTION]}) if self.action == UNSHELVE_ACTION else frozenset()
+        return self._get_successful_hosts({PLACING_ACTIONS[UNSHELVE_ACTION]}) if self.action == UNSHELVE_ACTION else frozenset()
 
-    def _done_by(self, names: Collection[str]) -> frozenset[str | None]:
+    def _get_successful_hosts(self, names: Collection[str]) -> frozenset[str | None]:
         return frozenset(event.host for event in self.events if event.event in names and event.finish_time and event.result == "Success")
 
-    def _ended(self, name: str) -> bool:
+    def _has_ended(self, name: str) -> bool:
         rows = [event for event in self.events if event.event == name]
         finished = max((row.finish_time or "" for row in rows), default="")
         return bool(finished) and finished >= max(row.start_time or "" for row in rows)

@@ -48,11 +48,11 @@ class Policy:
     exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
     ended_exclusions: tuple[str, ...] = ()
 
-    def excludes(self, names: Iterable[str]) -> str | None:
+    def explain_exclusion(self, names: Iterable[str]) -> str | None:
         """Name one of these providers, or of their hosts, that is excluded."""
         named = self.exclude_providers.intersection(names)
-        return f"Provider {min(named)} is excluded by name{self.exclusion_note(named)}." if named else None
+        return f"Provider {min(named)} is excluded by name{self.get_exclusion_note(named)}." if named else None
 
-    def exclusion_note(self, names: Collection[str]) -> str:
+    def get_exclusion_note(self, names: Collection[str]) -> str:
         """Return until when the first of the names that are excluded is, and why, if the user said so."""
         return self.exclusion_notes.get(min(names), "") if names else ""

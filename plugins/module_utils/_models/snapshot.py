@@ -120,7 +120,7 @@ class Shard:
     number: int
     count: int
 
-    def has(self, name: str) -> bool:
+    def contains(self, name: str) -> bool:
         """Tell whether a root provider (by uuid), a migration (by uuid) or a service (by host) is in this part."""
         return int(hashlib.sha256(name.encode()).hexdigest(), 16) % self.count == self.number - 1
 
@@ -145,16 +145,16 @@ class Scope:
     shard: Shard | None = None
 
     @property
-    def narrow(self) -> bool:
+    def is_narrow(self) -> bool:
         """Whether it names hosts or consumers, so that nothing is read of others but what these need."""
         return bool(self.hosts or self.consumers)
 
     @property
-    def closely(self) -> bool:
+    def needs_every_lookup(self) -> bool:
         """Whether everybody in it is looked at closely, whatever the listings say."""
-        return self.narrow or "wrong_owner" in self.kinds
+        return self.is_narrow or "wrong_owner" in self.kinds
 
-    def wants(self, *kinds: str) -> bool:
+    def includes_any(self, *kinds: str) -> bool:
         return not self.kinds or bool(set(kinds) & set(self.kinds))
 
 

@@ -30,7 +30,7 @@ UNDECIDED = "undecided"
 class Ruling:
     """A verdict, why, and the answers that it rests on.
 
-    drops: of an orphan, the providers whose shares go; empty stands for the whole consumer.
+    freed_providers: of an orphan, the providers whose shares go; empty stands for the whole consumer.
     change: of what is drifted, the write that would settle it.
     server, migration: whom it is about, where that is not the case's own.
     """
@@ -38,26 +38,26 @@ class Ruling:
     verdict: str
     reason: str
     evidence: tuple[Answer[t.Any], ...]
-    drops: frozenset[str] = frozenset()
+    freed_providers: frozenset[str] = frozenset()
     change: Change | None = None
     server: Server | None = None
     migration: Migration | None = None
 
 
 def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Ruling:
-    return Ruling(ORPHANED, reason, _asked(evidence), **about)
+    return Ruling(ORPHANED, reason, _skip_unasked(evidence), **about)
 
 
 def drifted(reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any) -> Ruling:
-    return Ruling(DRIFTED, reason, _asked(evidence), change=change, **about)
+    return Ruling(DRIFTED, reason, _skip_unasked(evidence), change=change, **about)
 
 
 def protected(reason: str, *evidence: Answer[t.Any]) -> Ruling:
-    return Ruling(PROTECTED, reason, _asked(evidence))
+    return Ruling(PROTECTED, reason, _skip_unasked(evidence))
 
 
 def undecided(reason: str, *evidence: Answer[t.Any]) -> Ruling:
-    return Ruling(UNDECIDED, reason, _asked(evidence))
+    return Ruling(UNDECIDED, reason, _skip_unasked(evidence))
 
 
 @d.dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Finding:
     providers: tuple[str, ...] = ()
     evidence: tuple[Answer[t.Any], ...] = ()
     change: Change | ProviderRemoval | None = None
-    dropped: frozenset[str] = frozenset()
+    freed_providers: frozenset[str] = frozenset()
 
     @property
     def consumer(self) -> str | None:
@@ -91,5 +91,5 @@ class Finding:
         return f"{self.kind}/{self.subject}"
 
 
-def _asked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:
+def _skip_unasked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:
     return tuple(answer for answer in evidence if answer != NOT_ASKED)

@@ -20,9 +20,9 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, NotApproved
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, Entry, entries
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, OF_CONSUMERS
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, Entry, iterate_entries
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
@@ -30,12 +30,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
 # About 260 bytes each. Of a plan with more than these only the digest is handed on, which nobody can apply.
-HANDED_ON = 1000
+MAX_COMPACT_CHANGES = 1000
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 # So many reasons are told; the others are counted.
-_REASONS_TOLD = 5
+_MAX_REASONS = 5
 
 
 @d.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ApprovedChange:
     digest: str
 
     @classmethod
-    def of(cls, step: Step | TreeStep) -> ApprovedChange:
+    def from_step(cls, step: Step | TreeStep) -> ApprovedChange:
         consumer, generation = (step.change.consumer, step.change.generation) if isinstance(step, Step) else (None, None)
         return cls(step.finding, step.kind, consumer, generation, digest(step.as_dict()))
 
@@ -66,20 +66,20 @@ class Approval:
     changes: tuple[ApprovedChange, ...] | None
 
     @classmethod
-    def of(cls, plan: Plan) -> Approval:
+    def from_plan(cls, plan: Plan) -> Approval:
         steps: tuple[Step | TreeStep, ...] = (*plan.steps, *plan.removals)
-        changes = tuple(map(ApprovedChange.of, steps))
-        handed = changes if len(changes) <= HANDED_ON else None
+        changes = tuple(map(ApprovedChange.from_step, steps))
+        handed = changes if len(changes) <= MAX_COMPACT_CHANGES else None
         return cls(plan.placement_endpoint, plan.region, plan.detected_at, plan.consumers, len(changes), handed)
 
     @classmethod
-    def read(cls, told: Mapping[str, t.Any]) -> Approval:
+    def parse(cls, told: Mapping[str, t.Any]) -> Approval:
         """Return what `as_dict` told. Raises InvalidInput for anything else, also if only one character of it is another."""
         if told.get("format") != FORMAT:
             raise InvalidInput(f"The compact plan has format {told.get('format')!r}; this version of the collection reads format {FORMAT}.")
         if told.get("changes") is None:
             raise InvalidInput(
-                f"The compact plan has {told.get('count')!r} changes, more than the {HANDED_ON} that are handed from job to job, and "
+                f"The compact plan has {told.get('count')!r} changes, more than the {MAX_COMPACT_CHANGES} that are handed from job to job, and "
                 "therefore none of them: give the path of plan.json, kept where both jobs can read it."
             )
         try:
@@ -89,7 +89,7 @@ class Approval:
                 detected_at=told["detected_at"],
                 consumers=told["consumers"],
                 count=told["count"],
-                changes=tuple(_change_told(entry) for entry in told["changes"]),
+                changes=tuple(_parse_change(entry) for entry in told["changes"]),
             )
             # As text: to Python 1.0 and True are 1.
             whole = json.dumps(approval.as_dict(), sort_keys=True) == json.dumps(told, sort_keys=True)
@@ -128,45 +128,45 @@ class Approval:
                 "changed."
             )
 
-    def found_again(self, findings: t.Any) -> tuple[Plan, list[str]]:
+    def rebuild_plan(self, findings: t.Any) -> tuple[Plan, list[str]]:
         """Return the plan of exactly these changes, and the ids of those that are left out because their consumers hold nothing any more.
 
-        Raises NotApproved when any other is not found just as it was approved, GateClosed and InvalidInput as `Plan.of` does.
+        Raises NotApproved when any other is not found just as it was approved, GateClosed and InvalidInput as `Plan.from_findings` does.
         """
         approved = {change.finding: change for change in self.changes or ()}
-        plan = Plan.of(findings, {change.kind for change in approved.values()}, approved=True)
+        plan = Plan.from_findings(findings, {change.kind for change in approved.values()}, approved=True)
         check_cloud(self, plan)
         steps = tuple(step for step in plan.steps if step.finding in approved)
         removals = tuple(step for step in plan.removals if step.finding in approved)
         found: tuple[Step | TreeStep, ...] = (*steps, *removals)
-        now = {step.finding: ApprovedChange.of(step) for step in found}
+        now = {step.finding: ApprovedChange.from_step(step) for step in found}
         gone, wrong = [], []
         for finding, change in approved.items():
             if finding in now and now[finding] == change:
                 continue
-            if finding not in now and _holds_nothing(change, findings):
+            if finding not in now and _has_no_allocation(change, findings):
                 gone.append(finding)
             else:
-                wrong.append(f"{finding}: {_difference(change, now.get(finding), findings)}")
+                wrong.append(f"{finding}: {_describe_difference(change, now.get(finding), findings)}")
         if wrong:
-            more = f" And {len(wrong) - _REASONS_TOLD} more." if len(wrong) > _REASONS_TOLD else ""
+            more = f" And {len(wrong) - _MAX_REASONS} more." if len(wrong) > _MAX_REASONS else ""
             raise NotApproved(
                 f"{len(wrong)} of {len(approved)} changes are not what was approved any more: nothing was changed. "
-                f"{' '.join(wrong[:_REASONS_TOLD])}{more} Detect again, and have the new plan approved."
+                f"{' '.join(wrong[:_MAX_REASONS])}{more} Detect again, and have the new plan approved."
             )
         return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
 
 
-def digest(told: t.Any) -> str:
-    """Return the SHA-256 of the canonical JSON of `told`."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()
+def digest(document: t.Any) -> str:
+    """Return the SHA-256 of the canonical JSON of `build_body`."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()
 
 
-def _change_told(entry: Mapping[str, t.Any]) -> ApprovedChange:
+def _parse_change(entry: Mapping[str, t.Any]) -> ApprovedChange:
     change = ApprovedChange(**entry)
-    subject = change.consumer if change.kind in {kind.name for kind in OF_CONSUMERS} else change.finding.partition("/")[2]
-    known = change.kind in {kind.name for kind in CHANGEABLE}
-    if not known or change.finding != f"{change.kind}/{subject}" or not subject or canonical(subject) != subject:
+    subject = change.consumer if change.kind in {kind.name for kind in CONSUMER_KINDS} else change.finding.partition("/")[2]
+    known = change.kind in {kind.name for kind in CHANGEABLE_KINDS}
+    if not known or change.finding != f"{change.kind}/{subject}" or not subject or normalize_uuid(subject) != subject:
         raise InvalidInput(
             f"The compact plan has a change for the finding {change.finding!r} of kind {change.kind!r}, which it cannot settle."
         )
@@ -175,23 +175,23 @@ def _change_told(entry: Mapping[str, t.Any]) -> ApprovedChange:
     return change
 
 
-def _holds_nothing(change: ApprovedChange, findings: t.Any) -> bool:
+def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
     """Tell whether the consumer was asked about by name, and holds nothing."""
     named = findings["scope"]["consumers"]
-    return change.consumer in named and change.consumer not in findings["held"] and not _entries(change, findings)
+    return change.consumer in named and change.consumer not in findings["held"] and not _find_entries(change, findings)
 
 
-def _difference(change: ApprovedChange, now: ApprovedChange | None, findings: t.Any) -> str:
+def _describe_difference(change: ApprovedChange, now: ApprovedChange | None, findings: t.Any) -> str:
     if now and now.generation != change.generation:
         return f"it changed since, generation {change.generation} then, {now.generation} now."
     if now:
         return "what would be written is another document than then."
-    if entries := _entries(change, findings):
+    if entries := _find_entries(change, findings):
         return f"it is {entries[0]['verdict']} now ({entries[0]['kind']}): {entries[0]['reason']}"
     return "it is healthy now." if change.consumer in findings["scope"]["consumers"] else "it is not found any more."
 
 
-def _entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
+def _find_entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
     """Return what the findings say of the subject of a change, under whatever kind."""
     subject = change.finding.partition("/")[2]
-    return [entry for entry in entries(findings) if subject in (entry["consumer"], entry["id"].partition("/")[2])]
+    return [entry for entry in iterate_entries(findings) if subject in (entry["consumer"], entry["id"].partition("/")[2])]

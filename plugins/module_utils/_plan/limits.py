@@ -27,7 +27,7 @@ MAX_FAILURES = 5
 NOT_TRIED = "It was not tried"
 
 # A share of few is no sign of anything: below this many changes only max_changes counts.
-_SHARE_COUNTS_ABOVE = 20
+_MAX_SHARE_APPLIES_ABOVE = 20
 
 
 @d.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Limits:
     max_changes: int
     max_share: float
 
-    def keep(self, count: int, consumers: int | None, shard: Shard | None) -> None:
+    def check_count(self, count: int, consumers: int | None, shard: Shard | None) -> None:
         """Raise BreakerTripped when that is more than one run may change."""
         allowed, needed, whose = self.max_changes, count, ""
         if shard:
@@ -54,7 +54,7 @@ class Limits:
         if consumers is None:
             return
         share = count / max(consumers, 1)
-        if count > _SHARE_COUNTS_ABOVE and share > self.max_share:
+        if count > _MAX_SHARE_APPLIES_ABOVE and share > self.max_share:
             raise BreakerTripped(
                 f"{count} of {consumers} consumers would be changed and max_share is {self.max_share:g}: nothing was changed. "
                 f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} "
@@ -67,7 +67,7 @@ def limits_options() -> dict[str, dict[str, t.Any]]:
     return {"max_changes": {"type": "int", "default": 100}, "max_share": {"type": "float", "default": 0.1}}
 
 
-def limits(options: Mapping[str, t.Any]) -> Limits:
+def parse_limits(options: Mapping[str, t.Any]) -> Limits:
     return Limits(options["max_changes"], options["max_share"])
 
 
@@ -76,7 +76,7 @@ def failures_option() -> dict[str, dict[str, t.Any]]:
     return {"max_failures": {"type": "int", "default": MAX_FAILURES}}
 
 
-def failures_allowed(options: Mapping[str, t.Any]) -> int:
+def parse_max_failures(options: Mapping[str, t.Any]) -> int:
     """Return after how many failed changes a run gives up. Raises InvalidInput for less than one."""
     allowed = int(options["max_failures"])
     if allowed < 1:
@@ -84,7 +84,7 @@ def failures_allowed(options: Mapping[str, t.Any]) -> int:
     return allowed
 
 
-def gave_up(failed: int, max_failures: int) -> str:
+def explain_abort(failed: int, max_failures: int) -> str:
     """Say why nothing more is tried after so many failed changes; nothing while there may be more of them."""
     if failed < max_failures:
         return ""

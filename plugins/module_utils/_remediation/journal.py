@@ -12,9 +12,9 @@ import json
 import os
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import now
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import bytes_of
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -26,17 +26,17 @@ FORMAT = 1
 PLANNED, BEFORE, AFTER = "planned", "before", "after"
 
 
-class Recorded(t.Protocol):
+class RecordableStep(t.Protocol):
     """A write that the journal can record."""
 
     def as_dict(self) -> dict[str, t.Any]: ...
 
 
-class Settled(t.Protocol):
+class RecordableOutcome(t.Protocol):
     """What became of a write."""
 
     @property
-    def step(self) -> Subject: ...
+    def step(self) -> StepReference: ...
 
     @property
     def outcome(self) -> str: ...
@@ -45,7 +45,7 @@ class Settled(t.Protocol):
     def reason(self) -> str: ...
 
 
-class Subject(t.Protocol):
+class StepReference(t.Protocol):
     """What a write is about."""
 
     @property
@@ -59,7 +59,7 @@ class Journal:
     """An append-only file of mode 0600, made with its first record."""
 
     def __init__(self, directory: str, placement_endpoint: str) -> None:
-        self.path = os.path.join(directory, f"journal-{now().replace(':', '')}-{os.getpid()}.jsonl")
+        self.path = os.path.join(directory, f"journal-{get_utc_now().replace(':', '')}-{os.getpid()}.jsonl")
         self._endpoint = placement_endpoint
         self._file: int | None = None
         self.broken = False
@@ -68,14 +68,14 @@ class Journal:
     def written(self) -> bool:
         return self._file is not None
 
-    def before(self, steps: Iterable[Recorded], **facts: t.Any) -> None:
+    def record_before(self, steps: Iterable[RecordableStep], **facts: t.Any) -> None:
         """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
-        self._append({**record(BEFORE, step, self._endpoint), **facts} for step in steps)
+        self._append({**build_record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
-    def after(self, outcomes: Iterable[Settled]) -> None:
+    def record_after(self, outcomes: Iterable[RecordableOutcome]) -> None:
         """Record what became of it. Raises JournalError when that cannot be."""
         self._append(
-            _told(AFTER, finding=known.step.finding, consumer=known.step.subject, outcome=known.outcome, reason=known.reason)
+            _add_header(AFTER, finding=known.step.finding, consumer=known.step.subject, outcome=known.outcome, reason=known.reason)
             for known in outcomes
         )
 
@@ -108,21 +108,21 @@ class Journal:
         return created
 
 
-def record(event: str, step: Recorded, placement_endpoint: str) -> dict[str, t.Any]:
+def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> dict[str, t.Any]:
     """Return what is told of `step` before it is made."""
-    return _told(event, placement_endpoint=placement_endpoint, **step.as_dict())
+    return _add_header(event, placement_endpoint=placement_endpoint, **step.as_dict())
 
 
-def read(given: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
+def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
     """Return the records of a journal, given as its path or as the records themselves, and whether its last line is torn.
 
     The write that a torn record was to precede was never sent. Raises InvalidInput for what is no journal.
     """
-    if isinstance(given, list):
-        return [_known(entry, f"Record {number}") for number, entry in enumerate(given, 1)], False
-    if not isinstance(given, str) or not given.strip():
+    if isinstance(journal, list):
+        return [_check_record(entry, f"Record {number}") for number, entry in enumerate(journal, 1)], False
+    if not isinstance(journal, str) or not journal.strip():
         raise InvalidInput("The journal must be the path of one, or a list of its records.")
-    lines = bytes_of(given).split(b"\n")
+    lines = read_bytes(journal).split(b"\n")
     last = len(lines) - 1
     records: list[dict[str, t.Any]] = []
     for number, line in enumerate(lines):
@@ -134,13 +134,13 @@ def read(given: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
             if number == last:
                 return records, True
             raise InvalidInput(
-                f"Line {number + 1} of {given} is no record of a journal ({error}): it was edited, or is another file."
+                f"Line {number + 1} of {journal} is no record of a journal ({error}): it was edited, or is another file."
             ) from error
-        records.append(_known(entry, f"Line {number + 1} of {given}"))
+        records.append(_check_record(entry, f"Line {number + 1} of {journal}"))
     return records, False
 
 
-def _known(entry: t.Any, where: str) -> dict[str, t.Any]:
+def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
     if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
         raise InvalidInput(f"{where} is no record of a journal.")
     if entry.get("format") != FORMAT:
@@ -148,8 +148,8 @@ def _known(entry: t.Any, where: str) -> dict[str, t.Any]:
     return entry
 
 
-def _told(event: str, **facts: t.Any) -> dict[str, t.Any]:
-    return {"format": FORMAT, "at": now(), "event": event, **facts}
+def _add_header(event: str, **facts: t.Any) -> dict[str, t.Any]:
+    return {"format": FORMAT, "at": get_utc_now(), "event": event, **facts}
 
 
 def _write_all(file: int, data: bytes) -> None:

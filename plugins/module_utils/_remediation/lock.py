@@ -25,8 +25,8 @@ _PAUSE = 0.2
 
 
 @contextlib.contextmanager
-def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True) -> t.Iterator[None]:
-    """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `patience` seconds.
+def acquire_lock(placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True) -> t.Iterator[None]:
+    """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `parse_sighting_policy` seconds.
 
     A run that is not `writing`, as in check mode, neither waits nor keeps anybody waiting. Raises InvalidInput when another one is not over
     by then, or when `stopped` says to stop. The lock ends with the process that holds it, however that ends.
@@ -34,11 +34,11 @@ def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str], wr
     if not writing:
         yield
         return
-    path = lock_path(placement_endpoint)
-    file = _opened(path)
+    path = get_lock_path(placement_endpoint)
+    file = _open_lock(path)
     try:
         deadline = time.monotonic() + patience
-        while not _locked(file):
+        while not _try_lock(file):
             if why := stopped():
                 raise InvalidInput(f"{why} It was waiting for another run to end: nothing was changed.")
             if time.monotonic() >= deadline:
@@ -52,13 +52,13 @@ def alone(placement_endpoint: str, patience: int, stopped: Callable[[], str], wr
         os.close(file)
 
 
-def lock_path(placement_endpoint: str) -> str:
+def get_lock_path(placement_endpoint: str) -> str:
     """Return the file that stands for an endpoint. It is left behind: to remove it would let two runs lock two files."""
     digest = hashlib.sha256(placement_endpoint.rstrip("/").encode()).hexdigest()[:16]
     return os.path.join(tempfile.gettempdir(), f"osops-placement-{digest}.lock")
 
 
-def _opened(path: str) -> int:
+def _open_lock(path: str) -> int:
     try:
         # Opened for reading only, it can be locked by every user of the machine, whoever made it and with whatever umask.
         with contextlib.suppress(FileExistsError):
@@ -71,7 +71,7 @@ def _opened(path: str) -> int:
         raise InvalidInput(f"The lock {path} cannot be opened: {error.strerror}. Remove it or set TMPDIR to another folder.") from error
 
 
-def _locked(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -13,11 +13,17 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import elapsed
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import read_monotonic_clock
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, CloudError, GateClosed, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
-from ansible_collections.osops.placement.plugins.module_utils._models.change import DONE, FAILED, SKIPPED, document, same_claim
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, gave_up
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    FAILED,
+    OUTCOME_BY_ACTION,
+    SKIPPED,
+    build_body,
+    is_same_allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates
@@ -33,16 +39,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
     from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
 
-OUTCOMES = (*dict.fromkeys(DONE.values()), SKIPPED, FAILED)
+OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
 
 # So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
-_AT_ONCE = WORKERS
+_BATCH_SIZE = WORKERS
 
 # In seconds. A service that does not answer for long, or a laptop that sleeps, lets a proof grow old.
-_PROOF_LASTS = 60
+_MAX_PROOF_AGE = 60
 
 # The kind for which every host must have been asked for its servers.
-_BY_ABSENCE = "forgotten_consumer"
+_UNKNOWN_CONSUMER = "forgotten_consumer"
 
 
 @d.dataclass(frozen=True)
@@ -56,9 +62,9 @@ class Outcome:
     partly: bool = False
 
     @property
-    def made(self) -> bool:
+    def changed(self) -> bool:
         """Whether Placement was changed, or would be in check mode."""
-        return self.outcome in DONE.values()
+        return self.outcome in OUTCOME_BY_ACTION.values()
 
     def as_dict(self) -> dict[str, t.Any]:
         return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
@@ -89,23 +95,23 @@ class Remediation:
         self._journal = journal
         self._max_failures = max_failures
 
-    def of(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
+    def run(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
         """Prove each of `steps` anew and make it, in their order, a few at once.
 
         One that cannot be made does not keep the others from being made; a cell that stops answering does, a journal that cannot
         be written, too many failures, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
         """
-        listings = self._reading.listings(with_servers=any(step.kind == _BY_ABSENCE for step in steps))
+        listings = self._reading.collect_listings(with_servers=any(step.kind == _UNKNOWN_CONSUMER for step in steps))
         if closed := closed_gates(listings):
             raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
         outcomes: list[Outcome] = []
-        batches = collections.deque(steps[start : start + _AT_ONCE] for start in range(0, len(steps), _AT_ONCE))
+        batches = collections.deque(steps[start : start + _BATCH_SIZE] for start in range(0, len(steps), _BATCH_SIZE))
         while batches:
-            if why := stopped() or gave_up(count_failed(outcomes), self._max_failures):
+            if why := stopped() or explain_abort(count_failed(outcomes), self._max_failures):
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[len(outcomes) :]]
             batch = batches.popleft()
             try:
-                outcomes += self._settled(batch, listings, stopped)
+                outcomes += self._remediate_batch(batch, listings, stopped)
             except (GateClosed, JournalError) as error:
                 return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]]
             except _Unproven as error:
@@ -118,60 +124,60 @@ class Remediation:
                 outcomes += [Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}") for step in batch]
         return outcomes
 
-    def _settled(self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]) -> list[Outcome]:
-        began = elapsed()
+    def _remediate_batch(self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]) -> list[Outcome]:
+        began = read_monotonic_clock()
         try:
-            proven = self._proven(batch, listings)
+            proven = self._verify_batch(batch, listings)
         except GateClosed:
             raise
         except Exception as error:
             told = error if isinstance(error, CloudError) else f"An unexpected {type(error).__name__}: {error}"
             raise _Unproven(f"It could not be proven anew. {told}") from error
-        if elapsed() - began > _PROOF_LASTS:
-            raise _Unproven(f"Its proof took longer than {_PROOF_LASTS} seconds, and was too old at its end to rely on.")
-        ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.made]
+        if read_monotonic_clock() - began > _MAX_PROOF_AGE:
+            raise _Unproven(f"Its proof took longer than {_MAX_PROOF_AGE} seconds, and was too old at its end to rely on.")
+        ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
         if self._journal is None or not ready:
             return proven
         if why := stopped():
             # A service that hardly answers can have kept the proof waiting for minutes.
-            return [Outcome(outcome.step, SKIPPED, why) if outcome.made else outcome for outcome in proven]
-        made = {outcome.step.finding: outcome for outcome in self._made(ready, self._journal)}
+            return [Outcome(outcome.step, SKIPPED, why) if outcome.changed else outcome for outcome in proven]
+        made = {outcome.step.finding: outcome for outcome in self._write_batch(ready, self._journal)}
         return [made.get(outcome.step.finding, outcome) for outcome in proven]
 
-    def _proven(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+    def _verify_batch(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
         """Return for each step the outcome that it would have, from a new proof and then a last look at its consumer."""
-        now = self._reading.again(listings, [step.change.consumer for step in batch])
+        now = self._reading.refresh_evidence(listings, [step.change.consumer for step in batch])
         if closed := closed_gates(now):
             raise GateClosed(f"Nothing more is changed in this run. {' '.join(closed)}")
         findings = {finding.consumer: finding for finding in judge_consumers(Landscape(now), self._policy)}
-        reasons = {step.finding: _moved(step, now, findings) for step in batch}
-        moved = self._writer.moved([step.change for step in batch if not reasons[step.finding]])
+        reasons = {step.finding: _find_mismatch(step, now, findings) for step in batch}
+        moved = self._writer.find_conflicts([step.change for step in batch if not reasons[step.finding]])
         reasons |= {step.finding: str(moved[step.change.consumer]) for step in batch if step.change.consumer in moved}
         return [
-            Outcome(step, SKIPPED, reason) if (reason := reasons[step.finding]) else Outcome(step, DONE[step.change.action])
+            Outcome(step, SKIPPED, reason) if (reason := reasons[step.finding]) else Outcome(step, OUTCOME_BY_ACTION[step.change.action])
             for step in batch
         ]
 
-    def _made(self, steps: Sequence[Step], journal: Journal) -> list[Outcome]:
-        journal.before(steps)
+    def _write_batch(self, steps: Sequence[Step], journal: Journal) -> list[Outcome]:
+        journal.record_before(steps)
         errors = self._writer.write([step.change for step in steps])
-        outcomes = [_outcome(step, error) for step, error in zip(steps, errors, strict=True)]
+        outcomes = [_make_outcome(step, error) for step, error in zip(steps, errors, strict=True)]
         try:
-            journal.after(outcomes)
+            journal.record_after(outcomes)
         except JournalError as error:
             # The changes are made and must be told as made; that their end is not in the journal is told beside it.
             return [d.replace(outcome, reason=f"{outcome.reason} {error}".strip()) for outcome in outcomes]
         return outcomes
 
 
-def _moved(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
+def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
     """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
     change = step.change
     dossier = now.dossiers.get(change.consumer)
     allocation = dossier.allocation.value if dossier else None
     if allocation is None or (change.before["allocations"] and not allocation.resources):
         return "It holds nothing any more."
-    if same_claim(document(allocation), change.after):
+    if is_same_allocation(build_body(allocation), change.after):
         return "Nothing is left to change: it holds what it should."
     if allocation.generation != change.generation:
         return f"It changed since detection: generation {change.generation} then, {allocation.generation} now."
@@ -185,7 +191,7 @@ def _moved(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) ->
     return ""
 
 
-def _outcome(step: Step, error: CloudError | None) -> Outcome:
+def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
     if error is None:
-        return Outcome(step, DONE[step.change.action])
+        return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
     return Outcome(step, SKIPPED if isinstance(error, AllocationConflict) else FAILED, str(error))

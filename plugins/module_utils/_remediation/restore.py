@@ -27,18 +27,18 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     RESTORED,
     SKIPPED,
     Change,
-    document,
-    same_claim,
+    build_body,
+    is_same_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, gave_up
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, step_told
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, parse_step
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import AFTER
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     RESTORE_PROVIDERS,
     TreeAddition,
     TreeRecord,
-    selected_trees,
-    trees_in,
+    find_deleted_trees,
+    select_trees,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -79,7 +79,7 @@ class Restoration:
         }
 
 
-def steps_in(
+def find_restore_steps(
     records: Sequence[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str], providers: Collection[str]
 ) -> list[Step | TreeRecord]:
     """Return what is to be taken back of what a journal tells of: deleted trees first, then changes of allocations, both the newest first.
@@ -87,17 +87,17 @@ def steps_in(
     Whoever names only consumers wants no trees, and whoever names only `providers` (roots, by name or uuid) no consumers. Raises
     InvalidInput for a journal of another cloud, and for what it does not tell of.
     """
-    trees = selected_trees(trees_in(records, placement_endpoint), providers)
-    changes = changes_in(records, placement_endpoint, consumers)
+    trees = select_trees(find_deleted_trees(records, placement_endpoint), providers)
+    changes = find_changes(records, placement_endpoint, consumers)
     return [*(trees if providers or not consumers else ()), *(changes if consumers or not providers else ())]
 
 
-def deleted_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> dict[str, str]:
+def find_deleted_providers(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> dict[str, str]:
     """Return the names of the providers that a journal says were deleted, by uuid."""
-    return {provider.uuid: provider.name for tree in trees_in(records, placement_endpoint) for provider in tree.providers}
+    return {provider.uuid: provider.name for tree in find_deleted_trees(records, placement_endpoint) for provider in tree.providers}
 
 
-def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]) -> list[Step]:
+def find_changes(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]) -> list[Step]:
     """Return the changes of the `consumers` (of all without any) that a journal tells of, the newest first.
 
     One that Placement refused because its consumer had moved is none of ours, whatever the consumer holds now. Raises InvalidInput for a
@@ -114,7 +114,7 @@ def changes_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, 
                     del steps[refused[-1]]
             continue
         try:
-            step = step_told(entry["finding"], entry["kind"], {key: entry[key] for key in _CHANGE})
+            step = parse_step(entry["finding"], entry["kind"], {key: entry[key] for key in _CHANGE_KEYS})
             there = entry["placement_endpoint"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
@@ -149,15 +149,15 @@ def restore(
     deleted: the names of the providers that the journal says were deleted, by uuid.
     """
     done: list[Restoration] = []
-    providers = reader.providers() if steps else {}
+    providers = reader.list_providers() if steps else {}
     for position, step in enumerate(steps):
-        if why := stopped() or gave_up(sum(map(_failed, done)), max_failures):
+        if why := stopped() or explain_abort(sum(map(_has_failed, done)), max_failures):
             return done + [Restoration(left, SKIPPED, why) for left in steps[position:]]
         try:
             if isinstance(step, TreeRecord):
-                done.append(_restored_tree(step, providers, trees, journal))
+                done.append(_restore_tree(step, providers, trees, journal))
             else:
-                done.append(_restored(step, providers, deleted, reader, writer, journal))
+                done.append(_restore_step(step, providers, deleted, reader, writer, journal))
         except JournalError as error:
             return done + [Restoration(left, FAILED, str(error)) for left in steps[position:]]
         except CloudError as error:
@@ -168,22 +168,22 @@ def restore(
     return done
 
 
-def _restored_tree(tree: TreeRecord, providers: Mapping[str, Provider], trees: TreeRestorer, journal: Journal | None) -> Restoration:
-    became = trees.restored(tree, providers)
+def _restore_tree(tree: TreeRecord, providers: Mapping[str, Provider], trees: TreeRestorer, journal: Journal | None) -> Restoration:
+    became = trees.restore_tree(tree, providers)
     restoration = Restoration(tree, became.outcome, became.reason, became.write, became.partly)
     if journal is not None and became.write:
         with contextlib.suppress(JournalError):
             # As below: what was restored is reported as restored.
-            journal.after([restoration])
+            journal.record_after([restoration])
     return restoration
 
 
-def _failed(known: Restoration) -> bool:
+def _has_failed(restoration: Restoration) -> bool:
     """Tell whether a request failed: that a provider is gone says nothing of the other changes."""
-    return known.outcome == FAILED and not known.hopeless
+    return restoration.outcome == FAILED and not restoration.hopeless
 
 
-def _restored(
+def _restore_step(
     step: Step,
     providers: Mapping[str, Provider],
     deleted: Mapping[str, str],
@@ -191,28 +191,30 @@ def _restored(
     writer: AllocationWriter,
     journal: Journal | None,
 ) -> Restoration:
-    held = {part.consumer: document(allocation) for part in step.change.parts if (allocation := reader.allocation(part.consumer).value)}
-    inverse, why = undone(step.change, held)
+    held = {
+        part.consumer: build_body(allocation) for part in step.change.parts if (allocation := reader.get_allocation(part.consumer).value)
+    }
+    inverse, why = invert_change(step.change, held)
     if inverse is None:
         return Restoration(step, SKIPPED, why)
-    if gone := sorted(set(inverse.claims) - set(providers)):
+    if gone := sorted(set(inverse.allocates) - set(providers)):
         # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
         if set(gone) <= set(deleted):
-            return Restoration(step, SKIPPED, _not_made_again(gone, providers, deleted))
+            return Restoration(step, SKIPPED, _explain_missing_providers(gone, providers, deleted))
         return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.", hopeless=True)
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
-    journal.before([Step(step.finding, step.kind, inverse)])
+    journal.record_before([Step(step.finding, step.kind, inverse)])
     (error,) = writer.write([inverse])
     outcome = RESTORED if error is None else SKIPPED if isinstance(error, AllocationConflict) else FAILED
     restoration = Restoration(step, outcome, str(error or ""), inverse)
     with contextlib.suppress(JournalError):
         # The journal knows that it is broken, and says so at the end; what was restored must be told as restored.
-        journal.after([restoration])
+        journal.record_after([restoration])
     return restoration
 
 
-def _not_made_again(gone: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]) -> str:
+def _explain_missing_providers(gone: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]) -> str:
     """Say why there is no room for an allocation of providers that the journal itself says were deleted."""
     names = {known.name: known.uuid for known in providers.values()}
     reasons = []
@@ -231,18 +233,18 @@ def _not_made_again(gone: Iterable[str], providers: Mapping[str, Provider], dele
     return " ".join(reasons)
 
 
-def undone(change: Change, held: Mapping[str, Mapping[str, t.Any]]) -> tuple[Change | None, str]:
-    """Return the write that takes `change` back from consumers that hold `held`, or None and why there is none.
+def invert_change(change: Change, current: Mapping[str, Mapping[str, t.Any]]) -> tuple[Change | None, str]:
+    """Return the write that takes `change` back from consumers that hold `current`, or None and why there is none.
 
     What a server was given is not taken from it, for it may need it by now. A pair is taken back whole: what the server then loses its
     migration holds again, as before, and both are in one request.
     """
     inverses = []
     for part in reversed(change.parts):
-        now = held[part.consumer]
-        if same_claim(now, part.before):
+        now = current[part.consumer]
+        if is_same_allocation(now, part.before):
             return None, f"{part.consumer} holds what it held before: there is nothing to put back."
-        if not same_claim(now, part.after):
+        if not is_same_allocation(now, part.after):
             return None, f"{part.consumer} meanwhile holds something else, on {', '.join(sorted(now['allocations'])) or 'no provider'}."
         generation = now["consumer_generation"]
         before = {**now, "project_id": part.before["project_id"], "user_id": part.before["user_id"]} if generation is None else now
@@ -258,4 +260,4 @@ def undone(change: Change, held: Mapping[str, Mapping[str, t.Any]]) -> tuple[Cha
     return inverse, ""
 
 
-_CHANGE = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")
+_CHANGE_KEYS = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")

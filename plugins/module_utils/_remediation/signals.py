@@ -29,7 +29,7 @@ _GONE = -1
 
 
 @contextlib.contextmanager
-def stopping() -> t.Iterator[Callable[[], str]]:
+def watch_for_stop() -> t.Iterator[Callable[[], str]]:
     """Yield a function that says why to stop, and nothing as long as there is no reason."""
     received: list[str] = []
 
@@ -39,38 +39,38 @@ def stopping() -> t.Iterator[Callable[[], str]]:
     # Under nohup the terminal's end is to be survived.
     heard = [number for number in _SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, note) for number in heard}
-    workers = _workers()
+    workers = _find_workers()
     try:
-        yield lambda: f"The run was stopped by {received[0]}." if received else _abandoned(workers)
+        yield lambda: f"The run was stopped by {received[0]}." if received else _describe_abandonment(workers)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _abandoned(workers: Mapping[int, int]) -> str:
+def _describe_abandonment(workers: Mapping[int, int]) -> str:
     """Say that the task's result would reach nobody: Ansible is gone, or its end of our output."""
     poller = select.poll()
     poller.register(sys.__stdout__.fileno() if sys.__stdout__ else 1, select.POLLERR)
     # A pipe tells it by an error, a socket or a terminal by a hang-up.
     gone = any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _file, event in poller.poll(0))
-    gone = gone or any(_parent(worker) != parent for worker, parent in workers.items())
+    gone = gone or any(_read_parent_pid(worker) != parent for worker, parent in workers.items())
     return "The run was stopped: Ansible, which started it, is gone." if gone else ""
 
 
-def _workers() -> dict[int, int]:
+def _find_workers() -> dict[int, int]:
     """Return those processes above this one with which Ansible runs its tasks, each with the one that it was forked from.
 
     A worker outlives the `ansible-playbook` that was killed or whose terminal was closed, and waits for us as if nothing had happened.
     One that had lost its `ansible-playbook` before we looked has `_GONE` instead: the process of Ansible that is nearest to a module is
     always a worker, never `ansible-playbook` itself.
     """
-    if not _sees_itself():
+    if not _is_proc_reliable():
         return {}
     found, number, nearest = {}, os.getppid(), True
     while number > 1:
-        parent, arguments = _parent(number), _arguments(number)
+        parent, arguments = _read_parent_pid(number), _read_arguments(number)
         commanded = _runs_tasks(arguments)
-        if (commanded or _names_ansible(arguments)) and arguments == _arguments(parent):
+        if (commanded or _names_ansible(arguments)) and arguments == _read_arguments(parent):
             found[number], nearest = parent, False
         elif commanded and nearest:
             found[number], nearest = _GONE, False
@@ -90,14 +90,14 @@ def _runs_tasks(arguments: list[bytes]) -> bool:
     return os.path.basename(script) in _COMMANDS
 
 
-def _sees_itself() -> bool:
+def _is_proc_reliable() -> bool:
     """Tell whether the numbers in /proc are those that this process knows: in a namespace of its own they may be others."""
     with contextlib.suppress(OSError):
         return os.readlink("/proc/self") == str(os.getpid())
     return False
 
 
-def _parent(number: int) -> int:
+def _read_parent_pid(number: int) -> int:
     """Return the parent of a process, 0 where that cannot be known."""
     with contextlib.suppress(OSError), open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as stream:
         # The name before it may have blanks and parentheses in it.
@@ -105,7 +105,7 @@ def _parent(number: int) -> int:
     return 0
 
 
-def _arguments(number: int) -> list[bytes]:
+def _read_arguments(number: int) -> list[bytes]:
     with contextlib.suppress(OSError), open(f"/proc/{number}/cmdline", "rb") as stream:
         return stream.read().split(b"\0")
     return []

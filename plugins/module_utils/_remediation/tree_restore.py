@@ -18,13 +18,23 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderState, StateReader, state_from
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+    ProviderState,
+    ProviderStateReader,
+    parse_provider_state,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, GateClosed, InvalidInput, ProviderConflict
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import compute_nodes, tree_of
-from ansible_collections.osops.placement.plugins.module_utils._models.change import DELETE_PROVIDERS, DONE, FAILED, RESTORED, SKIPPED
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep, tree_step_told
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import find_tree, require_compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    DELETE_PROVIDERS,
+    FAILED,
+    OUTCOME_BY_ACTION,
+    RESTORED,
+    SKIPPED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep, parse_tree_step
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import AFTER
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -41,18 +51,18 @@ RESTORE_PROVIDERS = "restore_providers"
 # take them away as the host changes (nova/virt/driver.py, CAPABILITY_TRAITS_MAP; nova/virt/libvirt/driver.py, static_traits;
 # nova/compute/resource_tracker.py, _get_traits): an old one would promise what the host cannot do any more, and an old
 # COMPUTE_STATUS_DISABLED would keep the scheduler from it.
-_OPERATORS = ("CUSTOM_", "HW_GPU_", "HW_NIC_", "STORAGE_DISK_")
+_OPERATOR_TRAIT_PREFIXES = ("CUSTOM_", "HW_GPU_", "HW_NIC_", "STORAGE_DISK_")
 
 # Neutron reports these of its agents' providers (neutron-lib, placement/constants.py).
-_NEUTRONS = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
+_NEUTRON_TRAIT_PREFIXES = ("CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 
 # Nova's PCI tracker and Cyborg replace all traits of such a provider (nova/compute/pci_placement_translator.py, update_provider_tree).
-_REPLACED = frozenset({"COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG"})
+_MANAGED_PROVIDER_TRAITS = frozenset({"COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG"})
 
 # A host without any of these is a bare metal node, whose traits the driver replaces by those that Ironic knows (nova/virt/ironic/driver.py).
-_OF_HOSTS = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
+_HOST_RESOURCE_CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 
-_MAKES_IT_AGAIN = "nova-compute makes it again when it starts; run this again then"
+_RECREATE_HINT = "nova-compute makes it again when it starts; run this again then"
 
 
 @d.dataclass(frozen=True)
@@ -88,7 +98,7 @@ class TreeRecord:
 
 
 @d.dataclass(frozen=True)
-class Addition:
+class ProviderAddition:
     """What one provider is given, and what it has before."""
 
     provider: Provider
@@ -96,7 +106,7 @@ class Addition:
     traits: tuple[str, ...]
     aggregates: tuple[str, ...]
 
-    def side(self, side: str) -> dict[str, t.Any]:
+    def get_side(self, side: str) -> dict[str, t.Any]:
         more = {"before": ((), ()), "after": (self.traits, self.aggregates)}[side]
         return {"traits": sorted(self.before.traits.union(more[0])), "aggregates": sorted(self.before.aggregates.union(more[1]))}
 
@@ -107,10 +117,10 @@ class TreeAddition:
 
     finding: str
     kind: str
-    additions: tuple[Addition, ...]
+    additions: tuple[ProviderAddition, ...]
 
-    def side(self, side: str) -> dict[str, t.Any]:
-        return {known.provider.uuid: {"name": known.provider.name, **known.side(side)} for known in self.additions}
+    def get_side(self, side: str) -> dict[str, t.Any]:
+        return {known.provider.uuid: {"name": known.provider.name, **known.get_side(side)} for known in self.additions}
 
     def as_dict(self) -> dict[str, t.Any]:
         providers = [
@@ -118,8 +128,8 @@ class TreeAddition:
                 "uuid": known.provider.uuid,
                 "name": known.provider.name,
                 "generation": known.before.generation,
-                "before": known.side("before"),
-                "after": known.side("after"),
+                "before": known.get_side("before"),
+                "after": known.get_side("after"),
             }
             for known in self.additions
         ]
@@ -137,19 +147,19 @@ class TreeOutcome:
     partly: bool = False
 
 
-def trees_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> list[TreeRecord]:
+def find_deleted_trees(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> list[TreeRecord]:
     """Return the deleted trees that a journal tells of, the newest first.
 
     Raises InvalidInput for a journal of another cloud, and for records that were edited.
     """
     trees: dict[str, TreeRecord] = {}
     for entry in records:
-        if entry["event"] == AFTER and entry.get("outcome") == DONE[DELETE_PROVIDERS]:
+        if entry["event"] == AFTER and entry.get("outcome") == OUTCOME_BY_ACTION[DELETE_PROVIDERS]:
             trees |= {root: d.replace(tree, deleted=True) for root, tree in trees.items() if tree.finding == entry.get("finding")}
         if entry["event"] == AFTER or entry.get("action") != DELETE_PROVIDERS:
             continue
         try:
-            tree, there = _tree_from(entry), entry["placement_endpoint"]
+            tree, there = _parse_tree(entry), entry["placement_endpoint"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
                 f"A record of the journal is not as orphan_remediate writes it ({type(error).__name__}: {error})."
@@ -164,32 +174,34 @@ def trees_in(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) ->
     return list(trees.values())[::-1]
 
 
-def _tree_from(entry: Mapping[str, t.Any]) -> TreeRecord:
-    step = tree_step_told(entry["finding"], entry["kind"], {key: entry[key] for key in ("action", "providers")})
+def _parse_tree(entry: Mapping[str, t.Any]) -> TreeRecord:
+    step = parse_tree_step(entry["finding"], entry["kind"], {key: entry[key] for key in ("action", "providers")})
     details = entry.get("details", {})
     # A journal of version 1.0 lacks those of a provider that went just before.
-    return TreeRecord(step, {uuid: state_from(known) for uuid, known in details.items()})
+    return TreeRecord(step, {uuid: parse_provider_state(known) for uuid, known in details.items()})
 
 
-def selected_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[TreeRecord]:
-    """Return those of `trees` whose root has one of the `names` or uuids, all without any. Raises InvalidInput for unknown ones."""
+def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[TreeRecord]:
+    """Return those of `group_by_tree` whose root has one of the `names` or uuids, all without any. Raises InvalidInput for unknown ones."""
     every = list(trees)
-    wanted = {canonical(name) or name for name in names}
+    wanted = {normalize_uuid(name) or name for name in names}
     known = {name for tree in every for name in (tree.root.uuid, tree.root.name)}
     if unknown := sorted(wanted - known):
         raise InvalidInput(f"The journal does not tell of the deletion of provider {', '.join(unknown)}. Give the root of a tree.")
     return [tree for tree in every if not wanted or wanted & {tree.root.uuid, tree.root.name}]
 
 
-def lost_traits(then: ProviderState, now: ProviderState) -> tuple[frozenset[str], frozenset[str]]:
+def find_lost_traits(then: ProviderState, now: ProviderState) -> tuple[frozenset[str], frozenset[str]]:
     """Return the traits that a provider had and lacks: those to be added, and those that are left to the service that reports them."""
     lost = then.traits - now.traits
-    owned = bool(_REPLACED & (then.traits | now.traits)) or any(trait.startswith(_NEUTRONS) for trait in then.traits | now.traits)
-    operators = frozenset() if owned else frozenset(trait for trait in lost if trait.startswith(_OPERATORS))
+    owned = bool(_MANAGED_PROVIDER_TRAITS & (then.traits | now.traits)) or any(
+        trait.startswith(_NEUTRON_TRAIT_PREFIXES) for trait in then.traits | now.traits
+    )
+    operators = frozenset() if owned else frozenset(trait for trait in lost if trait.startswith(_OPERATOR_TRAIT_PREFIXES))
     return operators, lost - operators
 
 
-def lost_aggregates(
+def find_lost_aggregates(
     then: ProviderState, now: ProviderState, host: str, aggregates: Mapping[str, Aggregate]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the aggregates that a provider was in and is not: those to be added, and those that `host` has left in Nova.
@@ -203,7 +215,7 @@ def lost_aggregates(
     return lost - left, left
 
 
-def changed_inventory(then: ProviderState, now: ProviderState) -> list[str]:
+def describe_inventory_changes(then: ProviderState, now: ProviderState) -> list[str]:
     """Say what of the inventory an operator may have set is different now. It is nova-compute's, and left as it is."""
     said = []
     for cls, before in sorted(then.inventories.items()):
@@ -221,14 +233,14 @@ class TreeRestorer:
     """Gives the providers of deleted trees what they lack; without a journal (check mode) only says so."""
 
     def __init__(self, placement: Api, compute: Api, journal: Journal | None) -> None:
-        self._states = StateReader(placement)
+        self._states = ProviderStateReader(placement)
         self._writer = ProviderWriter(placement)
         self._nova = NovaReader(compute)
         self._journal = journal
         self._nodes: dict[str, Hypervisor] | None = None
         self._aggregates: dict[str, Aggregate] | None = None
 
-    def restored(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> TreeOutcome:
+    def restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> TreeOutcome:
         """Add what the providers of `tree` lack, if nova-compute has made it again.
 
         Raises CloudError when that cannot be known, JournalError when it cannot be recorded.
@@ -240,46 +252,48 @@ class TreeRestorer:
                 SKIPPED,
                 f"What {tree.root.name} had is not in these records of a plan: only the journal of the run that deleted it has that.",
             )
-        root, reason = self._root(tree, providers)
+        root, reason = self._find_root(tree, providers)
         if root is None:
             return TreeOutcome(SKIPPED, reason)
         state = self._states.read(root.uuid)
         if state is None or not state.inventories:
             return TreeOutcome(SKIPPED, f"{root.name} has no inventory yet: nova-compute is about to report it; run this again then.")
-        additions, notes = self._additions(tree, root, providers)
+        additions, notes = self._find_additions(tree, root, providers)
         if not additions:
             return TreeOutcome(SKIPPED, " ".join([f"There is nothing to add to {root.name}.", *notes]))
         write = TreeAddition(tree.finding, tree.kind, tuple(additions))
         if self._journal is None:
             return TreeOutcome(RESTORED, " ".join(notes), write)
-        self._journal.before([write])
-        return self._written(write, notes)
+        self._journal.record_before([write])
+        return self._write_additions(write, notes)
 
-    def _root(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> tuple[Provider | None, str]:
+    def _find_root(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> tuple[Provider | None, str]:
         """Return the root that nova-compute has made again, or None and why there is none.
 
         It most often has the same uuid, which nova-compute keeps in its file compute_id; a host that lost that file, or was installed
         again, has another one and the same name.
         """
         old = tree.root
-        now = _same(old, providers)
+        now = _find_same_provider(old, providers)
         if now is None:
-            return None, f"Provider {old.name} ({old.uuid}) does not exist: {_MAKES_IT_AGAIN}."
+            return None, f"Provider {old.name} ({old.uuid}) does not exist: {_RECREATE_HINT}."
         if now.uuid != now.root:
             return None, f"Provider {now.name} ({now.uuid}) is a part of the tree of {now.root} now, and left as it is."
-        if self._node(now.uuid) is None:
+        if self._find_node(now.uuid) is None:
             return None, (
                 f"Provider {now.name} ({now.uuid}) exists, but Nova lists no compute node with that UUID: nova-compute did not make it, "
                 "or its host is not discovered yet (nova-manage cell_v2 discover_hosts)."
             )
         return now, ""
 
-    def _additions(self, tree: TreeRecord, root: Provider, providers: Mapping[str, Provider]) -> tuple[list[Addition], list[str]]:
+    def _find_additions(
+        self, tree: TreeRecord, root: Provider, providers: Mapping[str, Provider]
+    ) -> tuple[list[ProviderAddition], list[str]]:
         """Return what each provider lacks, and what else there is to say."""
-        here = {known.uuid: known for known in tree_of(root.uuid, providers)}
+        here = {known.uuid: known for known in find_tree(root.uuid, providers)}
         additions, notes = [], []
         for old in tree.providers:
-            now = root if old is tree.root else _same(old, here)
+            now = root if old is tree.root else _find_same_provider(old, here)
             then, state = tree.states.get(old.uuid), self._states.read(now.uuid) if now else None
             if now is None or state is None:
                 notes.append(
@@ -289,10 +303,10 @@ class TreeRestorer:
             if then is None:
                 notes.append(f"The journal does not tell what {old.name} had.")
                 continue
-            addition, said = self._addition(now, then, state, root)
+            addition, said = self._build_addition(now, then, state, root)
             notes += said
             names = [*addition.traits, *addition.aggregates]
-            if names and not tree.deleted and not _made_again(old, now, state):
+            if names and not tree.deleted and not _is_recreated(old, now, state):
                 notes.append(
                     f"{now.name} lacks {', '.join(names)}, but the journal does not say that it was deleted, and somebody may have taken "
                     "these from it on purpose: add them with the OpenStack client if it needs them."
@@ -301,38 +315,40 @@ class TreeRestorer:
                 additions.append(addition)
         return additions, notes
 
-    def _addition(self, now: Provider, then: ProviderState, state: ProviderState, root: Provider) -> tuple[Addition, list[str]]:
-        node = t.cast("Hypervisor", self._node(root.uuid))
-        traits, reported = lost_traits(then, state)
+    def _build_addition(
+        self, now: Provider, then: ProviderState, state: ProviderState, root: Provider
+    ) -> tuple[ProviderAddition, list[str]]:
+        node = t.cast("Hypervisor", self._find_node(root.uuid))
+        traits, reported = find_lost_traits(then, state)
         notes = []
-        if now is root and not _OF_HOSTS & set(state.inventories):
+        if now is root and not _HOST_RESOURCE_CLASSES & set(state.inventories):
             traits, reported = frozenset(), traits | reported
         if reported:
             notes.append(f"{now.name}: left to the service that reports them: {', '.join(sorted(reported))}.")
-        known = self._host_aggregates() if then.aggregates - state.aggregates else {}
-        aggregates, left = lost_aggregates(then, state, node.host, known)
+        known = self._read_aggregates() if then.aggregates - state.aggregates else {}
+        aggregates, left = find_lost_aggregates(then, state, node.host, known)
         for uuid in sorted(left):
             notes.append(f"{now.name}: {node.host} is not in Nova's aggregate {known[uuid].name} any more, so it is not added to {uuid}.")
-        if different := changed_inventory(then, state):
+        if different := describe_inventory_changes(then, state):
             notes.append(f"{now.name}: its inventory is nova-compute's and has now {', '.join(different)}.")
-        return Addition(now, state, tuple(sorted(traits)), tuple(sorted(aggregates))), notes
+        return ProviderAddition(now, state, tuple(sorted(traits)), tuple(sorted(aggregates))), notes
 
-    def _written(self, write: TreeAddition, notes: list[str]) -> TreeOutcome:
+    def _write_additions(self, write: TreeAddition, notes: list[str]) -> TreeOutcome:
         outcomes, reasons = set(), []
         partly = False
         for known in write.additions:
-            outcome, reason, some = self._given(known)
+            outcome, reason, some = self._add_to_provider(known)
             outcomes.add(outcome)
             partly = partly or some
             reasons += [reason] if reason else []
         outcome = FAILED if FAILED in outcomes else RESTORED if RESTORED in outcomes else SKIPPED
         return TreeOutcome(outcome, " ".join([*reasons, *notes]), write, partly)
 
-    def _given(self, addition: Addition) -> tuple[str, str, bool]:
+    def _add_to_provider(self, addition: ProviderAddition) -> tuple[str, str, bool]:
         """Give one provider what it lacks; return the outcome, why it is not restored, and whether anything was written, or may have been."""
         wanted = {*addition.traits, *addition.aggregates}
         try:
-            lacking, refusal = self._writer.add(addition.provider, addition.traits, addition.aggregates)
+            lacking, refusal = self._writer.add_traits_and_aggregates(addition.provider, addition.traits, addition.aggregates)
         except CloudError as error:
             return FAILED, str(error), True
         if not lacking:
@@ -341,26 +357,26 @@ class TreeRestorer:
         nothing = lacking == wanted
         return SKIPPED if nothing and isinstance(refusal, ProviderConflict) else FAILED, why, not nothing
 
-    def _node(self, uuid: str) -> Hypervisor | None:
+    def _find_node(self, uuid: str) -> Hypervisor | None:
         if self._nodes is None:
             try:
-                nodes = compute_nodes(self._nova.hypervisors(with_servers=False))
+                nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
             except GateClosed as error:
                 raise CloudError(f"{error} Run again when it answers.") from error
             self._nodes = {node.uuid: node for node in nodes}
         return self._nodes.get(uuid)
 
-    def _host_aggregates(self) -> Mapping[str, Aggregate]:
+    def _read_aggregates(self) -> Mapping[str, Aggregate]:
         if self._aggregates is None:
-            self._aggregates = {known.uuid: known for known in self._nova.aggregates()}
+            self._aggregates = {known.uuid: known for known in self._nova.list_aggregates()}
         return self._aggregates
 
 
-def _made_again(old: Provider, now: Provider, state: ProviderState) -> bool:
+def _is_recreated(old: Provider, now: Provider, state: ProviderState) -> bool:
     """Tell whether a provider is surely not the one that the journal tells of: its generation only ever grows."""
     return now.uuid != old.uuid or (state.generation is not None and state.generation < old.generation)
 
 
-def _same(old: Provider, providers: Mapping[str, Provider]) -> Provider | None:
+def _find_same_provider(old: Provider, providers: Mapping[str, Provider]) -> Provider | None:
     """Return the provider that has the uuid of `old`, else the one that has its name: no two have the same."""
     return providers.get(old.uuid) or next((known for known in providers.values() if known.name == old.name), None)

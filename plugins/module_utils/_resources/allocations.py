@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider, Resources
 
 
-def described(allocation: Allocation, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def describe_allocation(allocation: Allocation, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
     """Return `allocation` as the modules return it."""
     return {
         "consumer": allocation.consumer,
@@ -42,13 +42,13 @@ def described(allocation: Allocation, providers: Mapping[str, Provider]) -> dict
     }
 
 
-def present(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:
+def set_resources(current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:
     """Return `current` with the wished resources, and nothing else, in it."""
-    if not wish["resources"]:
+    if not params["resources"]:
         raise InvalidInput(f"state=present of {current.consumer} needs resources; use state=absent to remove what it holds.")
-    if wish["resource_provider"] is not None or wish["resource_classes"] is not None:
+    if params["resource_provider"] is not None or params["resource_classes"] is not None:
         raise InvalidInput("resource_provider and resource_classes say what goes with state=absent; state=present takes resources.")
-    shares = {name: provider_uuid(name, providers) for name in wish["resources"]}
+    shares = {name: find_provider_uuid(name, providers) for name in params["resources"]}
     if len(set(shares.values())) < len(shares):
         raise InvalidInput(f"resources of {current.consumer} names a provider twice, by its name and by its UUID.")
     if unknown := sorted(set(shares.values()) - set(providers)):
@@ -56,20 +56,20 @@ def present(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[s
         raise InvalidInput(f"Placement has no resource provider with the UUID {', '.join(unknown)}.")
     wanted = d.replace(
         current,
-        project=wish["project"] or current.project,
-        user=wish["user"] or current.user,
-        type=wish["consumer_type"] or current.type,
-        resources={shares[name]: amounts(f"resources of {name}", share) for name, share in wish["resources"].items()},
+        project=params["project"] or current.project,
+        user=params["user"] or current.user,
+        type=params["consumer_type"] or current.type,
+        resources={shares[name]: parse_amounts(f"resources of {name}", share) for name, share in params["resources"].items()},
     )
     if not wanted.project or not wanted.user:
         raise InvalidInput(f"Consumer {current.consumer} holds nothing yet: give project and user, which Placement asks for a new one.")
     return wanted
 
 
-def absent(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:
+def remove_resources(current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:
     """Return `current` without the shares that the wish names: all of them, or those of some providers, some classes, or both."""
-    where, what = wish["resource_provider"], wish["resource_classes"]
-    named = set(current.resources) if where is None else {provider_uuid(name, providers) for name in where}
+    where, what = params["resource_provider"], params["resource_classes"]
+    named = set(current.resources) if where is None else {find_provider_uuid(name, providers) for name in where}
     left = {}
     for provider, share in current.resources.items():
         if provider not in named:
@@ -79,7 +79,7 @@ def absent(current: Allocation, wish: Mapping[str, t.Any], providers: Mapping[st
     return d.replace(current, resources=left)
 
 
-def guard(current: Allocation, generation: int | None) -> None:
+def check_generation(current: Allocation, generation: int | None) -> None:
     """Raise AllocationConflict when the caller expects another generation than the consumer has."""
     if generation is not None and generation != current.generation:
         now = "none, for it holds nothing" if current.generation is None else current.generation
@@ -88,9 +88,9 @@ def guard(current: Allocation, generation: int | None) -> None:
         )
 
 
-def provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
+def find_provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
     """Return the uuid of the provider with that name or uuid; a uuid need not be one that Placement has."""
-    uuid = canonical(name)
+    uuid = normalize_uuid(name)
     if uuid is not None:
         return uuid
     for provider in providers.values():
@@ -99,10 +99,10 @@ def provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
     raise InvalidInput(f"Placement has no resource provider named {name!r}.")
 
 
-def amounts(what: str, share: Mapping[str, t.Any]) -> Resources:
+def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
     """Return amounts by resource class as a user gave them. Raises InvalidInput, naming `what`, when they are none."""
     try:
         # A template makes text of a number; everything else that int() would take is a mistake.
-        return {cls: int(str(amount)) for cls, amount in share.items()}
+        return {cls: int(str(amount)) for cls, amount in resources.items()}
     except (AttributeError, ValueError) as error:
         raise InvalidInput(f"{what} must be whole amounts by resource class, such as VCPU: 2.") from error

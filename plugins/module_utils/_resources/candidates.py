@@ -16,9 +16,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import amounts
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import parse_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -28,14 +28,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # Nova forbids it in every request of its own.
 _DISABLED = "COMPUTE_STATUS_DISABLED"
-_FIGURES = (*(field.name for field in d.fields(Inventory)), "capacity", "used", "free")
+_INVENTORY_FIELDS = (*(field.name for field in d.fields(Inventory)), "capacity", "used", "free")
 
-Groups = t.Mapping[str, frozenset[str]]
+RequestGroups = t.Mapping[str, frozenset[str]]
 """The required traits that another tree has, by the resource class that is asked of it."""
 
 
 @d.dataclass(frozen=True)
-class Demand:
+class ResourceRequest:
     """What is asked of Placement; providers must be in one of the `member_of` aggregates, if there are any."""
 
     resources: Resources
@@ -46,7 +46,7 @@ class Demand:
 
 
 @d.dataclass(frozen=True)
-class Host:
+class HostTree:
     """A tree by its root, with the providers that share what they have with it, and what all of these have."""
 
     root: Provider
@@ -54,46 +54,46 @@ class Host:
     details: Mapping[str, Details]
 
 
-def demand(options: Mapping[str, t.Any]) -> Demand:
+def parse_request(options: Mapping[str, t.Any]) -> ResourceRequest:
     """Return what the module's options ask for."""
-    resources = amounts("resources", options["resources"])
+    resources = parse_amounts("resources", options["resources"])
     if not resources:
         raise InvalidInput("resources names no resource class.")
     if options["limit"] is not None and options["limit"] < 1:
         raise InvalidInput(f"limit must be 1 or more, and is {options['limit']}.")
     traits = options["required"] or ()
-    return Demand(
+    return ResourceRequest(
         resources=resources,
         required=frozenset(trait for trait in traits if not trait.startswith("!")),
         forbidden=frozenset(trait.removeprefix("!") for trait in traits if trait.startswith("!")),
-        member_of=frozenset(required(aggregate, "member_of") for aggregate in options["member_of"] or ()),
+        member_of=frozenset(require_uuid(aggregate, "member_of") for aggregate in options["member_of"] or ()),
         limit=options["limit"],
     )
 
 
-def find(placement: PlacementReader, wanted: Demand, name: str | None) -> dict[str, t.Any]:
+def find_candidates(placement: PlacementReader, wanted: ResourceRequest, name: str | None) -> dict[str, t.Any]:
     """Return Placement's answer for any host, or for the one with a provider of that name or uuid in its tree."""
     if name is None:
-        return anywhere(wanted, placement.candidates(query(wanted)), placement.providers())
-    tree = placement.trees([name])
+        return describe_all_hosts(wanted, placement.list_allocation_candidates(build_query(wanted)), placement.list_providers())
+    tree = placement.list_providers_in_trees([name])
     if not tree:
         raise InvalidInput(f"Placement has no resource provider with the name or UUID {name!r}.")
     root = next(provider for provider in tree.values() if provider.parent is None)
-    offered = placement.candidates(query(wanted, root))
+    offered = placement.list_allocation_candidates(build_query(wanted, root))
     if offered.holdings:
-        return fitting(wanted, root, offered, tree)
-    details = placement.details(tree)
-    sharing = placement.sharing_in({aggregate for known in details.values() for aggregate in known.aggregates})
-    elsewhere = placement.details(sorted(sharing.keys() - tree.keys()))
-    ways = apart(wanted, details.values(), elsewhere.values())
+        return describe_fitting_host(wanted, root, offered, tree)
+    details = placement.get_details(tree)
+    sharing = placement.list_sharing_providers({aggregate for known in details.values() for aggregate in known.aggregates})
+    elsewhere = placement.get_details(sorted(sharing.keys() - tree.keys()))
+    ways = list_groupings(wanted, details.values(), elsewhere.values())
     for groups in ways:
-        offered = placement.candidates(query(wanted, root, groups))
+        offered = placement.list_allocation_candidates(build_query(wanted, root, groups))
         if offered.holdings:
-            return fitting(wanted, root, offered, {**sharing, **tree})
-    return lacking(wanted, Host(root, {**sharing, **tree}, {**details, **elsewhere} if ways else details))
+            return describe_fitting_host(wanted, root, offered, {**sharing, **tree})
+    return describe_unfit_host(wanted, HostTree(root, {**sharing, **tree}, {**details, **elsewhere} if ways else details))
 
 
-def query(wanted: Demand, root: Provider | None = None, groups: Groups | None = None) -> dict[str, str]:
+def build_query(wanted: ResourceRequest, root: Provider | None = None, groups: RequestGroups | None = None) -> dict[str, str]:
     """Return the parameters of `GET /allocation_candidates`.
 
     With a `root`, everything must come of its tree but the classes of `groups`: each of these is a request group of its own, which
@@ -101,9 +101,9 @@ def query(wanted: Demand, root: Provider | None = None, groups: Groups | None = 
     """
     groups = groups or {}
     own = {cls: amount for cls, amount in wanted.resources.items() if cls not in groups}
-    asked = _group("", own, wanted.required.difference(*groups.values()), wanted)
+    asked = _build_group("", own, wanted.required.difference(*groups.values()), wanted)
     for number, (cls, traits) in enumerate(sorted(groups.items()), 1):
-        asked |= _group(str(number), {cls: wanted.resources[cls]}, traits, wanted)
+        asked |= _build_group(str(number), {cls: wanted.resources[cls]}, traits, wanted)
     if root is not None:
         asked["in_tree"] = root.uuid
     if len(groups) > 1:
@@ -113,16 +113,16 @@ def query(wanted: Demand, root: Provider | None = None, groups: Groups | None = 
     return asked
 
 
-def apart(wanted: Demand, own: Collection[Details], elsewhere: Collection[Details]) -> list[Groups]:
+def list_groupings(wanted: ResourceRequest, own: Collection[Details], elsewhere: Collection[Details]) -> list[RequestGroups]:
     """Return the groups to ask for, one way after the other, when providers `elsewhere` share with a tree that has its `own`.
 
     Something must always be left for the tree itself, for else nothing would tie the request to it. A trait is asked of the others
     when they alone have it, and in another way when they have it too.
     """
-    lent = {cls: traits for cls in wanted.resources if (traits := _traits(cls, elsewhere)) is not None}
-    stays = [cls for cls in lent if _traits(cls, own) is not None] if len(lent) == len(wanted.resources) else [None]
+    lent = {cls: traits for cls in wanted.resources if (traits := _collect_traits(cls, elsewhere)) is not None}
+    stays = [cls for cls in lent if _collect_traits(cls, own) is not None] if len(lent) == len(wanted.resources) else [None]
     alone = wanted.required.difference(*(known.traits for known in own))
-    ways: list[Groups] = []
+    ways: list[RequestGroups] = []
     for stay in stays:
         for required_there in (alone, wanted.required):
             groups = {cls: required_there & traits for cls, traits in lent.items() if cls != stay}
@@ -131,24 +131,26 @@ def apart(wanted: Demand, own: Collection[Details], elsewhere: Collection[Detail
     return ways
 
 
-def anywhere(wanted: Demand, offered: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def describe_all_hosts(wanted: ResourceRequest, candidates: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
     """Return the answer for all hosts."""
-    found = _described(offered, providers)
+    found = _describe_candidates(candidates, providers)
     disabled = sum(candidate["disabled"] for candidate in found)
-    reason = f"Placement offers {len(found)} candidate{'' if len(found) == 1 else 's'} for {_told(wanted.resources)}"
+    reason = f"Placement offers {len(found)} candidate{'' if len(found) == 1 else 's'} for {_format_resources(wanted.resources)}"
     if not found:
-        reason = f"Placement offers no candidate for {_told(wanted.resources)}: name a host as resource_provider to learn what it lacks"
+        reason = f"Placement offers no candidate for {_format_resources(wanted.resources)}: name a host as resource_provider to learn what it lacks"
     elif disabled:
         reason += f", but Nova passes over {disabled} of them, where the compute service is disabled"
     return {"fits": bool(found), "reason": f"{reason}.", "candidates": found}
 
 
-def fitting(wanted: Demand, root: Provider, offered: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def describe_fitting_host(
+    wanted: ResourceRequest, root: Provider, candidates: Candidates, providers: Mapping[str, Provider]
+) -> dict[str, t.Any]:
     """Return the answer for a host that Placement offers."""
-    found = _described(offered, providers)
-    disabled = _DISABLED in offered.summaries[root.uuid].traits
+    found = _describe_candidates(candidates, providers)
+    disabled = _DISABLED in candidates.summaries[root.uuid].traits
     lenders = [{share["name"] or share["uuid"] for share in candidate["providers"] if share["root"] != root.uuid} for candidate in found]
-    reason = f"{root.name} has room for {_told(wanted.resources)}"
+    reason = f"{root.name} has room for {_format_resources(wanted.resources)}"
     if all(lenders):
         names = ", ".join(sorted(set().union(*lenders)))
         reason += f" with what it is lent by {names}, which Nova does not look at when a server is sent to a named host"
@@ -158,7 +160,7 @@ def fitting(wanted: Demand, root: Provider, offered: Candidates, providers: Mapp
     return {"fits": True, "reason": f"{reason}.", "candidates": found, "disabled": disabled, **nothing}
 
 
-def lacking(wanted: Demand, host: Host) -> dict[str, t.Any]:
+def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.Any]:
     """Return the answer for a host that Placement does not offer: each amount, trait and aggregate that stands against it."""
     short: list[dict[str, t.Any]] = []
     counted: set[str] = set()
@@ -166,7 +168,9 @@ def lacking(wanted: Demand, host: Host) -> dict[str, t.Any]:
     outside = False
     for cls, asked in wanted.resources.items():
         having = [uuid for uuid, known in host.details.items() if cls in known.inventories]
-        entries = [_entry(cls, asked, host.providers[uuid], host.details[uuid]) for uuid in having] or [_entry(cls, asked)]
+        entries = [_describe_inventory(cls, asked, host.providers[uuid], host.details[uuid]) for uuid in having] or [
+            _describe_inventory(cls, asked)
+        ]
         able = [entry["uuid"] for entry in entries if not entry["violates"]]
         if not able:
             short += entries
@@ -176,11 +180,11 @@ def lacking(wanted: Demand, host: Host) -> dict[str, t.Any]:
         clean = [uuid for uuid in counting if not host.details[uuid].traits & wanted.forbidden]
         if not clean:
             forbidden.update(*(host.details[uuid].traits & wanted.forbidden for uuid in counting))
-        outside = outside or bool(counting and wanted.member_of and not any(_inside(uuid, wanted, host) for uuid in clean or counting))
+        outside = outside or bool(counting and wanted.member_of and not any(_is_member(uuid, wanted, host) for uuid in clean or counting))
     missing = wanted.required.difference(*(host.details[uuid].traits for uuid in counted))
     disabled = _DISABLED in host.details.get(host.root.uuid, Details()).traits
     causes = [
-        *_shortages(short, host.root),
+        *_explain_shortages(short, host.root),
         *(f"trait {trait} is missing" for trait in sorted(missing)),
         *(f"trait {trait} is set and forbidden" for trait in sorted(forbidden)),
         *(["it is in none of the aggregates asked for"] if outside else []),
@@ -189,7 +193,7 @@ def lacking(wanted: Demand, host: Host) -> dict[str, t.Any]:
         causes.append("Nova would pass over it anyway, for its compute service is disabled")
     return {
         "fits": False,
-        "reason": f"{host.root.name} cannot take {_told(wanted.resources)}: {'; '.join(causes)}.",
+        "reason": f"{host.root.name} cannot take {_format_resources(wanted.resources)}: {'; '.join(causes)}.",
         "candidates": [],
         "disabled": disabled,
         "lacking": short,
@@ -198,13 +202,13 @@ def lacking(wanted: Demand, host: Host) -> dict[str, t.Any]:
     }
 
 
-def _traits(cls: str, details: Collection[Details]) -> frozenset[str] | None:
+def _collect_traits(cls: str, details: Collection[Details]) -> frozenset[str] | None:
     """Return the traits of all that have the class, or None when nobody has it."""
     having = [known.traits for known in details if cls in known.inventories]
     return frozenset[str]().union(*having) if having else None
 
 
-def _group(suffix: str, resources: Resources, traits: frozenset[str], wanted: Demand) -> dict[str, str]:
+def _build_group(suffix: str, resources: Resources, traits: frozenset[str], wanted: ResourceRequest) -> dict[str, str]:
     asked = {
         "resources": ",".join(f"{cls}:{amount}" for cls, amount in resources.items()),
         "required": ",".join([*sorted(traits), *(f"!{trait}" for trait in sorted(wanted.forbidden))]),
@@ -213,39 +217,39 @@ def _group(suffix: str, resources: Resources, traits: frozenset[str], wanted: De
     return {f"{name}{suffix}": value for name, value in asked.items() if value}
 
 
-def _described(offered: Candidates, providers: Mapping[str, Provider]) -> list[dict[str, t.Any]]:
-    found = [_candidate(holding, offered, providers) for holding in offered.holdings]
+def _describe_candidates(candidates: Candidates, providers: Mapping[str, Provider]) -> list[dict[str, t.Any]]:
+    found = [_describe_candidate(holding, candidates, providers) for holding in candidates.holdings]
     return sorted(found, key=lambda found: (found["root_name"] or "", found["root"], [share["uuid"] for share in found["providers"]]))
 
 
-def _candidate(holding: Holding, offered: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def _describe_candidate(holding: Holding, candidates: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
     # All shares are of one tree but those of providers that share with it.
-    roots = sorted({offered.summaries[uuid].root for uuid in holding})
+    roots = sorted({candidates.summaries[uuid].root for uuid in holding})
     root = next((root for root in roots if not (root in providers and providers[root].sharing)), roots[0])
     shares = [
         {
             "uuid": uuid,
             "name": providers[uuid].name if uuid in providers else None,
-            "root": offered.summaries[uuid].root,
+            "root": candidates.summaries[uuid].root,
             "resources": dict(share),
-            "capacity": {cls: offered.summaries[uuid].capacity[cls] for cls in share},
-            "used": {cls: offered.summaries[uuid].used[cls] for cls in share},
+            "capacity": {cls: candidates.summaries[uuid].capacity[cls] for cls in share},
+            "used": {cls: candidates.summaries[uuid].used[cls] for cls in share},
         }
         for uuid, share in sorted(holding.items())
     ]
     return {
         "root": root,
         "root_name": providers[root].name if root in providers else None,
-        "disabled": _DISABLED in offered.summaries[root].traits,
+        "disabled": _DISABLED in candidates.summaries[root].traits,
         "providers": shares,
     }
 
 
-def _entry(cls: str, asked: int, provider: Provider | None = None, known: Details | None = None) -> dict[str, t.Any]:
+def _describe_inventory(cls: str, asked: int, provider: Provider | None = None, details: Details | None = None) -> dict[str, t.Any]:
     told: dict[str, t.Any] = {"resource_class": cls, "asked": asked, "uuid": None, "name": None, "violates": ["inventory"]}
-    if provider is None or known is None:
-        return {**told, **dict.fromkeys(_FIGURES)}
-    inventory, used = known.inventories[cls], known.usages.get(cls, 0)
+    if provider is None or details is None:
+        return {**told, **dict.fromkeys(_INVENTORY_FIELDS)}
+    inventory, used = details.inventories[cls], details.usages.get(cls, 0)
     free = inventory.capacity - used
     violations = {
         "free": asked > free,
@@ -265,13 +269,13 @@ def _entry(cls: str, asked: int, provider: Provider | None = None, known: Detail
     }
 
 
-def _inside(uuid: str, wanted: Demand, host: Host) -> bool:
+def _is_member(uuid: str, wanted: ResourceRequest, host: HostTree) -> bool:
     # The aggregates of a root are those of its whole tree.
     root = host.details.get(host.providers[uuid].root, Details())
     return bool((host.details[uuid].aggregates | root.aggregates) & wanted.member_of)
 
 
-def _shortages(short: list[dict[str, t.Any]], root: Provider) -> t.Iterator[str]:
+def _explain_shortages(short: list[dict[str, t.Any]], root: Provider) -> t.Iterator[str]:
     """Yield what stands against each class: of the provider with the most free of it, when there are several."""
     for cls in dict.fromkeys(entry["resource_class"] for entry in short):
         entries = [entry for entry in short if entry["resource_class"] == cls]
@@ -288,5 +292,5 @@ def _shortages(short: list[dict[str, t.Any]], root: Provider) -> t.Iterator[str]
         yield from (said[violation] for violation in best["violates"])
 
 
-def _told(resources: Resources) -> str:
+def _format_resources(resources: Resources) -> str:
     return ", ".join(f"{amount} {cls}" for cls, amount in resources.items())

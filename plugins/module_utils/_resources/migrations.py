@@ -11,22 +11,22 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
 
 
-def move_told(migration: Migration, at: str) -> dict[str, t.Any]:
+def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
     """Return a migration with its age in seconds and what can be done about it."""
     return {
         **d.asdict(migration),
-        "age_seconds": between(migration.updated_at or migration.created_at, at),
-        "advice": advice_on(migration),
+        "age_seconds": seconds_between(migration.updated_at or migration.created_at, at),
+        "advice": get_advice(migration),
     }
 
 
-def advice_on(migration: Migration) -> str:
+def get_advice(migration: Migration) -> str:
     """Say what can be done about a migration under way; nothing about one that ended."""
     if migration.ended:
         return ""

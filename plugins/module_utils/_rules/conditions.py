@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between, spoken
-from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval, child_first
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval, sort_children_first
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
@@ -40,11 +40,11 @@ def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: its tree is deleted, children first, once nobody has an allocation of it.
     """
-    conflicting = {provider.uuid for provider, node in _conflicts(land)}
-    for root in _strangers(land):
-        if root.uuid not in conflicting and land.was_novas(root.uuid):
+    conflicting = {provider.uuid for provider, node in _find_name_conflicts(land)}
+    for root in _list_roots_without_node(land):
+        if root.uuid not in conflicting and land.has_nova_trait(root.uuid):
             reason = f"No compute node of this Nova stands behind provider {root.name}, which was one's by its traits."
-            yield _about_tree("ghost_provider", land, root, reason, policy)
+            yield _build_tree_finding("ghost_provider", land, root, reason, policy)
 
 
 def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
@@ -57,13 +57,13 @@ def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: its tree is deleted, children first, once nobody has an allocation of it; restart nova-compute on the host afterwards.
     """
-    for root, node in _conflicts(land):
+    for root, node in _find_name_conflicts(land):
         reason = (
             f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
             "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833). "
             f"When that tree is deleted, restart nova-compute on {node.host}."
         )
-        yield _about_tree("name_conflict", land, root, reason, policy)
+        yield _build_tree_finding("name_conflict", land, root, reason, policy)
 
 
 def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
@@ -86,9 +86,9 @@ def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
         ]
         node = land.nodes.get(uuid)
         if node is not None:
-            told += _differences(node, inventory)
+            told += _describe_inventory_differences(node, inventory)
         if told:
-            reason = f"On {land.name(uuid)}, {'; '.join(told)}."
+            reason = f"On {land.get_name(uuid)}, {'; '.join(told)}."
             yield Finding("capacity_drift", DRIFTED, uuid, reason, providers=(uuid,), evidence=(land.snapshot.hypervisors,))
 
 
@@ -102,15 +102,15 @@ def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
     Change: none: confirm or revert it.
     """
     listing = land.snapshot.migrations
-    for migration in _migrations(land):
-        age = between(migration.updated_at or migration.created_at, listing.at)
+    for migration in _list_migrations_in_scope(land):
+        age = seconds_between(migration.updated_at or migration.created_at, listing.at)
         if migration.status == "finished" and age is not None and age >= policy.parked_min_age:
             yield Finding(
                 "parked_resize",
                 DRIFTED,
                 migration.uuid,
                 f"Nova has had the resize of server {migration.server} from {migration.source_compute} to {migration.dest_compute} as finished "
-                f"for {spoken(age)}, neither confirmed nor reverted: do one of both, and until then both hosts stay claimed.",
+                f"for {format_duration(age)}, neither confirmed nor reverted: do one of both, and until then both hosts stay claimed.",
                 migration=migration,
                 evidence=(listing,),
             )
@@ -126,15 +126,15 @@ def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
     Change: none: see whether it runs, and abort it or reset the server's state if not.
     """
     listing = land.snapshot.migrations
-    for migration in _migrations(land):
-        age = between(migration.updated_at or migration.created_at, listing.at)
+    for migration in _list_migrations_in_scope(land):
+        age = seconds_between(migration.updated_at or migration.created_at, listing.at)
         if not migration.ended and migration.status != "finished" and age is not None and age >= policy.stuck_min_age:
             yield Finding(
                 "stuck_migration",
                 DRIFTED,
                 migration.uuid,
                 f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from {migration.source_compute} to "
-                f"{migration.dest_compute} is {migration.status} and has not changed for {spoken(age)}: see whether it still runs, and abort it "
+                f"{migration.dest_compute} is {migration.status} and has not changed for {format_duration(age)}: see whether it still runs, and abort it "
                 "or reset the server's state if not.",
                 migration=migration,
                 evidence=(listing,),
@@ -154,11 +154,11 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
     if land.snapshot.hypervisors.value is None:
         return
     hosts = {node.host for node in land.nodes.values()}
-    named = _hosts_in_scope(land)
+    named = _list_hosts_in_scope(land)
     for service in listing.value or ():
-        if (named is not None and service.host not in named) or not land.tells_of(service.host):
+        if (named is not None and service.host not in named) or not land.is_in_shard(service.host):
             continue
-        age = between(service.updated_at, listing.at)
+        age = seconds_between(service.updated_at, listing.at)
         if service.binary != COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
             continue
         if service.status == "disabled" or service.forced_down or service.host not in hosts:
@@ -167,65 +167,65 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
                 "stale_service",
                 DRIFTED,
                 service.host,
-                f"The {COMPUTE} of {service.host} {why} and has not reported for {spoken(age)}: if the host is gone, retire it "
+                f"The {COMPUTE} of {service.host} {why} and has not reported for {format_duration(age)}: if the host is gone, retire it "
                 "(osops.placement.decommission_host).",
                 service=service,
                 evidence=(listing,),
             )
 
 
-def _strangers(land: Landscape) -> list[Provider]:
+def _list_roots_without_node(land: Landscape) -> list[Provider]:
     """Return the roots in scope that are no compute node's; none when the reading is not sound or not of all cells.
 
     All of them may seem so then.
     """
-    if land.closed_for_absence:
+    if land.failed_absence_checks:
         return []
     return [root for root in land.roots if root.uuid not in land.nodes and land.covers(root.uuid)]
 
 
-def _conflicts(land: Landscape) -> list[tuple[Provider, Hypervisor]]:
+def _find_name_conflicts(land: Landscape) -> list[tuple[Provider, Hypervisor]]:
     """Return the strangers that have the name of a compute node which has no provider of its own."""
     named = {node.name: node for node in land.nodes.values() if node.uuid not in land.providers}
-    return [(root, named[root.name]) for root in _strangers(land) if root.name in named]
+    return [(root, named[root.name]) for root in _list_roots_without_node(land) if root.name in named]
 
 
-def _hosts_in_scope(land: Landscape) -> set[str] | None:
+def _list_hosts_in_scope(land: Landscape) -> set[str] | None:
     """Return the hosts that are named, by the names of services, compute nodes and providers; None when all are wanted."""
-    if not land.snapshot.scope.narrow:
+    if not land.snapshot.scope.is_narrow:
         return None
     roots = [root for root in land.roots if land.covers(root.uuid)]
     return {root.name for root in roots} | {land.nodes[root.uuid].host for root in roots if root.uuid in land.nodes}
 
 
-def _migrations(land: Landscape) -> list[Migration]:
+def _list_migrations_in_scope(land: Landscape) -> list[Migration]:
     """Return the migrations in scope: those of named servers, and those from or to named hosts."""
-    scope, hosts = land.snapshot.scope, _hosts_in_scope(land)
-    rows = [row for row in land.migrations.values() if land.tells_of(row.uuid)]
+    scope, hosts = land.snapshot.scope, _list_hosts_in_scope(land)
+    rows = [row for row in land.migrations.values() if land.is_in_shard(row.uuid)]
     if hosts is None:
         return rows
     return [row for row in rows if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts]
 
 
-def _may_still_be_needed(land: Landscape, root: Provider) -> str:
+def _explain_possible_use(land: Landscape, root: Provider) -> str:
     """Say why a provider without a compute node may still be needed; nothing if nobody needs it."""
-    if not land.was_novas(root.uuid):
+    if not land.has_nova_trait(root.uuid):
         others = land.snapshot.cloud.allocators
         known = f", and this cloud has {', '.join(others)} in its catalogue" if others else ""
         return f"it has no trait COMPUTE_NODE, so nothing says that it is Nova's{known}"
-    return land.may_stand_behind(root.uuid)
+    return land.find_possible_host(root.uuid)
 
 
-def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
-    tree = child_first(root.uuid, land.providers.values())
-    if excluded := policy.excludes(name for provider in tree for name in (provider.uuid, provider.name)):
+def _build_tree_finding(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
+    tree = sort_children_first(root.uuid, land.providers.values())
+    if excluded := policy.explain_exclusion(name for provider in tree for name in (provider.uuid, provider.name)):
         return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
-    holders = land.holders.get(root.uuid, frozenset())
-    doubt = _may_still_be_needed(land, root)
+    holders = land.consumers_by_tree.get(root.uuid, frozenset())
+    doubt = _explain_possible_use(land, root)
     if doubt:
         reason += f" But {doubt}."
     if holders:
-        reason += f" {_held_by(holders)}"
+        reason += f" {_describe_consumers(holders)}"
     return Finding(
         kind,
         UNDECIDED if doubt else DRIFTED,
@@ -237,19 +237,17 @@ def _about_tree(kind: str, land: Landscape, root: Provider, reason: str, policy:
     )
 
 
-def _held_by(holders: Collection[str]) -> str:
+def _describe_consumers(holders: Collection[str]) -> str:
     """Say who has an allocation of a tree that is to be deleted."""
     if len(holders) == 1:
         return f"1 consumer holds an allocation of its tree ({min(holders)}), and before that is gone it cannot be deleted."
-    return (
-        f"{len(holders)} consumers hold allocations of its tree ({some(sorted(holders))}), and before these are gone it cannot be deleted."
-    )
+    return f"{len(holders)} consumers hold allocations of its tree ({summarize_names(sorted(holders))}), and before these are gone it cannot be deleted."
 
 
-def _differences(node: Hypervisor, inventory: Mapping[str, Inventory]) -> list[str]:
+def _describe_inventory_differences(node: Hypervisor, inventory: Mapping[str, Inventory]) -> list[str]:
     """Say where the inventory of a root is not what nova-compute reports of its host."""
     told = []
-    for cls, members in node.COUNTED.items():
+    for cls, members in node.PLACEMENT_CLASSES.items():
         stocks = [inventory[member].total for member in members if member in inventory]
         if stocks and node.has.get(cls) and sum(stocks) != node.has[cls]:
             told.append(f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports {node.has[cls]}")

@@ -16,13 +16,21 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.change import rewritten
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import ARRIVED_MIGRATION, COLD_MIGRATION, UNHOSTED_STATUS
+from ansible_collections.osops.placement.plugins.module_utils._models.change import build_change
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    COLD_MIGRATION_TYPES,
+    SUCCESSFUL_MIGRATION_STATUSES,
+    UNHOSTED_STATUSES,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted, protected, undecided
-from ansible_collections.osops.placement.plugins.module_utils._rules.protections import excluded, foreign_type, too_young
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import explains_children, plain_claim
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import doubt_about_source
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import trees
+from ansible_collections.osops.placement.plugins.module_utils._rules.protections import (
+    protect_excluded,
+    protect_foreign_type,
+    protect_too_young,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import calculate_plain_resources, may_explain_children
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import find_source_doubt
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import group_by_tree
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
@@ -50,50 +58,51 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
     After a live migration: none.
     """
     own = case.own_tree
-    if not _rests_without_its_host(case) or own is None:
+    if not _is_settled_without_own_tree(case) or own is None:
         return None
-    swapped = {uuid: claim for uuid, claim in case.migration_claims.items() if own in trees(claim.resources, case.land)}
+    swapped = {uuid: claim for uuid, claim in case.migration_allocations.items() if own in group_by_tree(claim.resources, case.land)}
     if not swapped:
         return None
     names = ", ".join(sorted(swapped))
-    evidence = (*case.questions, *(case.land.snapshot.dossiers[uuid].allocation for uuid in swapped))
+    evidence = (*case.server_answers, *(case.land.snapshot.dossiers[uuid].allocation for uuid in swapped))
     uuid, claim = next(iter(swapped.items()))
-    whole = set(trees(claim.resources, case.land)) == {own} and claim.resources.get(own) and claim.generation is not None
+    whole = set(group_by_tree(claim.resources, case.land)) == {own} and claim.resources.get(own) and claim.generation is not None
     if len(swapped) > 1 or not whole:
         return undecided(
-            f"Server {case.consumer} rests on {case.home} and holds nothing of it, while migration {names} holds that and more.", *evidence
+            f"Server {case.consumer} rests on {case.node_name} and holds nothing of it, while migration {names} holds that and more.",
+            *evidence,
         )
     migration = next(known for known in case.server_migrations if known.uuid == uuid)
-    if spared := _spared(case, claim, migration, policy):
+    if spared := _find_protection(case, claim, migration, policy):
         return protected(f"Migration {uuid} holds what server {case.consumer} needs. {spared}", *evidence)
-    if migration.status in ARRIVED_MIGRATION:
+    if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return undecided(
-            f"Server {case.consumer} rests on {case.home}, and migration {uuid}, which left that host, still holds it: "
+            f"Server {case.consumer} rests on {case.node_name}, and migration {uuid}, which left that host, still holds it: "
             "its amounts may be those of an older flavor.",
             *evidence,
         )
     reason = (
-        f"Server {case.consumer} rests on {case.home}, but its claim on that host is still held by migration {uuid}, which is over; "
-        f"the server itself holds {_held(case)}."
+        f"Server {case.consumer} rests on {case.node_name}, but its claim on that host is still held by migration {uuid}, which is over; "
+        f"the server itself holds {_format_providers(case)}."
     )
-    if migration.type not in COLD_MIGRATION:
+    if migration.type not in COLD_MIGRATION_TYPES:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
         doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
     evidence = (*evidence, *case.subject.last_actions)
-    if unproven := _doubt_where_its_guest_is(case, own, migration):
+    if unproven := _explain_uncertain_guest_location(case, own, migration):
         return undecided(f"{reason} But {unproven}.", *evidence)
-    change = rewritten(case.allocation, partner=rewritten(claim, resources={}), resources=claim.resources, **_owner(case))
+    change = build_change(case.allocation, partner=build_change(claim, resources={}), resources=claim.resources, **_choose_owner(case))
     return drifted(reason, *evidence, change=change, migration=migration)
 
 
-def _doubt_where_its_guest_is(case: Case, own: str, migration: Migration) -> str | None:
+def _explain_uncertain_guest_location(case: Case, own: str, migration: Migration) -> str | None:
     """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
     if not case.is_source(own, migration):
-        return f"that migration did not leave {case.home} but {migration.source_compute}"
-    if failed := case.failed_move_to(case.other_trees):
+        return f"that migration did not leave {case.node_name} but {migration.source_compute}"
+    if failed := case.find_failed_move_to(case.other_trees):
         return f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
-    return doubt_about_source(case, migration)
+    return find_source_doubt(case, migration)
 
 
 def moved_server(case: Case, policy: Policy) -> Ruling | None:
@@ -107,14 +116,14 @@ def moved_server(case: Case, policy: Policy) -> Ruling | None:
 
     Change: it is given what its flavor says on its host, instead of what it holds.
     """
-    if not _rests_without_its_host(case) or not case.trees:
+    if not _is_settled_without_own_tree(case) or not case.trees:
         return None
-    claim, why = plain_claim(case)
-    if failed := case.failed_move_to([root for root in case.trees if root]):
+    claim, why = calculate_plain_resources(case)
+    if failed := case.find_failed_move_to([root for root in case.trees if root]):
         claim, why = None, f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
     elif set(case.allocation.resources) != set(case.trees):
         claim, why = None, "it also holds shares of other providers than the root of a host"
-    return _rewriting(f"Server {case.consumer} rests on {case.home} and holds only {_held(case)}.", case, claim, why)
+    return _decide_rewrite(f"Server {case.consumer} rests on {case.node_name} and holds only {_format_providers(case)}.", case, claim, why)
 
 
 def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
@@ -127,9 +136,11 @@ def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
 
     Change: it is given what its flavor says on its host.
     """
-    if not _rests_without_its_host(case) or case.allocation.resources:
+    if not _is_settled_without_own_tree(case) or case.allocation.resources:
         return None
-    return _rewriting(f"Server {case.consumer} rests on {case.home} and holds nothing at all.", case, *plain_claim(case))
+    return _decide_rewrite(
+        f"Server {case.consumer} rests on {case.node_name} and holds nothing at all.", case, *calculate_plain_resources(case)
+    )
 
 
 def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
@@ -144,16 +155,16 @@ def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
     Change: its claim becomes what its flavor says.
     """
     own, held = case.own_tree, case.allocation.resources
-    if not _rests_at_home(case) or own is None or set(held) != {own}:
+    if not _is_settled_and_healthy(case) or own is None or set(held) != {own}:
         return None
-    claim, why = plain_claim(case)
+    claim, why = calculate_plain_resources(case)
     if claim is None or claim == held[own]:
         return None
-    if failed := next((known for known in case.server_migrations if known.type == "resize" and case.at_failed_destination(known)), None):
+    if failed := next((known for known in case.server_migrations if known.type == "resize" and case.is_at_failed_destination(known)), None):
         claim, why = None, f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size"
-        return _rewriting(f"Server {case.consumer} does not hold what its flavor says.", case, claim, why)
-    reason = f"Server {case.consumer} holds {_amounts(held[own])} of {case.home}, and by its flavor it should hold {_amounts(claim)}."
-    return _rewriting(reason, case, claim, "")
+        return _decide_rewrite(f"Server {case.consumer} does not hold what its flavor says.", case, claim, why)
+    reason = f"Server {case.consumer} holds {_format_amounts(held[own])} of {case.node_name}, and by its flavor it should hold {_format_amounts(claim)}."
+    return _decide_rewrite(reason, case, claim, "")
 
 
 def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
@@ -166,15 +177,15 @@ def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
     Change: the claim counts for the server's project and user; the amounts stay.
     """
     server, held = case.server, case.allocation
-    if not _rests_at_home(case) or server is None or not (server.project and server.user):
+    if not _is_settled_and_healthy(case) or server is None or not (server.project and server.user):
         return None
     if (held.project, held.user) == (server.project, server.user):
         return None
     return drifted(
         f"The claim of server {case.consumer} counts for project {held.project} and user {held.user}; "
         f"the server belongs to project {server.project} and user {server.user}.",
-        *case.questions,
-        change=rewritten(held, project=server.project, user=server.user),
+        *case.server_answers,
+        change=build_change(held, project=server.project, user=server.user),
     )
 
 
@@ -188,16 +199,16 @@ def leaked_child(case: Case, policy: Policy) -> Ruling | None:
     Change: none: look on the host whether its guest uses such a device.
     """
     own = case.own_tree
-    if not _rests_at_home(case) or own is None or case.server is None or explains_children(case.server, case):
+    if not _is_settled_and_healthy(case) or own is None or case.server is None or may_explain_children(case.server, case):
         return None
     children = case.trees[own] - {own}
     if not children:
         return None
-    names = ", ".join(sorted(map(case.land.name, children)))
+    names = ", ".join(sorted(map(case.land.get_name, children)))
     return drifted(
-        f"Server {case.consumer} holds a share of {names} on its host {case.home}, and nothing in its flavor, image or ports asks for one. "
+        f"Server {case.consumer} holds a share of {names} on its host {case.node_name}, and nothing in its flavor, image or ports asks for one. "
         "Look on the host whether its guest uses such a device before anything is taken away.",
-        *_seen_closely(case),
+        *_list_flavor_evidence(case),
     )
 
 
@@ -211,54 +222,59 @@ def hostless_server(case: Case, policy: Policy) -> Ruling | None:
     Change: none: delete it, or set it to ERROR, and it can be proven to be an orphan.
     """
     server = case.server
-    if case.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUS:
+    if case.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUSES:
         return None
     if not server.task_known:
         return None
     return drifted(
-        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_held(case)}. "
+        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_format_providers(case)}. "
         "Nova can neither start nor move it: delete it, or set it to ERROR, and its claim becomes an orphan that can be proven.",
-        *case.questions,
+        *case.server_answers,
     )
 
 
-def _rests_at_home(case: Case) -> bool:
-    return case.at_rest and case.healthy
+def _is_settled_and_healthy(case: Case) -> bool:
+    return case.is_settled_in_place and case.healthy
 
 
-def _rests_without_its_host(case: Case) -> bool:
+def _is_settled_without_own_tree(case: Case) -> bool:
     """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if anything."""
-    return case.at_rest and case.own_tree is not None and case.own_tree not in case.trees and set(case.trees) == set(case.other_trees)
+    return (
+        case.is_settled_in_place
+        and case.own_tree is not None
+        and case.own_tree not in case.trees
+        and set(case.trees) == set(case.other_trees)
+    )
 
 
-def _rewriting(reason: str, case: Case, claim: Resources | None, why: str) -> Ruling:
+def _decide_rewrite(reason: str, case: Case, resources: Resources | None, why: str) -> Ruling:
     own = case.own_tree
-    if claim is None or own is None:
+    if resources is None or own is None:
         left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
-        return drifted(f"{reason} {left}", *_seen_closely(case))
-    change = rewritten(case.allocation, resources={own: claim}, **_owner(case))
-    return drifted(reason, *_seen_closely(case), change=change)
+        return drifted(f"{reason} {left}", *_list_flavor_evidence(case))
+    change = build_change(case.allocation, resources={own: resources}, **_choose_owner(case))
+    return drifted(reason, *_list_flavor_evidence(case), change=change)
 
 
-def _owner(case: Case) -> dict[str, t.Any]:
+def _choose_owner(case: Case) -> dict[str, t.Any]:
     """Return whom the claim is to count for: whom it counts for now, and the server's owner where it holds nothing."""
     held, server = case.allocation, case.server
     return {"project": held.project or (server and server.project), "user": held.user or (server and server.user)}
 
 
-def _seen_closely(case: Case) -> tuple[Answer[t.Any], ...]:
-    return (*case.questions, case.subject.shape, case.subject.interfaces, case.subject.ports, case.subject.stock)
+def _list_flavor_evidence(case: Case) -> tuple[Answer[t.Any], ...]:
+    return (*case.server_answers, case.subject.shape, case.subject.interfaces, case.subject.ports, case.subject.stock)
 
 
-def _spared(case: Case, claim: Allocation, migration: Migration, policy: Policy) -> str | None:
+def _find_protection(case: Case, allocation: Allocation, migration: Migration, policy: Policy) -> str | None:
     """Say why a migration's claim is to be left alone, as it would be for its own sake."""
-    own = d.replace(case, allocation=claim, migration=migration)
-    return next((reason for spare in (excluded, foreign_type, too_young) if (reason := spare(own, policy))), None)
+    own = d.replace(case, allocation=allocation, migration=migration)
+    return next((reason for spare in (protect_excluded, protect_foreign_type, protect_too_young) if (reason := spare(own, policy))), None)
 
 
-def _held(case: Case) -> str:
-    return ", ".join(sorted(map(case.land.name, case.allocation.resources))) or "nothing"
+def _format_providers(case: Case) -> str:
+    return ", ".join(sorted(map(case.land.get_name, case.allocation.resources))) or "nothing"
 
 
-def _amounts(claim: Resources) -> str:
-    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(claim.items()))
+def _format_amounts(resources: Resources) -> str:
+    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(resources.items()))

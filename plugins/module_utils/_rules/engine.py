@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.change import change_to
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITIONS, DRIFTS, ORPHANS, Kind
+from ansible_collections.osops.placement.plugins.module_utils._models.change import build_reduction
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS, Kind
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
     ORPHANED,
@@ -28,8 +28,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules import conditions, drift, orphans
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import unproven
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import unprovable
+from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import explain_unprovable
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
@@ -45,10 +45,10 @@ Check = t.Callable[[Landscape, "Policy"], "Iterator[Finding]"]
 
 # Each kind has one function of its name: the proof about a consumer, or the check of the whole snapshot.
 PROOFS: t.Mapping[str, Proof] = {
-    **{kind.name: getattr(orphans, kind.name) for kind in ORPHANS},
-    **{kind.name: getattr(drift, kind.name) for kind in DRIFTS},
+    **{kind.name: getattr(orphans, kind.name) for kind in ORPHAN_KINDS},
+    **{kind.name: getattr(drift, kind.name) for kind in DRIFT_KINDS},
 }
-CHECKS: t.Mapping[str, Check] = {kind.name: getattr(conditions, kind.name) for kind in CONDITIONS}
+CHECKS: t.Mapping[str, Check] = {kind.name: getattr(conditions, kind.name) for kind in CONDITION_KINDS}
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
@@ -60,11 +60,11 @@ def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
 
 def judge_consumers(land: Landscape, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each nominated consumer that is not healthy, in the order of their uuids."""
-    findings = (_finding(case, policy) for case in _cases(land))
+    findings = (_build_finding(case, policy) for case in _build_views(land))
     return tuple(finding for finding in findings if finding)
 
 
-def _cases(land: Landscape) -> Iterable[Case]:
+def _build_views(land: Landscape) -> Iterable[Case]:
     dossiers = land.snapshot.dossiers
     for consumer in sorted(land.snapshot.nominated):
         dossier = dossiers.get(consumer)
@@ -78,11 +78,11 @@ def _cases(land: Landscape) -> Iterable[Case]:
             yield Case(land, allocation, dossier, subject, migration)
 
 
-def _finding(case: Case, policy: Policy) -> Finding | None:
+def _build_finding(case: Case, policy: Policy) -> Finding | None:
     kind, ruling = _decide(case, policy)
     if ruling is None:
         return None
-    dropped = frozenset() if ruling.verdict != ORPHANED else ruling.drops or frozenset(case.allocation.resources)
+    dropped = frozenset() if ruling.verdict != ORPHANED else ruling.freed_providers or frozenset(case.allocation.resources)
     return Finding(
         kind=kind,
         verdict=ruling.verdict,
@@ -92,8 +92,8 @@ def _finding(case: Case, policy: Policy) -> Finding | None:
         server=ruling.server or case.server,
         migration=ruling.migration or case.migration,
         evidence=(case.dossier.allocation, *ruling.evidence),
-        change=change_to(case.allocation, dropped) if dropped else ruling.change,
-        dropped=dropped,
+        change=build_reduction(case.allocation, dropped) if dropped else ruling.change,
+        freed_providers=dropped,
     )
 
 
@@ -101,16 +101,16 @@ def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
     for name, protect in PROTECTIONS.items():
         if reason := protect(case, policy):
             return name, None if case.healthy else protected(reason, *case.state_evidence)
-    for kind in (*ORPHANS, *DRIFTS):
+    for kind in (*ORPHAN_KINDS, *DRIFT_KINDS):
         if ruling := PROOFS[kind.name](case, policy):
-            return kind.name, _as_far_as_it_can_be_proven(kind, ruling, case)
-    return ("healthy", None) if case.healthy else unproven(case)
+            return kind.name, _downgrade_unproven(kind, ruling, case)
+    return ("healthy", None) if case.healthy else decide_unproven(case)
 
 
-def _as_far_as_it_can_be_proven(kind: Kind, ruling: Ruling, case: Case) -> Ruling:
+def _downgrade_unproven(kind: Kind, ruling: Ruling, case: Case) -> Ruling:
     if ruling.verdict not in (ORPHANED, DRIFTED):
         return ruling
-    if why_not := unprovable(kind.name, case.land.snapshot.cloud):
+    if why_not := explain_unprovable(kind.name, case.land.snapshot.cloud):
         return undecided(f"{ruling.reason} But {why_not}", *ruling.evidence)
     if gap := find_gap(case, kind.needs_every_cell):
         return undecided(f"{ruling.reason} But {gap}.", *ruling.evidence)

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import spoken
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     PLACING_ACTIONS,
     RESET_ACTION,
     REVERT_ACTION,
-    UNHOSTED_STATUS,
+    UNHOSTED_STATUSES,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import orphaned, protected, undecided
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import deletion_in
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import find_deletion
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable
@@ -49,9 +49,9 @@ def deleted_server(case: Case, policy: Policy) -> Ruling | None:
     """
     if case.migration or not is_deleted(case.subject):
         return None
-    if doubt := case.contradiction or _is_also_a_migration(case.subject):
-        return undecided(f"Nova knows server {case.subject.uuid} as deleted, but {doubt}.", *case.questions)
-    return orphaned(f"{how_it_went(case.subject)} Its claim stayed.", *case.questions, server=deletion_of(case.subject))
+    if doubt := case.contradiction or _explain_marker_conflict(case.subject):
+        return undecided(f"Nova knows server {case.subject.uuid} as deleted, but {doubt}.", *case.server_answers)
+    return orphaned(f"{describe_deletion(case.subject)} Its claim stayed.", *case.server_answers, server=find_deleted_server(case.subject))
 
 
 def ended_migration(case: Case, policy: Policy) -> Ruling | None:
@@ -67,23 +67,29 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
     """
     if case.migration is None:
         return None
-    evidence = (case.land.snapshot.migrations, *case.questions)
+    evidence = (case.land.snapshot.migrations, *case.server_answers)
     current = next((known for known in case.subject.migrations.value or () if known.uuid == case.consumer), None)
     if current is None:
         return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
     if is_deleted(case.subject) and not case.contradiction:
-        return orphaned(f"{_ended(current)} {how_it_went(case.subject)}", *evidence, server=deletion_of(case.subject))
+        return orphaned(
+            f"{_describe_ended_migration(current)} {describe_deletion(case.subject)}", *evidence, server=find_deleted_server(case.subject)
+        )
     if not case.settled or not case.arrived:
-        return undecided(f"{_ended(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence)
-    if reverted := _may_be_reverted(case, current):
-        return undecided(f"{_ended(current)} {reverted}", *evidence)
-    lacking = _needed_from(case)
+        return undecided(
+            f"{_describe_ended_migration(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence
+        )
+    if reverted := _explain_possible_revert(case, current):
+        return undecided(f"{_describe_ended_migration(current)} {reverted}", *evidence)
+    lacking = _describe_missing_resources(case)
     if lacking:
         return undecided(
-            f"{_ended(current)} Its server {current.server} does not itself hold {lacking}, so this claim may be the one it needs.",
+            f"{_describe_ended_migration(current)} Its server {current.server} does not itself hold {lacking}, so this claim may be the one it needs.",
             *evidence,
         )
-    return orphaned(f"{_ended(current)} Its server {current.server} rests on {case.home} and holds that itself.", *evidence)
+    return orphaned(
+        f"{_describe_ended_migration(current)} Its server {current.server} rests on {case.node_name} and holds that itself.", *evidence
+    )
 
 
 def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
@@ -98,19 +104,19 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
     Change: all that it holds is removed.
     """
     subject = case.subject
-    if case.migration or not unlisted(subject) or subject.marker.status != 200 or subject.actions.status != 404 or case.contradiction:
+    if case.migration or not is_unlisted(subject) or subject.marker.status != 200 or subject.actions.status != 404 or case.contradiction:
         return None
     differing = [answer for answer in subject.markers if answer.status != 200]
     if differing:
         return undecided(
             f"Nova knew it as a migration's, and then answered {differing[0].status} to the same question: its API workers disagree.",
-            *case.questions,
+            *case.server_answers,
             *differing,
         )
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
         *case.migration_listings,
-        *case.questions,
+        *case.server_answers,
     )
 
 
@@ -125,20 +131,24 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
 
     Change: the hosts that it left are taken out of its claim; the rest stays.
     """
-    left = {root: _evacuation_from(case, root) for root in case.other_trees}
-    if not _holds_home_and_more(case) or not all(left.values()) or not all(_claims_host(case, root) for root in left):
+    left = {root: _find_evacuation_from(case, root) for root in case.other_trees}
+    if (
+        not _has_own_and_other_trees_allocated(case)
+        or not all(left.values())
+        or not all(_has_compute_allocation(case, root) for root in left)
+    ):
         return None
-    if case.failed_move_to(left):
+    if case.find_failed_move_to(left):
         return None
     told = "; ".join(
-        f"{case.land.name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
+        f"{case.land.get_name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
         for root, evacuation in sorted(left.items())
         if evacuation
     )
     return orphaned(
-        f"Server {case.consumer} left {told}, rests on {case.home} and still holds both.",
-        *case.questions,
-        drops=frozenset().union(*case.other_trees.values()),
+        f"Server {case.consumer} left {told}, rests on {case.node_name} and still holds both.",
+        *case.server_answers,
+        freed_providers=frozenset().union(*case.other_trees.values()),
         migration=next(iter(left.values())),
     )
 
@@ -156,35 +166,35 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
 
     Change: the other hosts are taken out of its claim; the rest stays.
     """
-    if _holds_home(case) and case.doubtful_trees:
-        return undecided(_of_doubtful_trees(case), *case.questions)
-    if not _holds_home_and_more(case):
+    if _has_own_tree_allocated(case) and case.doubtful_trees:
+        return undecided(_describe_doubtful_trees(case), *case.server_answers)
+    if not _has_own_and_other_trees_allocated(case):
         return None
-    doubtful = sorted(case.land.name(root) for root in case.other_trees if not _claims_host(case, root))
+    doubtful = sorted(case.land.get_name(root) for root in case.other_trees if not _has_compute_allocation(case, root))
     if doubtful:
         return undecided(
-            f"Server {case.consumer} rests on {case.home} and also holds a part of {', '.join(doubtful)}, "
+            f"Server {case.consumer} rests on {case.node_name} and also holds a part of {', '.join(doubtful)}, "
             "but not as a server's claim on its host: it may be something that this host shares.",
-            *case.questions,
+            *case.server_answers,
         )
-    others = ", ".join(sorted(map(case.land.name, case.other_trees)))
-    if lacking := _held_only_where_it_is_gone(case):
+    others = ", ".join(sorted(map(case.land.get_name, case.other_trees)))
+    if lacking := _list_classes_only_on_gone_hosts(case):
         return undecided(
-            f"Server {case.consumer} rests on {case.home} and also holds {others}; of that, {', '.join(lacking)} it does not hold on its "
+            f"Server {case.consumer} rests on {case.node_name} and also holds {others}; of that, {', '.join(lacking)} it does not hold on its "
             "own host, which may lack a part of its claim.",
-            *case.questions,
+            *case.server_answers,
         )
-    if failed := case.failed_move_to(case.other_trees):
+    if failed := case.find_failed_move_to(case.other_trees):
         return undecided(
-            f"Server {case.consumer} rests on {case.home} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
+            f"Server {case.consumer} rests on {case.node_name} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
             "its guest may run there.",
-            *case.questions,
+            *case.server_answers,
         )
     return orphaned(
-        f"Server {case.consumer} rests on {case.home}, with no move under way, and also holds {others}.",
-        *case.questions,
-        drops=frozenset().union(*case.other_trees.values()),
-        migration=next(filter(None, map(case.named_by, case.other_trees)), None),
+        f"Server {case.consumer} rests on {case.node_name}, with no move under way, and also holds {others}.",
+        *case.server_answers,
+        freed_providers=frozenset().union(*case.other_trees.values()),
+        migration=next(filter(None, map(case.find_migration_from, case.other_trees)), None),
     )
 
 
@@ -199,12 +209,12 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
     Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
     """
     server, subject = case.server, case.subject
-    if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUS:
+    if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUSES:
         return None
-    if not case.trees or not all(root and (root in case.land.nodes or case.land.was_novas(root)) for root in case.trees):
+    if not case.trees or not all(root and (root in case.land.nodes or case.land.has_nova_trait(root)) for root in case.trees):
         return None
-    evidence = (*case.questions, *subject.last_actions)
-    doubt = case.contradiction or _may_get_a_host(case)
+    evidence = (*case.server_answers, *subject.last_actions)
+    doubt = case.contradiction or _explain_possible_placement(case)
     if doubt or not server.task_known or not server.host_known or subject.migrations.value is None:
         told = doubt or "not all of its state was told"
         return undecided(f"Server {server.uuid} is {server.status} and seems to have no host, but {told}.", *evidence)
@@ -227,22 +237,22 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
     """
     land, age = case.land, case.allocation.age_seconds
     gone = [root for root in case.trees if root is not None and land.is_gone(root)]
-    if not forgotten(case) or not case.trees or not set(case.trees) <= {*land.nodes, *gone}:
+    if not is_unknown_to_nova(case) or not case.trees or not set(case.trees) <= {*land.nodes, *gone}:
         return None
-    evidence: tuple[Answer[t.Any], ...] = (land.snapshot.hypervisors, *case.migration_listings, *case.questions)
-    if unnamed := [land.name(root) for root in gone if not land.is_named(root) and case.consumer not in land.snapshot.scope.consumers]:
+    evidence: tuple[Answer[t.Any], ...] = (land.snapshot.hypervisors, *case.migration_listings, *case.server_answers)
+    if unnamed := [land.get_name(root) for root in gone if not land.is_named(root) and case.consumer not in land.snapshot.scope.consumers]:
         return undecided(
             f"Nova has no memory of it, and no compute node stands behind {', '.join(sorted(unnamed))}, which was one's by its traits: name "
             "that host (orphan_cleanup_hosts) to have this taken for a leftover.",
             *evidence,
         )
     if age is None or age < policy.forgotten_min_age:
-        written = "at an unknown time" if age is None else f"{spoken(age)} ago"
+        written = "at an unknown time" if age is None else f"{format_duration(age)} ago"
         return protected(
-            f"Nova has no memory of it, but it was written {written} and must be {spoken(policy.forgotten_min_age)} old for that.",
+            f"Nova has no memory of it, but it was written {written} and must be {format_duration(policy.forgotten_min_age)} old for that.",
             *evidence,
         )
-    if not land.everywhere:
+    if not land.has_servers_of_every_host:
         return undecided(
             "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.", *evidence
         )
@@ -257,12 +267,12 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
         )
     return orphaned(
         "Nova has no memory of it, neither as a server nor as a migration. This is a conclusion from absence: "
-        f"a container service that shares Nova's hosts ({_allocators_told(others, policy)}), or an operator who blocks capacity by hand, looks the same.",
+        f"a container service that shares Nova's hosts ({_describe_allocators(others, policy)}), or an operator who blocks capacity by hand, looks the same.",
         *evidence,
     )
 
 
-def _allocators_told(others: Collection[str], policy: Policy) -> str:
+def _describe_allocators(others: Collection[str], policy: Policy) -> str:
     if not others:
         return "this cloud has no container service in its catalogue"
     ignored = ", ".join(name for name in others if name in policy.ignore_allocators)
@@ -270,24 +280,24 @@ def _allocators_told(others: Collection[str], policy: Policy) -> str:
     return f"this cloud has {', '.join(others)} in its catalogue{by_whom}"
 
 
-def forgotten(case: Case) -> bool:
+def is_unknown_to_nova(case: Case) -> bool:
     """Tell whether Nova, asked in every way there is, shows no memory of the consumer, neither as a server nor as a migration."""
     subject = case.subject
     if any(answer.status != 400 for answer in subject.markers):
         return False
-    if case.migration or not unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
+    if case.migration or not is_unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
         return False
     named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
     return not named and not case.server_migrations
 
 
-def _may_be_reverted(case: Case, migration: Migration) -> str | None:
+def _explain_possible_revert(case: Case, migration: Migration) -> str | None:
     """Say why the source of a failed move may have the server's only disk, though the server rests on the destination.
 
     A revert that fails half-way has destroyed what was on the destination (nova/compute/manager.py, revert_resize, finish_revert_resize),
     and leaves the migration in error and the server where it was.
     """
-    if not case.at_failed_destination(migration):
+    if not case.is_at_failed_destination(migration):
         return None
     if case.subject.actions.value is None:
         return f"Its server {migration.server} is on the destination, and whether it was reverted there could not be read."
@@ -296,27 +306,27 @@ def _may_be_reverted(case: Case, migration: Migration) -> str | None:
     return None
 
 
-def _may_get_a_host(case: Case) -> str | None:
+def _explain_possible_placement(case: Case) -> str | None:
     """Say why something that was asked of a server without a host may still give it one."""
     actions = [answer.value for answer in case.subject.last_actions]
-    if not all(action is not None and action.over for action in actions):
+    if not all(action is not None and action.is_finished for action in actions):
         return "its last actions may still run"
     placing = next((action for action in actions if action and action.action in PLACING_ACTIONS), None)
-    claimed = set(case.land.hosts_of(case.allocation.resources))
-    shelved_by = next((action.shelved_by for action in actions if action and action.shelved_by), None)
+    claimed = set(case.land.list_hosts_of(case.allocation.resources))
+    shelved_by = next((action.shelving_hosts for action in actions if action and action.shelving_hosts), None)
     if shelved_by is not None:
-        return _may_have_waited_since_before(case, placing is not None, claimed <= shelved_by)
+        return _explain_possible_queued_action(case, placing is not None, claimed <= shelved_by)
     if placing is None:
         return "what gave it its last host is not known"
     # Conductor tries a build on a second host when the first has ended its part. Nova calls the server ERROR when that host
     # starts, and then that host takes the build from its queue (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
-    begun_on = placing.taken_up_by
+    begun_on = placing.placing_hosts
     if begun_on and not claimed <= begun_on:
         return "the host that it claims may still have to take up what was asked"
     return None
 
 
-def _may_have_waited_since_before(case: Case, placed: bool, claims_only_where_it_was: bool) -> str | None:
+def _explain_possible_queued_action(case: Case, placed: bool, only_on_shelving_host: bool) -> str | None:
     """Say why something that was asked before a finished shelve may still give the server a host.
 
     Only a host that has the server shelves it, and the API takes no other action while one has a task (nova/compute/api.py,
@@ -326,7 +336,7 @@ def _may_have_waited_since_before(case: Case, placed: bool, claims_only_where_it
 
     placed: whether the newest action that could give it a host is known, and over.
     """
-    if claims_only_where_it_was:
+    if only_on_shelving_host:
         return None
     if not placed:
         return "what gave it its last host is not known"
@@ -337,7 +347,7 @@ def _may_have_waited_since_before(case: Case, placed: bool, claims_only_where_it
 
 def is_deleted(subject: Dossier) -> bool:
     """Tell whether Nova knows the server as deleted, in one way or the other."""
-    return deletion_of(subject) is not None or is_marked_deleted(subject)
+    return find_deleted_server(subject) is not None or is_marked_deleted(subject)
 
 
 def is_marked_deleted(subject: Dossier) -> bool:
@@ -348,75 +358,79 @@ def is_marked_deleted(subject: Dossier) -> bool:
     and the actions of a server for any (nova/api/openstack/compute/instance_actions.py, _get_instance). All three go by the instance
     mapping to the same cell, so where that is lost there are no actions either.
     """
-    return unlisted(subject) and bool(subject.actions.value)
+    return is_unlisted(subject) and bool(subject.actions.value)
 
 
-def _is_also_a_migration(subject: Dossier) -> str | None:
+def _explain_marker_conflict(subject: Dossier) -> str | None:
     """Say so when Nova tells actions of a server and takes its uuid for a migration's as well."""
-    if deletion_of(subject) or subject.marker.status != 200:
+    if find_deleted_server(subject) or subject.marker.status != 200:
         return None
     return "takes its uuid for a migration's as well"
 
 
-def deletion_of(subject: Dossier) -> Server | None:
+def find_deleted_server(subject: Dossier) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
     named = next((server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid), None)
     # The listing of the deleted also has the soft-deleted, which can be restored; the brief one does not say which they are.
-    if named is None or named.status == "SOFT_DELETED" or (not named.status and deletion_in(subject.actions) is None):
+    if named is None or named.status == "SOFT_DELETED" or (not named.status and find_deletion(subject.actions) is None):
         return None
     return named
 
 
-def unlisted(subject: Dossier) -> bool:
+def is_unlisted(subject: Dossier) -> bool:
     """No server of this uuid is found, neither a live one nor a deleted one, and it was looked for among its hosts' migrations."""
     found_nothing = subject.server.status == 404 and subject.deleted_listing.value == ()
     return found_nothing and subject.migrations.value is not None and bool(subject.host_migrations)
 
 
-def _holds_home(case: Case) -> bool:
-    return case.at_rest and case.own_tree is not None and _claims_host(case, case.own_tree)
+def _has_own_tree_allocated(case: Case) -> bool:
+    return case.is_settled_in_place and case.own_tree is not None and _has_compute_allocation(case, case.own_tree)
 
 
-def _holds_home_and_more(case: Case) -> bool:
-    return _holds_home(case) and bool(case.other_trees)
+def _has_own_and_other_trees_allocated(case: Case) -> bool:
+    return _has_own_tree_allocated(case) and bool(case.other_trees)
 
 
-def _of_doubtful_trees(case: Case) -> str:
+def _describe_doubtful_trees(case: Case) -> str:
     """Say what a server holds of providers that were a compute node's, and why it is not sure that they are nobody's now."""
-    told = "; ".join(f"{case.land.name(root)}: {case.land.may_stand_behind(root)}" for root in sorted(case.doubtful_trees))
-    return f"Server {case.consumer} rests on {case.home} and also holds providers without a compute node that were one's ({told})."
+    told = "; ".join(f"{case.land.get_name(root)}: {case.land.find_possible_host(root)}" for root in sorted(case.doubtful_trees))
+    return f"Server {case.consumer} rests on {case.node_name} and also holds providers without a compute node that were one's ({told})."
 
 
-def _held_only_where_it_is_gone(case: Case) -> list[str]:
+def _list_classes_only_on_gone_hosts(case: Case) -> list[str]:
     """Return the resource classes that a server holds on hosts that are gone, and neither on its own host nor of what hosts share."""
     gone = {provider for root, held in case.other_trees.items() if case.land.is_gone(root) for provider in held}
-    own = {provider for provider in case.allocation.resources if case.land.root(provider) == case.own_tree or case.land.shared(provider)}
-    return sorted(_classes(case, gone) - _classes(case, own))
+    own = {
+        provider
+        for provider in case.allocation.resources
+        if case.land.get_root(provider) == case.own_tree or case.land.is_sharing(provider)
+    }
+    return sorted(_list_resource_classes(case, gone) - _list_resource_classes(case, own))
 
 
-def _classes(case: Case, providers: Iterable[str]) -> set[str]:
+def _list_resource_classes(case: Case, providers: Iterable[str]) -> set[str]:
     return {cls for provider in providers for cls in case.allocation.resources[provider]}
 
 
-def _evacuation_from(case: Case, root: str) -> Migration | None:
+def _find_evacuation_from(case: Case, root: str) -> Migration | None:
     named = (known for known in case.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
     return next((evacuation for evacuation in named if case.is_source(root, evacuation)), None)
 
 
-def _claims_host(case: Case, root: str | None) -> bool:
+def _has_compute_allocation(case: Case, root: str | None) -> bool:
     """Tell whether the server holds of `root` what it also holds of its own host; a share that looks otherwise is no leftover of a move."""
     held = case.allocation.resources
-    return bool(_claim_on(held, root) & _claim_on(held, case.own_tree))
+    return bool(_list_compute_classes(held, root) & _list_compute_classes(held, case.own_tree))
 
 
-def _claim_on(holding: Holding, root: str | None) -> frozenset[str]:
+def _list_compute_classes(holding: Holding, root: str | None) -> frozenset[str]:
     """Return the classes of a server's claim on a host: it is on the root itself, and never of disk alone."""
     return frozenset(holding.get(root or "", {})) - {"DISK_GB"}
 
 
-def _needed_from(case: Case) -> str:
+def _describe_missing_resources(case: Case) -> str:
     """Name what a migration's consumer holds that its server may need and does not itself hold; nothing if there is none.
 
     Nova can fail to give a claim back after a failed or reverted move and only log it (nova/compute/manager.py,
@@ -426,34 +440,34 @@ def _needed_from(case: Case) -> str:
     allocation = case.subject.allocation.value
     held = allocation.resources if allocation else {}
     confirmed = case.migration is not None and case.migration.status == "confirmed"
-    claim = _claim_on(held, case.own_tree)
+    claim = _list_compute_classes(held, case.own_tree)
     if not claim:
-        return f"its own host {case.home}"
+        return f"its own host {case.node_name}"
     for provider, share in case.allocation.resources.items():
-        root = case.land.root(provider)
+        root = case.land.get_root(provider)
         at_home = root == case.own_tree
         left = root is not None and (
-            case.named_by(root) or (root in case.land.nodes and _claim_on(case.allocation.resources, root) & claim)
+            case.find_migration_from(root) or (root in case.land.nodes and _list_compute_classes(case.allocation.resources, root) & claim)
         )
-        if left and not at_home and not case.land.shared(provider):
+        if left and not at_home and not case.land.is_sharing(provider):
             continue
         if at_home and confirmed:
             continue
         lacking = [cls for cls, amount in share.items() if held.get(provider, {}).get(cls, 0) < (1 if confirmed else amount)]
         if lacking:
-            return f"as much {', '.join(sorted(lacking))} of {case.land.name(provider)}"
+            return f"as much {', '.join(sorted(lacking))} of {case.land.get_name(provider)}"
     return ""
 
 
-def _ended(migration: Migration) -> str:
+def _describe_ended_migration(migration: Migration) -> str:
     return (
         f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since {migration.updated_at or migration.created_at}."
     )
 
 
-def how_it_went(subject: Dossier) -> str:
+def describe_deletion(subject: Dossier) -> str:
     """Say how a server that Nova knows as deleted came to be so."""
-    deleted, deletion = deletion_of(subject), deletion_in(subject.actions)
+    deleted, deletion = find_deleted_server(subject), find_deletion(subject.actions)
     if deleted is None:
         asked = f"user {deletion.user} asked for its deletion at {deletion.start_time}" if deletion else "Nova recorded no delete action"
         return f"Server {subject.uuid} is marked as deleted in the database by hand, in a way that Nova itself does not use; {asked}."

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import spoken
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -23,63 +23,63 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
 
-_OURS = frozenset({None, "INSTANCE", "MIGRATION"})
+_NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
-def excluded(case: Case, policy: Policy) -> str | None:
+def protect_excluded(case: Case, policy: Policy) -> str | None:
     """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by name."""
     if named := {case.consumer, case.subject.uuid} & policy.exclude_consumers:
-        return f"This consumer, or the server whose migration it is, is excluded by name{policy.exclusion_note(named)}."
+        return f"This consumer, or the server whose migration it is, is excluded by name{policy.get_exclusion_note(named)}."
     held = {*case.allocation.resources, *filter(None, [case.own_tree])}
-    trees = {case.land.root(provider) or provider for provider in held}
+    trees = {case.land.get_root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.
-    return policy.excludes(name for name in policy.exclude_providers if name in held or case.land.root_of(name) in trees)
+    return policy.explain_exclusion(name for name in policy.exclude_providers if name in held or case.land.find_root(name) in trees)
 
 
-def foreign_type(case: Case, policy: Policy) -> str | None:
+def protect_foreign_type(case: Case, policy: Policy) -> str | None:
     """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another service."""
-    if case.allocation.type in _OURS:
+    if case.allocation.type in _NOVA_CONSUMER_TYPES:
         return None
     return f"Its consumer type is {case.allocation.type}: it belongs to another service than Nova."
 
 
-def foreign_uuid(case: Case, policy: Policy) -> str | None:
+def protect_foreign_uuid(case: Case, policy: Policy) -> str | None:
     """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to another service, or was made by hand."""
-    if canonical(case.consumer) == case.consumer:
+    if normalize_uuid(case.consumer) == case.consumer:
         return None
     return f"Its uuid {case.consumer} is not written as Nova writes uuids: it belongs to another service, or was made by hand."
 
 
-def verify_resize(case: Case, policy: Policy) -> str | None:
+def protect_verify_resize(case: Case, policy: Policy) -> str | None:
     """Its server waits for a resize to be confirmed or reverted, and either needs what is claimed."""
     if case.server is None or case.server.status != "VERIFY_RESIZE":
         return None
     return f"Server {case.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
 
 
-def moving(case: Case, policy: Policy) -> str | None:
+def protect_moving(case: Case, policy: Policy) -> str | None:
     """A migration of its server is under way, whichever side the claim is on."""
-    underway = case.migration if case.migration and not case.migration.ended else case.moving
+    underway = case.migration if case.migration and not case.migration.ended else case.active_migration
     if underway is None:
         return None
     return f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: {underway.status}."
 
 
-def soft_deleted(case: Case, policy: Policy) -> str | None:
+def protect_soft_deleted(case: Case, policy: Policy) -> str | None:
     """Its server is soft-deleted and can still be restored."""
     if case.server is None or case.server.status != "SOFT_DELETED":
         return None
     return f"Server {case.server.uuid} is soft-deleted and can still be restored."
 
 
-def unknown_status(case: Case, policy: Policy) -> str | None:
+def protect_unknown_status(case: Case, policy: Policy) -> str | None:
     """The cell of its server does not answer (status UNKNOWN)."""
     if case.server is None or case.server.status != "UNKNOWN":
         return None
     return f"Nova cannot say what became of server {case.server.uuid}: its cell does not answer."
 
 
-def booting(case: Case, policy: Policy) -> str | None:
+def protect_booting(case: Case, policy: Policy) -> str | None:
     """Its server is being built: the claim comes before the host."""
     if case.server is None or case.server.status != "BUILD" or case.server.host:
         return None
@@ -88,40 +88,40 @@ def booting(case: Case, policy: Policy) -> str | None:
     return f"Server {case.server.uuid} is being built: its claim comes before its host."
 
 
-def task(case: Case, policy: Policy) -> str | None:
+def protect_task(case: Case, policy: Policy) -> str | None:
     """Its server has a task."""
     if case.server is None or case.server.task_state is None:
         return None
     return f"Server {case.server.uuid} has the task {case.server.task_state}."
 
 
-def error_with_host(case: Case, policy: Policy) -> str | None:
+def protect_error_with_host(case: Case, policy: Policy) -> str | None:
     """Its server is in ERROR on a host: its guest may run."""
     if case.server is None or case.server.status != "ERROR" or not case.server.host:
         return None
     return f"Server {case.server.uuid} is in ERROR on {case.server.host}: its guest may run."
 
 
-def too_young(case: Case, policy: Policy) -> str | None:
+def protect_too_young(case: Case, policy: Policy) -> str | None:
     """It was written less than `orphan_cleanup_min_age` ago, or it is not known when."""
     age = case.age_seconds
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None
     if age is None:
         return "When it was written is not known, so it may be younger than the minimum age."
-    return f"It was written {spoken(age)} ago and the minimum age is {spoken(policy.min_age)}."
+    return f"It was written {format_duration(age)} ago and the minimum age is {format_duration(policy.min_age)}."
 
 
 PROTECTIONS: Mapping[str, Callable[[Case, Policy], str | None]] = {
-    "excluded": excluded,
-    "foreign_type": foreign_type,
-    "foreign_uuid": foreign_uuid,
-    "verify_resize": verify_resize,
-    "moving": moving,
-    "soft_deleted": soft_deleted,
-    "unknown_status": unknown_status,
-    "booting": booting,
-    "task": task,
-    "error_with_host": error_with_host,
-    "too_young": too_young,
+    "excluded": protect_excluded,
+    "foreign_type": protect_foreign_type,
+    "foreign_uuid": protect_foreign_uuid,
+    "verify_resize": protect_verify_resize,
+    "moving": protect_moving,
+    "soft_deleted": protect_soft_deleted,
+    "unknown_status": protect_unknown_status,
+    "booting": protect_booting,
+    "task": protect_task,
+    "error_with_host": protect_error_with_host,
+    "too_young": protect_too_young,
 }

@@ -22,22 +22,22 @@ UNPROVEN = "unproven"
 FOREIGN_PROVIDER = "foreign_provider"
 
 
-def unproven(case: Case) -> tuple[str, Ruling]:
+def decide_unproven(case: Case) -> tuple[str, Ruling]:
     """Return the name of what was found and the ruling."""
     if case.server is not None:
-        return UNPROVEN, undecided(_of_a_server(case, case.server), *case.state_evidence)
+        return UNPROVEN, undecided(_explain_server_state(case, case.server), *case.state_evidence)
     land = case.land
     strange = {root: held for root, held in case.trees.items() if root not in land.nodes and not (root and land.is_gone(root))}
-    foreign = sorted(land.name(provider) for held in strange.values() for provider in held)
+    foreign = sorted(land.get_name(provider) for held in strange.values() for provider in held)
     if foreign and land.unjudged_hosts:
         return UNPROVEN, undecided(f"A cell does not answer, and {', '.join(foreign)} may be of a host there.", *case.state_evidence)
     if foreign and case.subject.server.status == 404:
         reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
         return FOREIGN_PROVIDER, protected(reason, *case.state_evidence)
-    return UNPROVEN, undecided(_without_a_server(case), *case.state_evidence)
+    return UNPROVEN, undecided(_explain_missing_server(case), *case.state_evidence)
 
 
-def _of_a_server(case: Case, server: Server) -> str:
+def _explain_server_state(case: Case, server: Server) -> str:
     if case.unlisted_move:
         return f"Server {server.uuid} is on {server.host}, but {case.unlisted_move}."
     if not case.settled:
@@ -46,16 +46,16 @@ def _of_a_server(case: Case, server: Server) -> str:
     if case.own_tree is None:
         return f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one compute node that Nova lists."
     if case.own_tree not in case.trees:
-        held = ", ".join(sorted(map(case.land.name, case.allocation.resources))) or "nothing at all"
+        held = ", ".join(sorted(map(case.land.get_name, case.allocation.resources))) or "nothing at all"
         return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
-    others = ", ".join(sorted(map(case.land.name, (*case.other_trees, *case.doubtful_trees))))
+    others = ", ".join(sorted(map(case.land.get_name, (*case.other_trees, *case.doubtful_trees))))
     if not case.arrived:
         where = f"on {server.host}, where its newest migration did not end, and nothing shows that it was unshelved there since"
         return f"Server {server.uuid} is said to be {where}, and also holds {others}."
     return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
 
 
-def _without_a_server(case: Case) -> str:
+def _explain_missing_server(case: Case) -> str:
     if case.subject.server.status != 404:
         return f"Nova answered {case.subject.server.status} when asked for {case.subject.uuid}, where only 200 or 404 says something."
     if case.contradiction:

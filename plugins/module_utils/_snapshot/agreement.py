@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -30,84 +30,84 @@ _ADVICE = "Its API workers do not all know the same cells: restart every nova-ap
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
 
 
-def disagreements(snapshot: Snapshot) -> tuple[str, ...]:
+def list_disagreements(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each way in which the answers of a reading contradict each other; none when all agree."""
-    checks = (_services, _hypervisors, _host_lookups, _servers, _markers, _migrations)
+    checks = (_check_services, _check_hypervisors, _check_host_lookups, _check_servers, _check_markers, _check_migrations)
     found = [check(snapshot) for check in checks]
     return tuple(sentence for sentence in found if sentence)
 
 
-def compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
+def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
     """Return the hosts whose nova-compute the answer names, those of a cell that does not answer included."""
     return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
 
 
-def agree(one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]) -> bool:
+def have_same_compute_hosts(one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]) -> bool:
     """Tell whether two answers name the same compute services."""
-    return compute_hosts(one) == compute_hosts(other)
+    return get_compute_hosts(one) == get_compute_hosts(other)
 
 
-def names_to_look_up(snapshot: Snapshot) -> list[str]:
+def list_hosts_to_look_up(snapshot: Snapshot) -> list[str]:
     """Return the hosts that aggregates and servers name and that a listing lacks."""
     named = {host for aggregate in snapshot.aggregates for host in aggregate.hosts}
-    named |= {host for host, _uuid in _hosts_of_servers(snapshot)}
-    return sorted(named - hosts_in_every_listing(snapshot))
+    named |= {host for host, _uuid in _list_server_hosts(snapshot)}
+    return sorted(named - get_hosts_in_every_listing(snapshot))
 
 
-def hosts_in_doubt(snapshot: Snapshot) -> list[str]:
+def list_doubtful_hosts(snapshot: Snapshot) -> list[str]:
     """Return the hosts that aggregates and servers name, that a listing lacks, and of which a direct look-up did not say whether they exist."""
     lookups = snapshot.host_lookups
-    return [name for name in names_to_look_up(snapshot) if name in lookups and lookups[name].status not in (200, 404)]
+    return [name for name in list_hosts_to_look_up(snapshot) if name in lookups and lookups[name].status not in (200, 404)]
 
 
-def names_of_root(name: str) -> tuple[str, ...]:
+def list_host_names(name: str) -> tuple[str, ...]:
     """Return the names that the host behind a root provider may have: the provider's own, and that without its domain."""
     return tuple(dict.fromkeys((name, name.partition(".")[0])))
 
 
-def hosts_in_every_listing(snapshot: Snapshot) -> frozenset[str]:
+def get_hosts_in_every_listing(snapshot: Snapshot) -> frozenset[str]:
     """Return the hosts that each listing has in which a host must be."""
-    listed = compute_hosts(snapshot.services) & compute_hosts(snapshot.services_after)
+    listed = get_compute_hosts(snapshot.services) & get_compute_hosts(snapshot.services_after)
     if snapshot.hypervisors.value is None or not snapshot.every_cell_listed:
         return listed
     return listed & {node.host for node in snapshot.hypervisors.value}
 
 
-def _services(snapshot: Snapshot) -> str | None:
+def _check_services(snapshot: Snapshot) -> str | None:
     """Both answers name the same compute services."""
     if snapshot.services.value is None or snapshot.services_after.value is None:
         return None
-    differing = compute_hosts(snapshot.services) ^ compute_hosts(snapshot.services_after)
+    differing = get_compute_hosts(snapshot.services) ^ get_compute_hosts(snapshot.services_after)
     if not differing:
         return None
-    return f"Nova named the compute services of {some(sorted(differing))} in one answer and not in another. {_ADVICE}"
+    return f"Nova named the compute services of {summarize_names(sorted(differing))} in one answer and not in another. {_ADVICE}"
 
 
-def _hypervisors(snapshot: Snapshot) -> str | None:
+def _check_hypervisors(snapshot: Snapshot) -> str | None:
     """Each compute node has a compute service."""
     if snapshot.services.value is None or snapshot.hypervisors.value is None:
         return None
-    lacking = {node.host for node in snapshot.hypervisors.value} - compute_hosts(snapshot.services)
+    lacking = {node.host for node in snapshot.hypervisors.value} - get_compute_hosts(snapshot.services)
     if not lacking:
         return None
-    return f"Nova lists compute nodes of {some(sorted(lacking))}, and no compute service there. {_ADVICE}"
+    return f"Nova lists compute nodes of {summarize_names(sorted(lacking))}, and no compute service there. {_ADVICE}"
 
 
-def _host_lookups(snapshot: Snapshot) -> str | None:
+def _check_host_lookups(snapshot: Snapshot) -> str | None:
     """No host that a listing lacks is found by a direct look-up."""
-    listed = hosts_in_every_listing(snapshot)
+    listed = get_hosts_in_every_listing(snapshot)
     found = [name for name, answer in sorted(snapshot.host_lookups.items()) if answer.status == 200 and name not in listed]
     if not found:
         return None
-    return f"Nova has compute nodes on {some(found)} (GET /os-hosts), which its listings leave out. {_ADVICE} {_STALE_HOST}"
+    return f"Nova has compute nodes on {summarize_names(found)} (GET /os-hosts), which its listings leave out. {_ADVICE} {_STALE_HOST}"
 
 
-def _servers(snapshot: Snapshot) -> str | None:
+def _check_servers(snapshot: Snapshot) -> str | None:
     """Each server that was read is on a host that the listings have, or on one that a direct look-up does not find either."""
-    listed = compute_hosts(snapshot.services)
+    listed = get_compute_hosts(snapshot.services)
     if snapshot.services.value is None:
         return None
-    for host, uuid in _hosts_of_servers(snapshot):
+    for host, uuid in _list_server_hosts(snapshot):
         lookup = snapshot.host_lookups.get(host)
         if host in listed or (lookup is not None and lookup.status in (200, 404)):
             continue
@@ -119,7 +119,7 @@ def _servers(snapshot: Snapshot) -> str | None:
     return None
 
 
-def _hosts_of_servers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+def _list_server_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield the host and the uuid of each server that was read directly and has a host."""
     read = [*snapshot.samples, *(dossier.server for dossier in snapshot.dossiers.values())]
     for answer in read:
@@ -127,7 +127,7 @@ def _hosts_of_servers(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield answer.value.host, answer.value.uuid
 
 
-def _markers(snapshot: Snapshot) -> str | None:
+def _check_markers(snapshot: Snapshot) -> str | None:
     """A uuid that one answer knows as a migration's is known by all."""
     for dossier in snapshot.dossiers.values():
         statuses = {answer.status for answer in (dossier.marker, *dossier.markers)}
@@ -136,7 +136,7 @@ def _markers(snapshot: Snapshot) -> str | None:
     return None
 
 
-def _migrations(snapshot: Snapshot) -> str | None:
+def _check_migrations(snapshot: Snapshot) -> str | None:
     """The migrations of a server that still exists are all in the answer that lists them for it."""
     listed: dict[str, set[str]] = {}
     for row in snapshot.migrations.value or ():
@@ -144,11 +144,11 @@ def _migrations(snapshot: Snapshot) -> str | None:
     for dossier in snapshot.dossiers.values():
         if dossier.server.status != 200 or dossier.migrations.value is None:
             continue
-        lacking = listed.get(dossier.uuid, set()) - _uuids_of(dossier)
+        lacking = listed.get(dossier.uuid, set()) - _get_migration_uuids(dossier)
         if lacking:
             return f"Nova listed migration {min(lacking)} of server {dossier.uuid} in one answer and not in another. {_ADVICE}"
     return None
 
 
-def _uuids_of(dossier: Dossier) -> set[str]:
+def _get_migration_uuids(dossier: Dossier) -> set[str]:
     return {row.uuid for row in dossier.migrations.value or ()}

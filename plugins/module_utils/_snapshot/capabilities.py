@@ -17,7 +17,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 @d.dataclass(frozen=True)
-class Need:
+class Requirement:
     """What a microversion is needed for; without it no finding of `kinds` (None: of any kind) is proven."""
 
     service: str
@@ -25,41 +25,41 @@ class Need:
     proof: str
     kinds: tuple[str, ...] | None = None
 
-    def told(self, offered: tuple[int, int]) -> str:
+    def explain(self, offered: tuple[int, int]) -> str:
         undecided = "everything" if self.kinds is None else ", ".join(self.kinds)
         return (
-            f"{self.service} offers microversions up to {dotted(offered)}, and {dotted(self.since)} is needed to see "
+            f"{self.service} offers microversions up to {format_version(offered)}, and {format_version(self.since)} is needed to see "
             f"{self.proof}: {undecided} is undecided."
         )
 
 
-NEEDS = (
-    Need("Nova", (2, 59), "which consumers are migrations"),
-    Need("Nova", (2, 69), "whether every cell answers"),
-    Need("Placement", (1, 28), "the generations of consumers, without which no claim can be changed safely"),
-    Need("Placement", (1, 38), "which consumers are of another service", ("forgotten_consumer",)),
+REQUIREMENTS = (
+    Requirement("Nova", (2, 59), "which consumers are migrations"),
+    Requirement("Nova", (2, 69), "whether every cell answers"),
+    Requirement("Placement", (1, 28), "the generations of consumers, without which no claim can be changed safely"),
+    Requirement("Placement", (1, 38), "which consumers are of another service", ("forgotten_consumer",)),
 )
 
 
-def lacking(cloud: Cloud) -> tuple[str, ...]:
+def list_unmet_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return a sentence for each proof that `cloud` cannot give."""
-    return tuple(need.told(offered) for need, offered in _lacked(cloud))
+    return tuple(need.explain(offered) for need, offered in _find_unmet(cloud))
 
 
-def without_proof(cloud: Cloud) -> tuple[str, ...]:
+def list_blocking_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return those sentences that mean that nothing may be changed at all."""
-    return tuple(need.told(offered) for need, offered in _lacked(cloud) if need.kinds is None)
+    return tuple(need.explain(offered) for need, offered in _find_unmet(cloud) if need.kinds is None)
 
 
-def unprovable(kind: str, cloud: Cloud) -> str | None:
+def explain_unprovable(kind: str, cloud: Cloud) -> str | None:
     """Say why no finding of `kind` can be proven; None if it can."""
-    return next((need.told(offered) for need, offered in _lacked(cloud) if need.kinds is None or kind in need.kinds), None)
+    return next((need.explain(offered) for need, offered in _find_unmet(cloud) if need.kinds is None or kind in need.kinds), None)
 
 
-def _lacked(cloud: Cloud) -> list[tuple[Need, tuple[int, int]]]:
+def _find_unmet(cloud: Cloud) -> list[tuple[Requirement, tuple[int, int]]]:
     offered = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    return [(need, offered[need.service]) for need in NEEDS if offered[need.service] < need.since]
+    return [(need, offered[need.service]) for need in REQUIREMENTS if offered[need.service] < need.since]
 
 
-def dotted(version: tuple[int, int]) -> str:
+def format_version(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"

@@ -16,17 +16,17 @@ import dataclasses as d
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between, is_earlier
+from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier, seconds_between
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    ARRIVED_MIGRATION,
     DELETING_ACTIONS,
-    FAILED_MIGRATION,
-    MAY_LEAVE_GUEST,
+    FAILED_MIGRATION_STATUSES,
+    GUEST_LEAVING_MIGRATION_TYPES,
     MOVING_ACTIONS,
-    SETTLED_STATUS,
+    SETTLED_STATUSES,
+    SUCCESSFUL_MIGRATION_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import trees
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import group_by_tree
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -41,7 +41,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 class Case:
     """A consumer, what it holds, and the server it is or whose migration it is.
 
-    `subject` is the dossier of that server; for a consumer that Nova lists as no migration it is the consumer's own.
+    `get_subject` is the dossier of that server; for a consumer that Nova lists as no migration it is the consumer's own.
     """
 
     land: Landscape
@@ -65,19 +65,19 @@ class Case:
 
         A cell that is too slow for one of the questions is left out of its answer without a word.
         """
-        answers = (self.land.listed_migrations_of(self.subject.uuid), *self.subject.host_migrations, self.subject.migrations)
+        answers = (self.land.get_listed_migrations(self.subject.uuid), *self.subject.host_migrations, self.subject.migrations)
         known = {row.uuid: row for answer in answers for row in answer.value or () if row.server == self.subject.uuid}
         return tuple(sorted(known.values(), key=lambda migration: migration.created_at or "", reverse=True))
 
     @functools.cached_property
-    def moving(self) -> Migration | None:
+    def active_migration(self) -> Migration | None:
         """A migration of the server that is still under way."""
         return next((migration for migration in self.server_migrations if not migration.ended), None)
 
     @functools.cached_property
     def own_tree(self) -> str | None:
         """The root provider of the compute node where the server is, whatever its state."""
-        return self.land.tree_at(self.server.host, self.server.node) if self.server else None
+        return self.land.find_tree_at(self.server.host, self.server.node) if self.server else None
 
     @functools.cached_property
     def settled(self) -> bool:
@@ -85,13 +85,13 @@ class Case:
         server = self.server
         return (
             server is not None
-            and server.status in SETTLED_STATUS
+            and server.status in SETTLED_STATUSES
             and server.task_known
             and server.task_state is None
             and bool(server.host)
             and bool(server.node)
             and self.subject.migrations.value is not None
-            and self.moving is None
+            and self.active_migration is None
             and self.unlisted_move is None
         )
 
@@ -111,14 +111,14 @@ class Case:
     @functools.cached_property
     def arrived(self) -> bool:
         """The newest move that took place ended on the host where the server is said to be, or it was unshelved there since."""
-        took_place = [migration for migration in self.server_migrations if migration.status in ARRIVED_MIGRATION | {"reverted"}]
+        took_place = [migration for migration in self.server_migrations if migration.status in SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}]
         if not took_place:
             return True
         newest = took_place[0]
         end = newest.source_compute if newest.status == "reverted" else newest.dest_compute
-        return self.server is not None and (end in (None, self.server.host) or self._unshelved_after(took_place))
+        return self.server is not None and (end in (None, self.server.host) or self._was_unshelved_after(took_place))
 
-    def _unshelved_after(self, moves: Collection[Migration]) -> bool:
+    def _was_unshelved_after(self, moves: Collection[Migration]) -> bool:
         """Tell whether the server was unshelved on its host after the last change of each of `moves`.
 
         An unshelve makes no migration. Its host saves itself as the server's before it makes the guest, and its event ends well only
@@ -128,33 +128,37 @@ class Case:
         newest = next(
             (answer.value for answer in self.subject.last_actions if answer.value and answer.value.action == UNSHELVE_ACTION), None
         )
-        if newest is None or self.server is None or self.server.host not in newest.unshelved_on:
+        if newest is None or self.server is None or self.server.host not in newest.unshelving_hosts:
             return False
         return all(is_earlier(move.updated_at or move.created_at, newest.start_time) for move in moves)
 
     @property
-    def at_rest(self) -> bool:
+    def is_settled_in_place(self) -> bool:
         """A server, not a migration of one, that is settled where its newest move took it."""
         return self.migration is None and self.settled and self.arrived
 
-    def at_failed_destination(self, migration: Migration) -> bool:
+    def is_at_failed_destination(self, migration: Migration) -> bool:
         """Tell whether the server is said to be where a move ended that failed."""
-        return migration.status in FAILED_MIGRATION and self.server is not None and self.server.host == migration.dest_compute
+        return migration.status in FAILED_MIGRATION_STATUSES and self.server is not None and self.server.host == migration.dest_compute
 
-    def failed_move_to(self, roots: Collection[str]) -> Migration | None:
+    def find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
         """The newest failed move of the server to one of the trees `roots`, by host or node, that its guest may have survived there.
 
         An evacuation can fail when the guest already runs (nova/compute/manager.py, _do_rebuild_instance), and the hypervisors go on
         with a live migration of which a restarted nova-compute knows nothing (_reset_live_migration).
         """
-        risky = [known for known in self.server_migrations if known.type in MAY_LEAVE_GUEST and known.status in FAILED_MIGRATION]
+        risky = [
+            known
+            for known in self.server_migrations
+            if known.type in GUEST_LEAVING_MIGRATION_TYPES and known.status in FAILED_MIGRATION_STATUSES
+        ]
         for known in risky:
             for root in roots:
-                if self.land.may_be_at(root, known.dest_compute, known.dest_node) and not self._left_after(known, root):
+                if self.land.may_be_at(root, known.dest_compute, known.dest_node) and not self._has_left_after(known, root):
                     return known
         return None
 
-    def _left_after(self, failed: Migration, root: str) -> bool:
+    def _has_left_after(self, failed: Migration, root: str) -> bool:
         """Tell whether the server left the tree `root` by a move that began after the last change of a `failed` one to there.
 
         A host has one domain of a server at most, so whatever the failed move left there is what the later move took away:
@@ -169,15 +173,15 @@ class Case:
         Moves between other hosts say nothing: after an evacuation that failed late, guests can run on both.
         """
         return any(
-            self._ended_away_from(root, later) and is_earlier(failed.updated_at, later.created_at) for later in self.server_migrations
+            self._is_move_away_from(root, later) and is_earlier(failed.updated_at, later.created_at) for later in self.server_migrations
         )
 
-    def _ended_away_from(self, root: str, move: Migration) -> bool:
+    def _is_move_away_from(self, root: str, move: Migration) -> bool:
         from_there = self.is_source(root, move)
         to_there = self.land.is_at(root, move.dest_compute, move.dest_node)
         if move.status == "reverted":
             return to_there and not from_there
-        return move.status in ARRIVED_MIGRATION and from_there and not to_there
+        return move.status in SUCCESSFUL_MIGRATION_STATUSES and from_there and not to_there
 
     @property
     def healthy(self) -> bool:
@@ -187,7 +191,7 @@ class Case:
         return self.own_tree in self.trees and not self.other_trees and not self.doubtful_trees
 
     @functools.cached_property
-    def migration_claims(self) -> Mapping[str, Allocation]:
+    def migration_allocations(self) -> Mapping[str, Allocation]:
         """What the ended migrations of the server hold, by their uuid, those that hold nothing left out."""
         dossiers = self.land.snapshot.dossiers
         asked = (dossiers[known.uuid].allocation.value for known in self.server_migrations if known.ended and known.uuid in dossiers)
@@ -198,28 +202,28 @@ class Case:
         """The time since the claim was written; for a server without one, since Nova last changed the server."""
         if self.allocation.resources or self.server is None:
             return self.allocation.age_seconds
-        return between(self.server.updated, self.subject.server.at)
+        return seconds_between(self.server.updated, self.subject.server.at)
 
     @functools.cached_property
     def trees(self) -> Mapping[str | None, frozenset[str]]:
         """The providers held, by their root; sharing providers belong to no tree and are left out."""
-        return trees(self.allocation.resources, self.land)
+        return group_by_tree(self.allocation.resources, self.land)
 
     @functools.cached_property
     def other_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees held that are another host's: a known compute node's, one's that is gone, or that of a migration's named source."""
-        return {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree and self._is_hosts(root)}
+        return {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree and self._is_of_host(root)}
 
     @functools.cached_property
     def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees held that were a compute node's which Nova does not list, while it is not sure that nobody stands behind them."""
         others = {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree}
-        return {root: held for root, held in others.items() if self.land.was_novas(root) and not self._is_hosts(root)}
+        return {root: held for root, held in others.items() if self.land.has_nova_trait(root) and not self._is_of_host(root)}
 
-    def _is_hosts(self, root: str) -> bool:
-        return root in self.land.nodes or self.named_by(root) is not None or self.land.is_gone(root)
+    def _is_of_host(self, root: str) -> bool:
+        return root in self.land.nodes or self.find_migration_from(root) is not None or self.land.is_gone(root)
 
-    def named_by(self, root: str) -> Migration | None:
+    def find_migration_from(self, root: str) -> Migration | None:
         """The newest ended migration of the server that names the tree `root` as its source."""
         return next((migration for migration in self.server_migrations if migration.ended and self.is_source(root, migration)), None)
 
@@ -233,13 +237,13 @@ class Case:
         return (self.subject.migrations, self.subject.server)
 
     @property
-    def questions(self) -> tuple[Answer[t.Any], ...]:
+    def server_answers(self) -> tuple[Answer[t.Any], ...]:
         """All that was asked about the server, in the order in which it was asked."""
         subject = self.subject
         return (subject.migrations, subject.server, subject.deleted_listing, subject.actions, subject.marker)
 
     @property
-    def home(self) -> str:
+    def node_name(self) -> str:
         """The name of the compute node where the server is said to be."""
         return str(self.server.node) if self.server else "?"
 
@@ -253,10 +257,10 @@ class Case:
         """What speaks against the server being gone or without a host, or what would and could not be read."""
         if self.land.snapshot.hypervisors.value is None:
             return "the hypervisor listing, which would show it on its host, could not be read"
-        if host := self.land.seen_on(self.subject.uuid):
+        if host := self.land.get_listed_host(self.subject.uuid):
             return f"the hypervisor listing shows it on {host}"
-        if self.moving:
-            return f"migration {self.moving.uuid} of it is {self.moving.status}"
+        if self.active_migration:
+            return f"migration {self.active_migration.uuid} of it is {self.active_migration.status}"
         if any(listing.value is None for listing in self.migration_listings):
             return "a listing of migrations could not be read"
         if self.migration is None and any(
@@ -266,7 +270,7 @@ class Case:
         return None
 
 
-def deletion_in(actions: Answer[tuple[Action, ...]]) -> Action | None:
+def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
     """Return the action that deleted a server.
 
     Asked about a server that a direct look-up does not find, Nova answers with actions only if it finds it among the deleted.

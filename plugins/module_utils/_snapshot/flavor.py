@@ -26,25 +26,25 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
 # Extra specs and image properties (`hw:` there is `hw_` here) that ask for other resource classes or for other amounts.
-_ASKING = re.compile(
+_SPECIAL_SPECS = re.compile(
     r"resources.*|pci_passthrough:.*|accel:.*"
     r"|hw[:_](cpu_policy|cpu_dedicated_mask|cpu_realtime.*|emulator_threads_policy|numa_.*|mem_page_size|mem_encryption.*|pmem)"
 )
 
 
-def asking(specs: Mapping[str, str]) -> list[str]:
+def list_special_specs(specs: Mapping[str, str]) -> list[str]:
     """Return those extra specs or image properties that make a server more than plain."""
-    return sorted(name for name in specs if _ASKING.fullmatch(name))
+    return sorted(name for name in specs if _SPECIAL_SPECS.fullmatch(name))
 
 
-def claim_of(flavor: Flavor, volume_backed: bool) -> Resources:
+def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:
     """Return what Nova claims for a server of a plain flavor: VCPU, MEMORY_MB, and DISK_GB unless that is nothing."""
     disk = flavor.ephemeral + -(-flavor.swap // 1024) + (0 if volume_backed else flavor.disk)
     claim = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": disk}
     return {cls: amount for cls, amount in claim.items() if amount}
 
 
-def worth_asking(case: Case) -> bool:
+def needs_resource_lookups(case: Case) -> bool:
     """Tell whether the server rests on a host of which it does not hold just what its flavor says, so that more has to be known of it."""
     server, own = case.server, case.own_tree
     if server is None or own is None or not case.settled:
@@ -53,30 +53,30 @@ def worth_asking(case: Case) -> bool:
         return True
     if not case.healthy or server.flavor is None:
         return False
-    claims = [claim_of(server.flavor, volume_backed) for volume_backed in (False, True)]
+    claims = [calculate_resources(server.flavor, volume_backed) for volume_backed in (False, True)]
     return case.trees[own] != {own} or dict(case.allocation.resources[own]) not in claims
 
 
-def plain_claim(case: Case) -> tuple[Resources | None, str]:
+def calculate_plain_resources(case: Case) -> tuple[Resources | None, str]:
     """Return what the server has to claim on the root of its host and nothing, or None and why that is not known."""
     server, subject = case.server, case.subject
     shape, ports, stock = subject.shape.value, subject.ports.value, subject.stock.value
     if server is None or server.flavor is None or server.flavor.extra_specs is None:
         return None, "its flavor is not shown in full"
-    if special := asking(server.flavor.extra_specs):
+    if special := list_special_specs(server.flavor.extra_specs):
         return None, f"its flavor asks for more ({', '.join(special)})"
     if shape is None or not shape.image or shape.image_properties is None:
         # Booted from a volume, a server has the properties of that volume's image, which only Cinder shows.
         return None, "the properties of its image are not shown (it is booted from a volume, or this is before compute microversion 2.98)"
-    if special := asking(shape.image_properties):
+    if special := list_special_specs(shape.image_properties):
         return None, f"its image asks for more ({', '.join(special)})"
     if shape.volumes:
         return None, "it has an image and volumes, so where its root disk is cannot be told"
-    if ports is None or not _all_ports(subject):
+    if ports is None or not _has_all_ports(subject):
         return None, "not all of its ports could be read from Neutron"
     if special := [port.uuid for port in ports if not port.plain]:
         return None, f"port {special[0]} asks for resources of its own"
-    claim = claim_of(server.flavor, volume_backed=False)
+    claim = calculate_resources(server.flavor, volume_backed=False)
     if foreign := sorted({cls for share in case.allocation.resources.values() for cls in share} - _PLAIN_CLASSES):
         return None, f"it holds {', '.join(foreign)}, which no plain server has"
     if stock is None or set(claim) - set(stock):
@@ -84,17 +84,17 @@ def plain_claim(case: Case) -> tuple[Resources | None, str]:
     return claim, ""
 
 
-def explains_children(server: Server, case: Case) -> bool:
+def may_explain_children(server: Server, case: Case) -> bool:
     """Tell whether anything that the server asked for may be a share of a child provider, or that is not known."""
     shape, ports = case.subject.shape.value, case.subject.ports.value
     if server.flavor is None or server.flavor.extra_specs is None or shape is None or ports is None:
         return True
-    if shape.image_properties is None or not _all_ports(case.subject):
+    if shape.image_properties is None or not _has_all_ports(case.subject):
         return True
-    return bool(asking({**server.flavor.extra_specs, **shape.image_properties})) or not all(port.plain for port in ports)
+    return bool(list_special_specs({**server.flavor.extra_specs, **shape.image_properties})) or not all(port.plain for port in ports)
 
 
-def _all_ports(subject: Dossier) -> bool:
+def _has_all_ports(subject: Dossier) -> bool:
     """Tell whether Neutron shows just the ports that Nova knows: to some roles it shows nothing of other projects, and says so to nobody."""
     attached, shown = subject.interfaces.value, subject.ports.value
     return attached is not None and shown is not None and set(attached) == {port.uuid for port in shown}

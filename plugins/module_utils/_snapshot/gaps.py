@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import names_of_root
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
@@ -30,26 +30,26 @@ def find_gap(case: Case, needs_every_cell: bool) -> str | None:
     if not silent:
         return None
     if needs_every_cell:
-        return f"this rests on absence, and the cell of {some(sorted(silent))} does not answer"
-    touched = sorted(hosts_touched(case) & silent)
+        return f"this rests on absence, and the cell of {summarize_names(sorted(silent))} does not answer"
+    touched = sorted(list_touched_hosts(case) & silent)
     if touched:
-        return f"it touches {some(touched)}, whose cell does not answer"
-    unknown = sorted(case.land.name(root) for root in roots_touched(case) if _may_be_of_silent_host(root, case.land))
+        return f"it touches {summarize_names(touched)}, whose cell does not answer"
+    unknown = sorted(case.land.get_name(root) for root in list_touched_roots(case) if _may_be_of_silent_host(root, case.land))
     if unknown:
-        return f"a cell does not answer, and {some(unknown)} may be of a host there"
+        return f"a cell does not answer, and {summarize_names(unknown)} may be of a host there"
     return None
 
 
 def _may_be_of_silent_host(root: str, land: Landscape) -> bool:
     """Tell whether a root provider may be of a host whose cell does not answer: where a direct look-up does not say that it has no host."""
-    return root not in land.nodes and bool(land.lookup_that_leaves_doubt(root))
+    return root not in land.nodes and bool(land.find_doubtful_lookup(root))
 
 
-def hosts_touched(case: Case) -> set[str]:
+def list_touched_hosts(case: Case) -> set[str]:
     """Return the hosts on which the consumer or its server may be: where they hold, where the server is said to be, and where it moved."""
-    hosts = {case.land.nodes[root].host for root in roots_touched(case) if root in case.land.nodes}
-    for root in roots_touched(case) - set(case.land.nodes):
-        hosts.update(names_of_root(case.land.name(root)))
+    hosts = {case.land.nodes[root].host for root in list_touched_roots(case) if root in case.land.nodes}
+    for root in list_touched_roots(case) - set(case.land.nodes):
+        hosts.update(list_host_names(case.land.get_name(root)))
     if case.server is not None and case.server.host:
         hosts.add(case.server.host)
     for migration in case.server_migrations:
@@ -57,9 +57,9 @@ def hosts_touched(case: Case) -> set[str]:
     return hosts
 
 
-def roots_touched(case: Case) -> set[str]:
+def list_touched_roots(case: Case) -> set[str]:
     """Return the root providers of what the consumer and its server hold, sharing providers left out."""
     of_subject = case.subject.allocation.value
     held = {*case.allocation.resources, *(of_subject.resources if of_subject else ())}
-    roots = {case.land.root(provider) or provider for provider in held if not case.land.shared(provider)}
+    roots = {case.land.get_root(provider) or provider for provider in held if not case.land.is_sharing(provider)}
     return roots | ({case.own_tree} if case.own_tree else set())

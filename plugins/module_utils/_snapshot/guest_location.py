@@ -19,9 +19,9 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    COLD_MIGRATION,
+    COLD_MIGRATION_TYPES,
     COLD_MOVING_ACTIONS,
-    FAILED_MIGRATION,
+    FAILED_MIGRATION_STATUSES,
     REVERT_ACTION,
     STARTING_ACTIONS,
 )
@@ -40,10 +40,10 @@ _AT_THE_SOURCE = "compute_resize_instance"
 _DESTROYED_AT_THE_DESTINATION = "compute_revert_resize"
 
 # Beyond so many that concern a move nothing more is asked, and it stays unproven.
-_ACTIONS = 20
+_MAX_ACTIONS = 20
 
 
-def telling_actions(actions: Iterable[Action], since: str | None) -> list[str]:
+def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> list[str]:
     """Return the requests of those `actions` (newest first) that can tell where the guest is after a migration that began at `since`.
 
     The last of them is the newest request to move the server that is surely older than the migration, so that the one that began it is
@@ -54,12 +54,12 @@ def telling_actions(actions: Iterable[Action], since: str | None) -> list[str]:
         if action.action not in COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}:
             continue
         found.append(action.request_id)
-        if len(found) == _ACTIONS or (action.action in COLD_MOVING_ACTIONS and not _is_later(action.start_time, since)):
+        if len(found) == _MAX_ACTIONS or (action.action in COLD_MOVING_ACTIONS and not _is_later(action.start_time, since)):
             break
     return found
 
 
-def doubt_about_source(case: Case, migration: Migration) -> str | None:
+def find_source_doubt(case: Case, migration: Migration) -> str | None:
     """Say why the guest of a server may be elsewhere than at the source of a failed cold `migration`; nothing where it is proven.
 
     Every move that was tried since is to be proven likewise.
@@ -68,18 +68,18 @@ def doubt_about_source(case: Case, migration: Migration) -> str | None:
     if case.subject.actions.value is None or None in actions:
         return "what was done to it since could not be read"
     known = [action for action in actions if action is not None]
-    for move in _from(case, migration):
-        if move.type not in COLD_MIGRATION or move.status not in FAILED_MIGRATION | {"reverted"}:
+    for move in _list_moves_since(case, migration):
+        if move.type not in COLD_MIGRATION_TYPES or move.status not in FAILED_MIGRATION_STATUSES | {"reverted"}:
             return f"{move.type} {move.uuid}, which came after that, is {move.status}"
         if not _has_stayed(case, move, known):
             return (
                 f"nothing proves that {move.type} {move.uuid} to {move.dest_compute} left no guest there: start the server, or reboot it hard, "
-                f"on {case.home}, and it is proven"
+                f"on {case.node_name}, and it is proven"
             )
     return None
 
 
-def _from(case: Case, migration: Migration) -> Iterator[Migration]:
+def _list_moves_since(case: Case, migration: Migration) -> Iterator[Migration]:
     """Yield `migration` and all of the server that are newer."""
     for move in case.server_migrations:
         yield move
@@ -93,9 +93,9 @@ def _has_stayed(case: Case, move: Migration, actions: list[Action]) -> bool:
     if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
         return True
     began = [action for action in actions if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move)]
-    if began and all(_never_left(action, move) for action in began):
+    if began and all(_has_never_left(action, move) for action in began):
         return True
-    return _was_started_since(case, move, actions[: _index_of_move(actions, began)])
+    return _was_started_since(case, move, actions[: _find_move_index(actions, began)])
 
 
 def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
@@ -113,23 +113,23 @@ def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> boo
 def _has_begun(action: Action, move: Migration) -> bool:
     """Tell whether conductor created `move` on behalf of `action`."""
     rows = [event for event in action.events if event.event == _SCHEDULED]
-    begin = min((_moment(row.start_time) for row in rows if row.start_time), default="")
-    end = max((_moment(row.finish_time) for row in rows if row.finish_time), default="")
-    return bool(begin and end and move.created_at) and begin <= _moment(move.created_at) <= end
+    begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
+    end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
+    return bool(begin and end and move.created_at) and begin <= _normalize_time(move.created_at) <= end
 
 
-def _never_left(action: Action, move: Migration) -> bool:
+def _has_never_left(action: Action, move: Migration) -> bool:
     """Tell whether a move was given up before the source was asked for the guest, or by the source's driver while it copied the disks."""
     at_the_source = [event for event in action.events if event.event == _AT_THE_SOURCE]
     others = {event.event for event in action.events} - {_AT_THE_SOURCE}
-    return action.over and others <= _BEFORE_THE_SOURCE and all(_gave_up(event, move) for event in at_the_source)
+    return action.is_finished and others <= _BEFORE_THE_SOURCE and all(_has_failed_in_copy(event, move) for event in at_the_source)
 
 
-def _gave_up(event: ActionEvent, move: Migration) -> bool:
+def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
     return event.result == "Error" and event.failed_in_copy and event.host == move.source_compute
 
 
-def _index_of_move(actions: list[Action], began: list[Action]) -> int:
+def _find_move_index(actions: list[Action], began: list[Action]) -> int:
     """Return the place in `actions` of the request that began a move, or of the newest that may be it."""
     places = (place for place, action in enumerate(actions) if (action in began if began else action.action in COLD_MOVING_ACTIONS))
     return next(places, 0)
@@ -154,6 +154,6 @@ def _is_later(one: str | None, other: str | None) -> bool:
     return is_earlier(other, one)
 
 
-def _moment(time: str | None) -> str:
+def _normalize_time(time: str | None) -> str:
     """Return a time of Nova's in a form in which it can be compared: some answers end it with a Z."""
     return (time or "").removesuffix("Z")

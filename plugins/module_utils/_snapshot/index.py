@@ -14,16 +14,16 @@ import functools
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import canonical
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import hosts_in_every_listing, names_of_root
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, may_have_unlisted
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import get_hosts_in_every_listing, list_host_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, may_have_unlisted_node
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    all_answer,
-    closed_for_absence,
     closed_gates,
-    strange_nova,
-    unjudged_hosts,
+    find_region_mismatch,
+    has_every_cell_answered,
+    list_failed_absence_checks,
+    list_unjudged_hosts,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -58,10 +58,10 @@ class Landscape:
         """Tell whether everybody who holds a share of the tree `root` was read."""
         return self._trees is None or root in self._trees
 
-    def tells_of(self, name: str) -> bool:
+    def is_in_shard(self, name: str) -> bool:
         """Tell whether a migration or a service is to be told of here, and not by another shard."""
         shard = self.snapshot.scope.shard
-        return shard is None or shard.has(name)
+        return shard is None or shard.contains(name)
 
     @functools.cached_property
     def closed_gates(self) -> tuple[str, ...]:
@@ -69,38 +69,38 @@ class Landscape:
         return closed_gates(self.snapshot)
 
     @functools.cached_property
-    def closed_for_absence(self) -> tuple[str, ...]:
+    def failed_absence_checks(self) -> tuple[str, ...]:
         """Why nothing may be concluded from absence, a sentence each; nothing when the reading is sound and every cell answered."""
-        return closed_for_absence(self.snapshot)
+        return list_failed_absence_checks(self.snapshot)
 
     @functools.cached_property
     def unjudged_hosts(self) -> frozenset[str]:
         """The hosts of cells that did not answer at some time of the reading."""
-        return frozenset(unjudged_hosts(self.snapshot))
+        return frozenset(list_unjudged_hosts(self.snapshot))
 
     @functools.cached_property
     def hosts_listed(self) -> frozenset[str]:
         """The hosts whose nova-compute and compute node are both listed: nobody else can stand behind a provider of such a name."""
-        return hosts_in_every_listing(self.snapshot) & {node.host for node in self.nodes.values()}
+        return get_hosts_in_every_listing(self.snapshot) & {node.host for node in self.nodes.values()}
 
     @property
-    def everywhere(self) -> bool:
+    def has_servers_of_every_host(self) -> bool:
         """Whether every host was asked for its servers."""
         return all(node.servers is not None for node in self.nodes.values())
 
-    def listed_migrations_of(self, server: str) -> Answer[tuple[Migration, ...]]:
+    def get_listed_migrations(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return what the listing of all migrations says of one server, as if it had been asked for that."""
         listing = self.snapshot.migrations
-        return listing if listing.value is None else d.replace(listing, value=tuple(self._by_server.get(server, ())))
+        return listing if listing.value is None else d.replace(listing, value=tuple(self._migrations_by_server.get(server, ())))
 
     @functools.cached_property
-    def _by_server(self) -> Mapping[str, list[Migration]]:
+    def _migrations_by_server(self) -> Mapping[str, list[Migration]]:
         found: dict[str, list[Migration]] = {}
         for migration in self.migrations.values():
             found.setdefault(migration.server, []).append(migration)
         return found
 
-    def tree_at(self, host: str | None, node: str | None) -> str | None:
+    def find_tree_at(self, host: str | None, node: str | None) -> str | None:
         """Return the root of the one compute node at `(host, node)`; None where there is none, or more than one."""
         matches = self._by_address.get((host or "", node or ""), [])
         return matches[0].uuid if len(matches) == 1 else None
@@ -119,27 +119,27 @@ class Landscape:
         names = {known.host, known.name} if known else {provider.name} if provider else set()
         return not names.isdisjoint({host, node} - {None, ""})
 
-    def was_novas(self, root: str) -> bool:
+    def has_nova_trait(self, root: str) -> bool:
         """Tell whether the root provider has a trait that only Nova gives; it is not said of one whose traits were not read."""
         details = self.snapshot.details.get(root)
         return details is not None and bool(NOVA_TRAITS & details.traits)
 
     def is_gone(self, root: str) -> bool:
         """Tell whether the tree `root` was a compute node's, and neither a compute node nor a compute service stands behind it."""
-        return self.was_novas(root) and root not in self.nodes and not self.may_stand_behind(root)
+        return self.has_nova_trait(root) and root not in self.nodes and not self.find_possible_host(root)
 
     def is_named(self, root: str) -> bool:
         """Tell whether the user named the host with the tree `root`."""
         provider = self.providers.get(root)
         return provider is not None and not {provider.uuid, provider.name}.isdisjoint(self.snapshot.scope.hosts)
 
-    def may_stand_behind(self, root: str) -> str:
+    def find_possible_host(self, root: str) -> str:
         """Say who else may stand behind a root provider without a compute node; nothing if nobody."""
-        if self._leaves_out_nodes:
-            return self._leaves_out_nodes
-        if doubt := self.lookup_that_leaves_doubt(root):
+        if self._listing_doubt:
+            return self._listing_doubt
+        if doubt := self.find_doubtful_lookup(root):
             return doubt
-        if canonical(self.name(root)):
+        if normalize_uuid(self.get_name(root)):
             # The name of a node of ironic: no host has it, so that the look-up by it proves nothing.
             return "its name is a UUID, as that of a bare metal node, by which its host cannot be looked up directly"
         if regions := self.snapshot.cloud.other_novas:
@@ -147,17 +147,17 @@ class Landscape:
         hosts = {node.host for node in self.nodes.values()}
         answers = (self.snapshot.services, self.snapshot.services_after)
         services = [service for answer in answers for service in answer.value or ()]
-        unlisted = sorted({service.host for service in services if _alive_without_node(service, hosts)})
+        unlisted = sorted({service.host for service in services if _is_up_without_node(service, hosts)})
         if unlisted:
             return f"the {COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
-        name = self.name(root)
-        if its_own := sorted({service.host for service in services if may_have_unlisted(service, hosts, name)}):
+        name = self.get_name(root)
+        if its_own := sorted({service.host for service in services if may_have_unlisted_node(service, hosts, name)}):
             return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
         return ""
 
-    def lookup_that_leaves_doubt(self, root: str) -> str:
+    def find_doubtful_lookup(self, root: str) -> str:
         """Say which direct look-up of the host behind a provider did not answer that there is none; nothing if all did."""
-        for name in names_of_root(self.name(root)):
+        for name in list_host_names(self.get_name(root)):
             lookup = self.snapshot.host_lookups.get(name)
             if name in self.hosts_listed or (lookup is not None and lookup.status == 404):
                 continue
@@ -166,22 +166,22 @@ class Landscape:
         return ""
 
     @functools.cached_property
-    def _leaves_out_nodes(self) -> str:
+    def _listing_doubt(self) -> str:
         """Say why a compute node may be missing in Nova's listing of them as a whole; nothing when it is sound."""
-        if self.snapshot.hypervisors.value is None or not all_answer(self.snapshot.services) or self.unjudged_hosts:
+        if self.snapshot.hypervisors.value is None or not has_every_cell_answered(self.snapshot.services) or self.unjudged_hosts:
             return "a cell is not answering, and it may be one of its hosts"
-        return strange_nova(self.snapshot.hypervisors.value, self.providers) or " ".join(self.closed_gates)
+        return find_region_mismatch(self.snapshot.hypervisors.value, self.providers) or " ".join(self.closed_gates)
 
-    def seen_on(self, server: str) -> str | None:
-        """Return the host on which the hypervisor listing shows `server`."""
-        return self._seen_on.get(server)
+    def get_listed_host(self, server: str) -> str | None:
+        """Return the host on which the hypervisor listing shows `format_server`."""
+        return self._host_by_server.get(server)
 
-    def nodes_with(self, server: str) -> frozenset[str]:
-        """Return the compute nodes of the host on which the hypervisor listing shows `server`: one, or all that the host has."""
-        return frozenset(self._nodes_at.get(self._seen_on.get(server, ""), ()))
+    def list_nodes_with(self, server: str) -> frozenset[str]:
+        """Return the compute nodes of the host on which the hypervisor listing shows `format_server`: one, or all that the host has."""
+        return frozenset(self._nodes_by_host.get(self._host_by_server.get(server, ""), ()))
 
     @functools.cached_property
-    def _nodes_at(self) -> Mapping[str, list[str]]:
+    def _nodes_by_host(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = {}
         for node in self.nodes.values():
             found.setdefault(node.host, []).append(node.uuid)
@@ -201,67 +201,67 @@ class Landscape:
         return sums
 
     @functools.cached_property
-    def _seen_on(self) -> dict[str, str]:
+    def _host_by_server(self) -> dict[str, str]:
         return {server: node.host for node in self.nodes.values() for server in node.servers or ()}
 
     @functools.cached_property
-    def holders(self) -> Mapping[str, frozenset[str]]:
+    def consumers_by_tree(self) -> Mapping[str, frozenset[str]]:
         """The consumers that hold a share of each tree, by its root."""
         by_root: dict[str, set[str]] = {}
         for consumer, holding in self.snapshot.holdings.items():
             for provider in holding:
-                if root := self.root(provider):
+                if root := self.get_root(provider):
                     by_root.setdefault(root, set()).add(consumer)
         return {root: frozenset(consumers) for root, consumers in by_root.items()}
 
-    def hosts_of(self, holding: Iterable[str]) -> tuple[str, ...]:
+    def list_hosts_of(self, holding: Iterable[str]) -> tuple[str, ...]:
         """Return the hosts behind the providers of `holding`; one that Nova no longer lists goes by its root's name."""
-        roots = {self.root(provider) for provider in holding if not self.shared(provider)}
-        return tuple(sorted(self.nodes[root].host if root in self.nodes else self.name(root) for root in roots if root))
+        roots = {self.get_root(provider) for provider in holding if not self.is_sharing(provider)}
+        return tuple(sorted(self.nodes[root].host if root in self.nodes else self.get_name(root) for root in roots if root))
 
-    def names_of_hosts(self, holding: Iterable[str]) -> tuple[str, ...]:
+    def list_host_names_of(self, holding: Iterable[str]) -> tuple[str, ...]:
         """Return the names under which Nova may know the hosts behind the providers of `holding`."""
         names: set[str] = set()
-        for host in self.hosts_of(holding):
-            names.update([host] if host in self.hosts_listed else names_of_root(host))
+        for host in self.list_hosts_of(holding):
+            names.update([host] if host in self.hosts_listed else list_host_names(host))
         return tuple(sorted(names))
 
-    def name(self, provider: str) -> str:
+    def get_name(self, provider: str) -> str:
         """Return a provider's name, or its uuid where Placement did not list it."""
         known = self.providers.get(provider)
         return known.name if known else provider
 
-    def root(self, provider: str) -> str | None:
+    def get_root(self, provider: str) -> str | None:
         known = self.providers.get(provider)
         return known.root if known else None
 
-    def root_of(self, name: str) -> str | None:
+    def find_root(self, name: str) -> str | None:
         """Return the root of the provider that has that name or uuid."""
-        return self.root(name) or self._roots_by_name.get(name)
+        return self.get_root(name) or self._roots_by_name.get(name)
 
     @functools.cached_property
     def _roots_by_name(self) -> Mapping[str, str]:
         return {provider.name: provider.root for provider in self.providers.values()}
 
-    def shared(self, provider: str) -> bool:
+    def is_sharing(self, provider: str) -> bool:
         known = self.providers.get(provider)
         return known is not None and known.sharing
 
 
-def _alive_without_node(service: Service, hosts: Collection[str]) -> bool:
+def _is_up_without_node(service: Service, hosts: Collection[str]) -> bool:
     return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
-def trees(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]:
+def group_by_tree(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]:
     """Return the providers of `holding` by their root (None where the provider was not listed), sharing ones left out."""
     by_root: dict[str | None, set[str]] = {}
     for provider in holding:
-        if not land.shared(provider):
-            by_root.setdefault(land.root(provider), set()).add(provider)
+        if not land.is_sharing(provider):
+            by_root.setdefault(land.get_root(provider), set()).add(provider)
     return {root: frozenset(held) for root, held in by_root.items()}
 
 
-def roots_of(hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> frozenset[str]:
+def find_roots_of_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> frozenset[str]:
     """Return the root providers of the named hosts: compute nodes by name, host or uuid, and providers that are none by name or uuid.
 
     Raises InvalidInput for a host that neither Nova nor Placement knows.

@@ -16,9 +16,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import some
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import agree, disagreements, hosts_in_doubt
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import without_proof
+from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    have_same_compute_hosts,
+    list_disagreements,
+    list_doubtful_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import list_blocking_requirements
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Container
@@ -29,13 +33,21 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
-    checks = (_services, _listings, _made_of_servers, _region, _credentials, _moves, _filters)
+    checks = (
+        _check_services,
+        _check_listings,
+        _check_hypervisor_listing,
+        _check_region,
+        _check_credentials,
+        _check_migration_hosts,
+        _check_filters,
+    )
     found = [check(snapshot) for check in checks]
     closed = [sentence for sentence in found if sentence]
-    return (*without_proof(snapshot.cloud), *closed, *disagreements(snapshot))
+    return (*list_blocking_requirements(snapshot.cloud), *closed, *list_disagreements(snapshot))
 
 
-def _services(snapshot: Snapshot) -> str | None:
+def _check_services(snapshot: Snapshot) -> str | None:
     """Nova cannot list its services before the reading or after it: which cells answer is not known."""
     for when, answer in (("before", snapshot.services), ("after", snapshot.services_after)):
         if answer.value is None:
@@ -43,37 +55,41 @@ def _services(snapshot: Snapshot) -> str | None:
     return None
 
 
-def all_answer(services: Answer[tuple[Service, ...]]) -> bool:
+def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
     """Tell whether every cell answered when Nova was asked for its services."""
-    return services.value is not None and not silent_hosts(services)
+    return services.value is not None and not list_down_cell_hosts(services)
 
 
-def closed_for_absence(snapshot: Snapshot) -> tuple[str, ...]:
+def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be concluded from the absence of something; none when all of Nova answered."""
-    silent, doubtful = unjudged_hosts(snapshot), hosts_in_doubt(snapshot)
+    silent, doubtful = list_unjudged_hosts(snapshot), list_doubtful_hosts(snapshot)
     found = [
-        f"A cell is not answering: Nova could not say anything of {some(silent)}." if silent else "",
-        f"Nova did not say whether {some(doubtful)}, which its listings leave out, has a compute node (GET /os-hosts)." if doubtful else "",
+        f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}." if silent else "",
+        f"Nova did not say whether {summarize_names(doubtful)}, which its listings leave out, has a compute node (GET /os-hosts)."
+        if doubtful
+        else "",
     ]
     return (*closed_gates(snapshot), *filter(None, found))
 
 
-def as_before(before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]) -> bool:
+def is_same_listing(before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]) -> bool:
     """Tell whether Nova, asked for its services once more, named the same ones and had an answer of as many cells."""
-    return after.value is not None and agree(before, after) and silent_hosts(before) == silent_hosts(after)
+    return (
+        after.value is not None and have_same_compute_hosts(before, after) and list_down_cell_hosts(before) == list_down_cell_hosts(after)
+    )
 
 
-def unjudged_hosts(snapshot: Snapshot) -> list[str]:
+def list_unjudged_hosts(snapshot: Snapshot) -> list[str]:
     """Return the hosts of cells that did not answer at some time of the reading."""
-    return sorted({*silent_hosts(snapshot.services), *silent_hosts(snapshot.services_after)})
+    return sorted({*list_down_cell_hosts(snapshot.services), *list_down_cell_hosts(snapshot.services_after)})
 
 
-def silent_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
+def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
     """Return the hosts of unreachable cells (status `UNKNOWN`, compute microversion 2.69 and later)."""
     return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
 
 
-def _listings(snapshot: Snapshot) -> str | None:
+def _check_listings(snapshot: Snapshot) -> str | None:
     """Nova cannot list its compute nodes or its migrations."""
     for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
         if answer.value is not None:
@@ -87,22 +103,22 @@ def _listings(snapshot: Snapshot) -> str | None:
     return None
 
 
-def _made_of_servers(snapshot: Snapshot) -> str | None:
+def _check_hypervisor_listing(snapshot: Snapshot) -> str | None:
     """Nova could not list its compute nodes, though no answer about its services says that a cell is down.
 
     What the servers of answering hosts show instead is not all of them, and it is not known which hosts are left out.
     """
-    if snapshot.every_cell_listed or unjudged_hosts(snapshot):
+    if snapshot.every_cell_listed or list_unjudged_hosts(snapshot):
         return None
     return "Nova could not list its compute nodes, because a cell did not answer for a while, and later all of them answered: run again."
 
 
-def _region(snapshot: Snapshot) -> str | None:
+def _check_region(snapshot: Snapshot) -> str | None:
     """Less than half of the compute nodes are providers here: the wrong region, or a Placement that belongs to another Nova."""
-    return None if snapshot.hypervisors.value is None else strange_nova(snapshot.hypervisors.value, snapshot.providers)
+    return None if snapshot.hypervisors.value is None else find_region_mismatch(snapshot.hypervisors.value, snapshot.providers)
 
 
-def strange_nova(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
+def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
     """Say so when most of the compute nodes of a Nova, or all of none, have no provider in this Placement."""
     here = sum(node.uuid in providers for node in nodes)
     if here and here * 2 >= len(nodes):
@@ -110,9 +126,9 @@ def strange_nova(nodes: Collection[Hypervisor], providers: Container[str]) -> st
     return f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
 
 
-def _credentials(snapshot: Snapshot) -> str | None:
+def _check_credentials(snapshot: Snapshot) -> str | None:
     """These credentials list servers that they may not look at, or see no host: every server then looks deleted."""
-    foreign = [sample for sample, project in _samples(snapshot) if project != snapshot.cloud.project]
+    foreign = [sample for sample, project in _list_samples(snapshot) if project != snapshot.cloud.project]
     judged = foreign or snapshot.samples
     if not judged and any(node.servers or node.servers is None for node in snapshot.hypervisors.value or ()):
         return "These credentials see no server together with its host, though there are servers on hosts: use a role that may (admin by default)."
@@ -122,13 +138,13 @@ def _credentials(snapshot: Snapshot) -> str | None:
     return f"These credentials list servers that they may not look at ({refused.request}: {refused.status}): use a role that sees all projects."
 
 
-def _samples(snapshot: Snapshot) -> list[tuple[Answer[Server], str | None]]:
+def _list_samples(snapshot: Snapshot) -> list[tuple[Answer[Server], str | None]]:
     """Return the sampled servers with the project of each by the listing, or by the look-up where the listing is not known."""
     by_lookup = [sample.value.project if sample.value else None for sample in snapshot.samples]
     return list(zip(snapshot.samples, snapshot.sampled_projects or by_lookup, strict=True))
 
 
-def _moves(snapshot: Snapshot) -> str | None:
+def _check_migration_hosts(snapshot: Snapshot) -> str | None:
     """These credentials see no hosts of migrations: where a failed one may have left a guest is not told."""
     rows = snapshot.migrations.value or ()
     # Each has a source: Nova gives it one when it makes the row.
@@ -137,7 +153,7 @@ def _moves(snapshot: Snapshot) -> str | None:
     return f"Nova lists migrations without their hosts ({snapshot.migrations.request}): use a role that may see them (admin by default)."
 
 
-def _filters(snapshot: Snapshot) -> str | None:
+def _check_filters(snapshot: Snapshot) -> str | None:
     """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for Nova."""
     if snapshot.control is None or snapshot.control.value == ():
         return None

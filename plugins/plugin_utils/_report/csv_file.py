@@ -13,54 +13,54 @@ import csv
 import io
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import entries, subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import freed, hosts, outcome_of, server_name
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import USUAL, amounts
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject, iterate_entries
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import get_server_name, list_hosts, map_outcomes, sum_freed
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import COMMON_CLASSES, format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
-_YES = {True: "yes", False: "no"}
+_YES_OR_NO = {True: "yes", False: "no"}
 
 # What begins a formula, in East Asian spreadsheets its wide form as well.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def render(report: Report) -> str:
     """Return a header and a row for each finding, each undecided and each protected entry."""
-    made = outcome_of(report)
-    rows = [_row(entry, made.get(entry["id"], "")) for entry in entries(report.findings)]
+    made = map_outcomes(report)
+    rows = [_build_row(entry, made.get(entry["id"], "")) for entry in iterate_entries(report.findings)]
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_safe(row[column]) for column in COLUMNS] for row in rows)
+    writer.writerows([_escape_cell(row[column]) for column in COLUMNS] for row in rows)
     return text.getvalue()
 
 
-def _row(entry: Entry, outcome: str) -> dict[str, t.Any]:
-    frees = freed(entry)
-    others = {cls: amount for cls, amount in frees.items() if cls not in USUAL}
+def _build_row(entry: Entry, outcome: str) -> dict[str, t.Any]:
+    frees = sum_freed(entry)
+    others = {cls: amount for cls, amount in frees.items() if cls not in COMMON_CLASSES}
     server = entry["server"] or {}
     change = entry["change"] or {}
     return {
         "verdict": entry["verdict"],
         "kind": entry["kind"],
-        "new": _YES[entry["new"]],
+        "new": _YES_OR_NO[entry["new"]],
         "first_seen": entry["first_seen"],
-        "subject": subject(entry),
+        "subject": get_subject(entry),
         "server": server.get("uuid"),
-        "server_name": server_name(entry),
+        "server_name": get_server_name(entry),
         "server_status": server.get("status"),
-        "hosts": ", ".join(hosts(entry)),
+        "hosts": ", ".join(list_hosts(entry)),
         "project": entry["project"],
         "user": entry["user"],
         "age_seconds": entry["age_seconds"],
-        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in USUAL},
-        "frees_others": amounts(others),
+        **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in COMMON_CLASSES},
+        "frees_others": format_amounts(others),
         "change": change.get("action"),
-        "selected": _YES.get(entry.get("selected", ""), ""),
+        "selected": _YES_OR_NO.get(entry.get("selected", ""), ""),
         "waiting": entry.get("waiting"),
         "outcome": outcome,
         "reason": entry["reason"],
@@ -82,13 +82,13 @@ COLUMNS = (
         "user",
         "age_seconds",
     ),
-    *(f"frees_{cls.lower()}" for cls in USUAL),
+    *(f"frees_{cls.lower()}" for cls in COMMON_CLASSES),
     *("frees_others", "change", "selected", "waiting", "outcome", "reason"),
 )
 
 
-def _safe(value: t.Any) -> str:
+def _escape_cell(value: t.Any) -> str:
     """Return a cell in which nothing but its text is left: what a spreadsheet would calculate begins with an apostrophe."""
     text = "" if value is None else str(value)
-    shown = printable(text)
-    return f"'{shown}" if text.lstrip(" ").startswith(_FORMULA) else shown
+    shown = make_printable(text)
+    return f"'{shown}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else shown

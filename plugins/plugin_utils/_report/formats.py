@@ -39,4 +39,4 @@ FORMATS = {
 }
 
 # JSON is findings.json itself, which is there before any report is.
-NAMES = ("json", *FORMATS)
+FORMAT_NAMES = ("json", *FORMATS)

@@ -24,9 +24,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.overview import overview
-from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import details, rows
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._report.overview import build_overview
+from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import build_rows, make_details_builder
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
@@ -36,12 +36,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _FOLDER = Path(__file__).with_name("_html_page")
 
 # The details of so many rows are one piece of JSON, which is read when the first of them is unfolded.
-_CHUNK = 50
+_CHUNK_SIZE = 50
 # What a page without its script lists, for it cannot be searched.
 _PLAIN_ROWS = 500
 
 # What could end a script element, start a comment in it, or end a line of it.
-_ESCAPED = {char: f"\\u{ord(char):04X}" for char in "<>&\u2028\u2029"}
+_ESCAPES = {char: f"\\u{ord(char):04X}" for char in "<>&\u2028\u2029"}
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 # How JSON writes a control character, or a backslash that is followed by what looks like one.
@@ -51,13 +51,13 @@ _CONTROL = re.compile(r"\\[bfnrtu]")
 def render(report: Report) -> str:
     """Return the page. It is the same for the same report."""
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    listed = rows(report)
-    return _template().render(
+    listed = build_rows(report)
+    return _load_template().render(
         policy="; ".join(
             (
                 "default-src 'none'",
-                f"style-src '{_digest(style)}'",
-                f"script-src '{_digest(script)}'",
+                f"style-src '{_compute_digest(style)}'",
+                f"script-src '{_compute_digest(script)}'",
                 "img-src data:",
                 "base-uri 'none'",
                 "form-action 'none'",
@@ -65,54 +65,54 @@ def render(report: Report) -> str:
         ),
         style=Markup(style),
         script=Markup(script),
-        view=overview(report),
+        view=build_overview(report),
         plain=listed[:_PLAIN_ROWS],
         more=max(0, len(listed) - _PLAIN_ROWS),
-        index=_embedded(row.index for row in listed),
-        chunk_size=_CHUNK,
-        chunks=_chunks(report, listed),
+        index=_encode_list(row.index for row in listed),
+        chunk_size=_CHUNK_SIZE,
+        chunks=_encode_chunks(report, listed),
     )
 
 
-def _chunks(report: Report, listed: t.Sequence[t.Any]) -> Iterator[Markup]:
-    told = details(report)
-    for start in range(0, len(listed), _CHUNK):
-        yield _embedded(told(row.entry) for row in listed[start : start + _CHUNK])
+def _encode_chunks(report: Report, listed: t.Sequence[t.Any]) -> Iterator[Markup]:
+    told = make_details_builder(report)
+    for start in range(0, len(listed), _CHUNK_SIZE):
+        yield _encode_list(told(row.entry) for row in listed[start : start + _CHUNK_SIZE])
 
 
-def _embedded(entries: Iterable[t.Any]) -> Markup:
+def _encode_list(entries: Iterable[t.Any]) -> Markup:
     """Return a list as JSON that is text to HTML and to a script alike."""
-    text = f"[{','.join(map(_json, entries))}]"
-    for char, escape in _ESCAPED.items():
+    text = f"[{','.join(map(_encode_json, entries))}]"
+    for char, escape in _ESCAPES.items():
         text = text.replace(char, escape)
     return Markup(text)
 
 
-def _json(data: t.Any) -> str:
+def _encode_json(data: t.Any) -> str:
     text = _ENCODER.encode(data)
     # To look at every text by itself takes twice as long as all the rest.
-    return text if text.isprintable() and not _CONTROL.search(text) else _ENCODER.encode(_shown(data))
+    return text if text.isprintable() and not _CONTROL.search(text) else _ENCODER.encode(_escape_unprintable(data))
 
 
-def _shown(value: t.Any) -> t.Any:
+def _escape_unprintable(value: t.Any) -> t.Any:
     """Return data with every character spelled out that a reader would not see, or that would move what stands beside it."""
     if isinstance(value, str):
-        return value if value.isprintable() else printable(value)
+        return value if value.isprintable() else make_printable(value)
     if isinstance(value, dict):
-        return {_shown(str(key)): _shown(part) for key, part in value.items()}
-    return [_shown(part) for part in value] if isinstance(value, list | tuple) else value
+        return {_escape_unprintable(str(key)): _escape_unprintable(part) for key, part in value.items()}
+    return [_escape_unprintable(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _digest(text: str) -> str:
+def _compute_digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _finalize(value: t.Any) -> t.Any:
-    return value if isinstance(value, Markup) else _shown(str(value))
+    return value if isinstance(value, Markup) else _escape_unprintable(str(value))
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def _load_template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,

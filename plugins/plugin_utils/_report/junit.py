@@ -16,19 +16,19 @@ import collections
 import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import entries, subject
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject, iterate_entries
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    freed,
-    hosts,
-    outcome_of,
-    server_name,
-    settled_by,
-    troubles,
+    get_server_name,
+    list_hosts,
+    list_remediated_findings,
+    list_troubles,
+    map_outcomes,
+    sum_freed,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
@@ -41,25 +41,25 @@ _PACKAGE = "osops.placement"
 
 def render(report: Report) -> str:
     """Return a document in which what a run has put right is a test that passed."""
-    made, settled = outcome_of(report), settled_by(report)
+    made, settled = map_outcomes(report), list_remediated_findings(report)
     kinds: dict[str, list[ET.Element]] = collections.defaultdict(list)
-    for trouble in troubles(report):
-        case = _case(_RUN, f"trouble {len(kinds[_RUN]) + 1}")
-        ET.SubElement(case, "error", {"type": "trouble", "message": printable(trouble)})
+    for trouble in list_troubles(report):
+        case = _create_test_case(_RUN, f"trouble {len(kinds[_RUN]) + 1}")
+        ET.SubElement(case, "error", {"type": "trouble", "message": make_printable(trouble)})
         kinds[_RUN].append(case)
     if not kinds[_RUN]:
-        kinds[_RUN].append(_case(_RUN, "sound reading"))
-    if unjudged := tell_unjudged(report.findings["summary"]["coverage"]):
-        case = _case(_RUN, "whole cloud judged")
-        ET.SubElement(case, "skipped", {"message": printable(unjudged)})
+        kinds[_RUN].append(_create_test_case(_RUN, "sound reading"))
+    if unjudged := describe_unjudged_hosts(report.findings["summary"]["coverage"]):
+        case = _create_test_case(_RUN, "whole cloud judged")
+        ET.SubElement(case, "skipped", {"message": make_printable(unjudged)})
         kinds[_RUN].append(case)
-    for entry in entries(report.findings):
-        kinds[entry["kind"]].append(_told(entry, made.get(entry["id"], ""), entry["id"] in settled))
+    for entry in iterate_entries(report.findings):
+        kinds[entry["kind"]].append(_convert_entry(entry, made.get(entry["id"], ""), entry["id"] in settled))
     root = ET.Element("testsuites")
     for number, (name, cases) in enumerate(kinds.items()):
         about = {"name": name, "package": _PACKAGE, "id": str(number), "hostname": "localhost"}
-        suite = ET.SubElement(root, "testsuite", {**about, **_times(report, name == _RUN), **_counts(cases)})
-        suite.append(_properties(report))
+        suite = ET.SubElement(root, "testsuite", {**about, **_format_times(report, name == _RUN), **_count_results(cases)})
+        suite.append(_build_properties(report))
         suite.extend(cases)
         for output in ("system-out", "system-err"):
             ET.SubElement(suite, output)
@@ -67,49 +67,49 @@ def render(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _told(entry: Entry, outcome: str, settled: bool) -> ET.Element:
-    about = printable(subject(entry))
-    name = printable(server_name(entry))
-    case = _case(entry["kind"], f"{about} {name}".rstrip())
-    reason = printable(entry["reason"])
+def _convert_entry(entry: Entry, outcome: str, settled: bool) -> ET.Element:
+    about = make_printable(get_subject(entry))
+    name = make_printable(get_server_name(entry))
+    case = _create_test_case(entry["kind"], f"{about} {name}".rstrip())
+    reason = make_printable(entry["reason"])
     if entry["verdict"] in ("protected", "undecided"):
         ET.SubElement(case, "skipped", {"message": f"{entry['verdict']}: {reason}"})
     elif not settled:
         failure = ET.SubElement(case, "failure", {"type": entry["verdict"], "message": reason})
-        failure.text = "\n".join(f"{label}: {printable(text)}" for label, text in _details(entry, outcome) if text)
+        failure.text = "\n".join(f"{label}: {make_printable(text)}" for label, text in _list_details(entry, outcome) if text)
     return case
 
 
-def _details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
+def _list_details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
     return [
         ("id", entry["id"]),
         ("first seen", f"{entry['first_seen']}{', new' if entry['new'] else ''}"),
-        ("hosts", ", ".join(hosts(entry))),
-        ("frees", amounts(freed(entry))),
+        ("hosts", ", ".join(list_hosts(entry))),
+        ("frees", format_amounts(sum_freed(entry))),
         ("waiting", entry.get("waiting", "")),
         ("outcome", outcome),
     ]
 
 
-def _case(kind: str, name: str) -> ET.Element:
+def _create_test_case(kind: str, name: str) -> ET.Element:
     return ET.Element("testcase", {"classname": f"{_PACKAGE}.{kind}", "name": name, "time": "0"})
 
 
-def _counts(cases: list[ET.Element]) -> dict[str, str]:
+def _count_results(cases: list[ET.Element]) -> dict[str, str]:
     counted = {f"{name}s": sum(case.find(name) is not None for case in cases) for name in ("failure", "error")}
     skipped = sum(case.find("skipped") is not None for case in cases)
     return {name: str(count) for name, count in {"tests": len(cases), **counted, "skipped": skipped}.items()}
 
 
-def _times(report: Report, whole: bool) -> dict[str, str]:
+def _format_times(report: Report, whole: bool) -> dict[str, str]:
     started, finished = report.findings["started_at"], report.findings["finished_at"]
-    return {"timestamp": started.removesuffix("Z"), "time": str(between(started, finished) or 0) if whole else "0"}
+    return {"timestamp": started.removesuffix("Z"), "time": str(seconds_between(started, finished) or 0) if whole else "0"}
 
 
-def _properties(report: Report) -> ET.Element:
+def _build_properties(report: Report) -> ET.Element:
     cloud = report.findings["cloud"]
     told = {"placement_endpoint": cloud["placement_endpoint"], "region": cloud["region"] or "", "journal": report.journal or ""}
     properties = ET.Element("properties")
     for name, value in told.items():
-        ET.SubElement(properties, "property", {"name": name, "value": printable(value)})
+        ET.SubElement(properties, "property", {"name": name, "value": make_printable(value)})
     return properties

@@ -15,17 +15,17 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import subject
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    freed,
-    hosts,
-    outcome_of,
-    server_name,
-    troubles,
+    get_server_name,
+    list_hosts,
+    list_troubles,
+    map_outcomes,
+    sum_freed,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,9 +34,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 # A comment on GitHub has room for 65 536 characters.
-ROWS = 100
-_NAME = 80
-_REASON = 400
+MAX_ROWS = 100
+_MAX_NAME = 80
+_MAX_REASON = 400
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # Before these a mention, a reference, an address or a picture begins, or goes on; the space between has no width.
@@ -54,23 +54,26 @@ def render(report: Report) -> str:
     findings = report.findings
     parts = [
         "# Orphaned allocations",
-        f"{code(findings['cloud']['placement_endpoint'])}"
-        + (f", region {code(findings['cloud']['region'])}" if findings["cloud"]["region"] else "")
+        f"{format_code_span(findings['cloud']['placement_endpoint'])}"
+        + (f", region {format_code_span(findings['cloud']['region'])}" if findings["cloud"]["region"] else "")
         + f", {findings['finished_at']}",
-        *(f"> **Failed:** {prose(trouble, 2000)}" for trouble in troubles(report)),
-        *(f"> **Not judged:** {prose(unjudged, 2000)}" for unjudged in filter(None, [tell_unjudged(findings["summary"]["coverage"])])),
-        _summary(findings["summary"]),
-        *_stranded(findings["summary"]["stranded"]),
-        *_lists(report),
-        *_plan(report),
-        *_remediation(report),
+        *(f"> **Failed:** {escape_text(trouble, 2000)}" for trouble in list_troubles(report)),
+        *(
+            f"> **Not judged:** {escape_text(unjudged, 2000)}"
+            for unjudged in filter(None, [describe_unjudged_hosts(findings["summary"]["coverage"])])
+        ),
+        _render_summary(findings["summary"]),
+        *_render_stranded(findings["summary"]["stranded"]),
+        *_render_entries(report),
+        *_render_plan(report),
+        *_render_remediation(report),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def code(text: t.Any, limit: int = _NAME) -> str:
+def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
     """Return `text` as a code span that is safe in a table as well; nothing for no text."""
-    shown = printable(text, limit) if text else ""
+    shown = make_printable(text, limit) if text else ""
     if not shown.strip():
         return ""
     # A table is cut at bars before anything else is read, but not at those behind an odd number of backslashes.
@@ -80,20 +83,20 @@ def code(text: t.Any, limit: int = _NAME) -> str:
     return f"{ticks}{edge}{shown}{edge}{ticks}"
 
 
-def prose(text: t.Any, limit: int = _REASON) -> str:
+def escape_text(text: t.Any, limit: int = _MAX_REASON) -> str:
     """Return `text` so that nothing in it is markup, a link or a mention."""
-    shown = _REFERENCE.sub("\\g<0>\u200b", printable(text, limit))
+    shown = _REFERENCE.sub("\\g<0>\u200b", make_printable(text, limit))
     shown = _MARKUP.sub(r"\\\g<0>", shown.replace("&", "&amp;"))
     return shown.replace("\u200b", "&#8203;")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table of cells that are safe."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _summary(summary: Mapping[str, t.Any]) -> str:
+def _render_summary(summary: Mapping[str, t.Any]) -> str:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     new = sum(summary["new"].values())
     counts = {
@@ -105,50 +108,54 @@ def _summary(summary: Mapping[str, t.Any]) -> str:
         "consumers": coverage["consumers"],
         "hypervisors": coverage["hypervisors"],
     }
-    return table(list(counts), [[str(count) for count in counts.values()]])
+    return format_table(list(counts), [[str(count) for count in counts.values()]])
 
 
-def _stranded(stranded: Mapping[str, t.Any]) -> list[str]:
+def _render_stranded(stranded: Mapping[str, t.Any]) -> list[str]:
     shares = stranded["share_of_claimed"]
     rows = [
-        [code(cls), str(amount), f"{shares[cls]:.1%}" if cls in shares else ""]
+        [format_code_span(cls), str(amount), f"{shares[cls]:.1%}" if cls in shares else ""]
         for cls, amount in sorted(stranded["resource_classes"].items())
     ]
-    return ["## Stranded", table(["resource class", "amount", "of all that is claimed"], rows)] if rows else []
+    return ["## Stranded", format_table(["resource class", "amount", "of all that is claimed"], rows)] if rows else []
 
 
-def _lists(report: Report) -> list[str]:
+def _render_entries(report: Report) -> list[str]:
     parts = []
-    made = outcome_of(report)
+    made = map_outcomes(report)
     for key, title in _TITLES.items():
         found = report.findings[key]
         if not found:
             continue
         head = ["kind", "since", "about", "server", "host", "frees", "why"]
-        rows = [_row(entry) for entry in found[:ROWS]]
+        rows = [_build_row(entry) for entry in found[:MAX_ROWS]]
         if key == "findings" and made:
             head.append("outcome")
             rows = [[*row, made.get(entry["id"], "")] for row, entry in zip(rows, found, strict=False)]
-        parts += [f"## {title}: {len(found)}", table(head, rows), *_more(found)]
+        parts += [f"## {title}: {len(found)}", format_table(head, rows), *_render_omitted(found)]
     return parts
 
 
-def _row(entry: Entry) -> list[str]:
+def _build_row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
-    about = [code(text) for text in (subject(entry), server_name(entry), ", ".join(hosts(entry)))]
-    waiting = f" Not now, for {prose(entry['waiting'])}." if entry.get("waiting") else ""
-    return [entry["kind"], since, *about, prose(amounts(freed(entry))), f"{prose(entry['reason'])}{waiting}"]
+    about = [format_code_span(text) for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))]
+    waiting = f" Not now, for {escape_text(entry['waiting'])}." if entry.get("waiting") else ""
+    return [entry["kind"], since, *about, escape_text(format_amounts(sum_freed(entry))), f"{escape_text(entry['reason'])}{waiting}"]
 
 
-def _plan(report: Report) -> list[str]:
+def _render_plan(report: Report) -> list[str]:
     if report.plan is None:
         return []
     changes = report.plan["changes"]
-    rows = [[change["kind"], change["action"], code(change["finding"].partition("/")[2])] for change in changes[:ROWS]]
-    return [f"## Planned changes: {len(changes)}", *([table(["kind", "action", "about"], rows)] if rows else []), *_more(changes)]
+    rows = [[change["kind"], change["action"], format_code_span(change["finding"].partition("/")[2])] for change in changes[:MAX_ROWS]]
+    return [
+        f"## Planned changes: {len(changes)}",
+        *([format_table(["kind", "action", "about"], rows)] if rows else []),
+        *_render_omitted(changes),
+    ]
 
 
-def _remediation(report: Report) -> list[str]:
+def _render_remediation(report: Report) -> list[str]:
     told = report.remediation
     if told is None:
         return []
@@ -156,13 +163,13 @@ def _remediation(report: Report) -> list[str]:
     parts = ["## Outcome", f"Check mode, nothing was written. Without it: {tally}." if told["check_mode"] else f"{tally}."]
     left = [outcome for outcome in told["outcomes"] if outcome["reason"]]
     rows = [
-        [outcome["outcome"], outcome["kind"], code(outcome["finding"].partition("/")[2]), prose(outcome["reason"])]
-        for outcome in left[:ROWS]
+        [outcome["outcome"], outcome["kind"], format_code_span(outcome["finding"].partition("/")[2]), escape_text(outcome["reason"])]
+        for outcome in left[:MAX_ROWS]
     ]
     if rows:
-        parts += [table(["outcome", "kind", "about", "why"], rows), *_more(left)]
-    return [*parts, f"Journal: {code(report.journal, 1000)}"] if report.journal else parts
+        parts += [format_table(["outcome", "kind", "about", "why"], rows), *_render_omitted(left)]
+    return [*parts, f"Journal: {format_code_span(report.journal, 1000)}"] if report.journal else parts
 
 
-def _more(rows: Sequence[t.Any]) -> list[str]:
-    return [f"… and {len(rows) - ROWS} more"] if len(rows) > ROWS else []
+def _render_omitted(rows: Sequence[t.Any]) -> list[str]:
+    return [f"… and {len(rows) - MAX_ROWS} more"] if len(rows) > MAX_ROWS else []

@@ -15,12 +15,12 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import code, prose
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import hosts, server_name, troubles
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import amounts
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
+from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import escape_text, format_code_span
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import get_server_name, list_hosts, list_troubles
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -28,9 +28,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
-MOST = 20
-_REASON = 300
-_FACT = 400
+MAX_NEW_FINDINGS = 20
+_MAX_REASON = 300
+_MAX_FACT = 400
 
 
 @d.dataclass(frozen=True)
@@ -53,7 +53,9 @@ class Notice:
     reports: Mapping[str, str]
 
     @classmethod
-    def of(cls, report: Report | None, remediation: Mapping[str, t.Any] | None, failure: str, reports: Mapping[str, str]) -> Notice:
+    def from_report(
+        cls, report: Report | None, remediation: Mapping[str, t.Any] | None, failure: str, reports: Mapping[str, str]
+    ) -> Notice:
         """Make the notice of a run; without a report, of one that has no findings to tell of."""
         done = remediation or {}
         tally = {name: count for name, count in done.get("tally", {}).items() if count}
@@ -65,8 +67,8 @@ class Notice:
         return cls(
             cloud["placement_endpoint"],
             cloud["region"] or "",
-            tuple(troubles(report)),
-            tuple(new[:MOST]),
+            tuple(list_troubles(report)),
+            tuple(new[:MAX_NEW_FINDINGS]),
             len(new),
             report.findings["summary"],
             tally,
@@ -90,12 +92,12 @@ class Notice:
         told = [("cloud", f"{self.cloud} {self.region}".strip())]
         if self.summary:
             told.append(("findings", ", ".join(f"{count} {verdict}" for verdict, count in self.summary["verdicts"].items())))
-            told.append(("stranded", amounts(self.summary["stranded"]["resource_classes"])))
+            told.append(("stranded", format_amounts(self.summary["stranded"]["resource_classes"])))
         if self.tally:
             outcome = ", ".join(f"{count} {name}" for name, count in self.tally.items())
             told.append(("would be" if self.check_mode else "outcome", outcome))
         if self.summary:
-            told.append(("not judged", tell_unjudged(self.summary["coverage"])))
+            told.append(("not judged", describe_unjudged_hosts(self.summary["coverage"])))
         told += [("report", path) for path in list(self.reports.values())[:1]]
         return [(name, text) for name, text in told if text]
 
@@ -104,42 +106,48 @@ class Notice:
         return f"… and {self.count - len(self.new)} more" if self.count > len(self.new) else ""
 
 
-def _slack(notice: Notice) -> dict[str, t.Any]:
+def _format_slack(notice: Notice) -> dict[str, t.Any]:
     """Return text in Slack's own markup, in which three characters begin everything, mentions included."""
 
-    def plain(text: t.Any, limit: int = _REASON) -> str:
-        return printable(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    def plain(text: t.Any, limit: int = _MAX_REASON) -> str:
+        return make_printable(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
     def name(text: t.Any, limit: int = 80) -> str:
         return f"`{plain(text, limit).replace('`', chr(0x2019))}`"
 
     lines = [
         f"*{notice.title}*",
-        *(f":warning: {_unmarked(plain(trouble, 1000))}" for trouble in notice.troubles),
-        *(f"{fact}: {name(text, _FACT)}" for fact, text in notice.facts),
-        *(f"• {' '.join([entry['kind'], *map(name, _about(entry))])}: {_unmarked(plain(entry['reason']))}" for entry in notice.new),
+        *(f":warning: {_escape_slack_markup(plain(trouble, 1000))}" for trouble in notice.troubles),
+        *(f"{fact}: {name(text, _MAX_FACT)}" for fact, text in notice.facts),
+        *(
+            f"• {' '.join([entry['kind'], *map(name, _list_subject_names(entry))])}: {_escape_slack_markup(plain(entry['reason']))}"
+            for entry in notice.new
+        ),
         notice.more,
     ]
     return {"text": "\n".join(filter(None, lines)), "mrkdwn": True, "parse": "none", "link_names": False, "unfurl_links": False}
 
 
-def _unmarked(text: str) -> str:
+def _escape_slack_markup(text: str) -> str:
     """Return text of Slack's without what would make it bold, slanted or code."""
     return "".join(f"\u2060{char}\u2060" if char in "*_~`" else char for char in text)
 
 
-def _mattermost(notice: Notice) -> dict[str, t.Any]:
+def _format_mattermost(notice: Notice) -> dict[str, t.Any]:
     lines = [
         f"#### {notice.title}",
-        *(f"> {prose(trouble, 1000)}" for trouble in notice.troubles),
-        *(f"* {fact}: {code(text, _FACT)}" for fact, text in notice.facts),
-        *(f"* {' '.join([entry['kind'], *map(code, _about(entry))])}: {prose(entry['reason'], _REASON)}" for entry in notice.new),
+        *(f"> {escape_text(trouble, 1000)}" for trouble in notice.troubles),
+        *(f"* {fact}: {format_code_span(text, _MAX_FACT)}" for fact, text in notice.facts),
+        *(
+            f"* {' '.join([entry['kind'], *map(format_code_span, _list_subject_names(entry))])}: {escape_text(entry['reason'], _MAX_REASON)}"
+            for entry in notice.new
+        ),
         notice.more,
     ]
     return {"text": "\n".join(filter(None, lines))}
 
 
-def _teams(notice: Notice) -> dict[str, t.Any]:
+def _format_teams(notice: Notice) -> dict[str, t.Any]:
     """Return an Adaptive Card. Its text runs, other than its text blocks, know no markup."""
 
     def line(*runs: tuple[str, bool]) -> dict[str, t.Any]:
@@ -147,13 +155,13 @@ def _teams(notice: Notice) -> dict[str, t.Any]:
         return {"type": "RichTextBlock", "inlines": told}
 
     def entry_line(entry: Entry) -> dict[str, t.Any]:
-        about = " ".join(printable(text, 80) for text in _about(entry))
-        return line((f"{entry['kind']} {about} ", True), (printable(entry["reason"], _REASON), False))
+        about = " ".join(make_printable(text, 80) for text in _list_subject_names(entry))
+        return line((f"{entry['kind']} {about} ", True), (make_printable(entry["reason"], _MAX_REASON), False))
 
     body = [
         {"type": "TextBlock", "text": notice.title, "weight": "Bolder", "size": "Medium", "wrap": True},
-        *(line((printable(trouble, 1000), True)) for trouble in notice.troubles),
-        *(line((f"{fact}: ", True), (printable(text, _FACT), False)) for fact, text in notice.facts),
+        *(line((make_printable(trouble, 1000), True)) for trouble in notice.troubles),
+        *(line((f"{fact}: ", True), (make_printable(text, _MAX_FACT), False)) for fact, text in notice.facts),
         *map(entry_line, notice.new),
         *([line((notice.more, False))] if notice.more else []),
     ]
@@ -164,7 +172,7 @@ def _teams(notice: Notice) -> dict[str, t.Any]:
     }
 
 
-def _json(notice: Notice) -> dict[str, t.Any]:
+def _format_json(notice: Notice) -> dict[str, t.Any]:
     """Return everything as data, as the cloud has it."""
     told = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
     return {
@@ -176,15 +184,16 @@ def _json(notice: Notice) -> dict[str, t.Any]:
         "tally": dict(notice.tally),
         "check_mode": notice.check_mode,
         "new": [
-            {**{key: entry[key] for key in told}, "server": server_name(entry), "hosts": ", ".join(hosts(entry))} for entry in notice.new
+            {**{key: entry[key] for key in told}, "server": get_server_name(entry), "hosts": ", ".join(list_hosts(entry))}
+            for entry in notice.new
         ],
         "new_count": notice.count,
         "reports": dict(notice.reports),
     }
 
 
-def _about(entry: Entry) -> list[str]:
-    return [text for text in (subject(entry), server_name(entry), ", ".join(hosts(entry))) if text]
+def _list_subject_names(entry: Entry) -> list[str]:
+    return [text for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry))) if text]
 
 
-NOTICES = {"slack": _slack, "mattermost": _mattermost, "teams": _teams, "json": _json}
+NOTICE_FORMATTERS = {"slack": _format_slack, "mattermost": _format_mattermost, "teams": _format_teams, "json": _format_json}

@@ -12,9 +12,9 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import amounts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -23,10 +23,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
 # The longest name that is shown whole.
-NAME = 40
+MAX_NAME = 40
 
 # What a host says by each kind of complaint.
-_SAID = {
+_COMPLAINT_TEXTS = {
     "not_in_database": "it is not found in the database",
     "not_managed": "it is not managed here",
     "moved_away": "it has moved to <to>",
@@ -36,17 +36,17 @@ _SAID = {
 }
 
 
-def server_name(entry: Entry) -> str:
+def get_server_name(entry: Entry) -> str:
     return str(entry["server"]["name"] or "") if entry["server"] else ""
 
 
-def hosts(entry: Entry) -> list[str]:
+def list_hosts(entry: Entry) -> list[str]:
     """Return the hosts whose share is an orphan, or else all that an entry is about."""
     about = [provider for provider in entry["providers"] if provider["dropped"]] or entry["providers"]
     return sorted({provider["root_name"] for provider in about}) or ([entry["service"]["host"]] if entry["service"] else [])
 
 
-def freed(entry: Entry) -> dict[str, int]:
+def sum_freed(entry: Entry) -> dict[str, int]:
     """Return what the change of an entry would give back, by resource class."""
     sums: collections.Counter[str] = collections.Counter()
     for share in ((entry["change"] or {}).get("frees") or {}).values():
@@ -54,7 +54,7 @@ def freed(entry: Entry) -> dict[str, int]:
     return dict(sums)
 
 
-def why_not(entry: Entry, kinds: Collection[str] | None) -> str:
+def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
     """Return why the change of a finding is not made, empty when it is; `kinds` are those that may be changed, None for any."""
     if kinds is not None and entry["kind"] not in kinds:
         return f"{entry['kind']} is not among the kinds to remediate"
@@ -62,31 +62,31 @@ def why_not(entry: Entry, kinds: Collection[str] | None) -> str:
     return str(entry.get("waiting") or "") if entry["selected"] else "it is not selected"
 
 
-def complaint(record: Mapping[str, t.Any]) -> str:
+def describe_complaint(record: Mapping[str, t.Any]) -> str:
     """Return who complained of what, how often and until when."""
-    said = _SAID.get(record["kind"], record["kind"])
+    said = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
     facts = {"to": record.get("other_host") or "no host", **(record.get("counts") or {}), **(record.get("versions") or {})}
     for name, fact in facts.items():
         said = said.replace(f"<{name}>", str(fact))
-    claimed = f", holding {amounts(record['amounts'])}" if record.get("amounts") else ""
+    claimed = f", holding {format_amounts(record['amounts'])}" if record.get("amounts") else ""
     last = f", last at {record['last_seen']}" if record.get("last_seen") else ""
-    return f"{printable(record['host'], NAME)} says: {said}{claimed} ({record.get('count', 1)} times{last})"
+    return f"{make_printable(record['host'], MAX_NAME)} says: {said}{claimed} ({record.get('count', 1)} times{last})"
 
 
-def outcome_of(report: Report) -> dict[str, str]:
+def map_outcomes(report: Report) -> dict[str, str]:
     """Return what became of the change of each finding, or would in earnest, by the finding's id."""
-    would = "would be " if _only_proven(report) else ""
-    return {known["finding"]: f"{would}{known['outcome']}" for known in _outcomes(report)}
+    would = "would be " if _is_check_mode(report) else ""
+    return {known["finding"]: f"{would}{known['outcome']}" for known in _list_outcomes(report)}
 
 
-def settled_by(report: Report) -> set[str]:
+def list_remediated_findings(report: Report) -> set[str]:
     """Return the ids of the findings whose change was really made."""
-    if _only_proven(report):
+    if _is_check_mode(report):
         return set()
-    return {known["finding"] for known in _outcomes(report) if known["outcome"] not in (SKIPPED, FAILED)}
+    return {known["finding"] for known in _list_outcomes(report) if known["outcome"] not in (SKIPPED, FAILED)}
 
 
-def troubles(report: Report) -> list[str]:
+def list_troubles(report: Report) -> list[str]:
     """Return a sentence for everything that went wrong, the reasons included why nothing may be changed."""
     told = [*report.findings["summary"]["coverage"]["closed_gates"]]
     if report.failure:
@@ -96,9 +96,9 @@ def troubles(report: Report) -> list[str]:
     return told
 
 
-def _outcomes(report: Report) -> t.Any:
+def _list_outcomes(report: Report) -> t.Any:
     return (report.remediation or {}).get("outcomes", [])
 
 
-def _only_proven(report: Report) -> bool:
+def _is_check_mode(report: Report) -> bool:
     return bool((report.remediation or {}).get("check_mode"))

@@ -36,6 +36,6 @@ class Report:
     failure: str = ""
     metrics: str | None = None
 
-    def after(self, metrics: str | None) -> Report:
+    def replace_metrics(self, metrics: str | None) -> Report:
         """Return the report with the Prometheus textfile of the run before."""
         return d.replace(self, metrics=metrics)

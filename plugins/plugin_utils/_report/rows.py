@@ -13,12 +13,18 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import spoken
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import entries, subject
-from ansible_collections.osops.placement.plugins.module_utils._models.change import DONE, FAILED, SKIPPED
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import joined
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import complaint, freed, hosts, server_name, why_not
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import amounts, human
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject, iterate_entries
+from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    describe_complaint,
+    explain_unchanged,
+    get_server_name,
+    list_hosts,
+    sum_freed,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts, humanize_amount
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -28,7 +34,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 # The resource classes that have a column.
-COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
+RESOURCE_COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 
 @d.dataclass(frozen=True)
@@ -44,39 +50,39 @@ class State:
     """What became of an entry: in words, how it is to look (`done`, `planned`, `failed`, `skipped`, `left`), and why."""
 
     text: str
-    look: str
-    why: str = ""
+    style: str
+    reason: str = ""
 
 
-def rows(report: Report) -> list[Row]:
+def build_rows(report: Report) -> list[Row]:
     """Return the entries in the order of the table: by verdict, kind, host and id."""
-    states = _states(report)
-    listed = [Row(entry, _index(entry, states(entry))) for entry in entries(report.findings)]
+    states = _make_state_getter(report)
+    listed = [Row(entry, _build_index(entry, states(entry))) for entry in iterate_entries(report.findings)]
     return sorted(
         listed,
         key=lambda row: (VERDICTS.index(row.index["verdict"]), row.index["kind"], row.index["hosts"], row.index["id"]),
     )
 
 
-def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
+def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     """Return what gives all that is to be unfolded from an entry."""
-    states = _states(report)
+    states = _make_state_getter(report)
     complaints: dict[str, list[str]] = collections.defaultdict(list)
-    for pair in joined(report.findings, report.complaints)["explained"]:
-        complaints[pair["finding"]].append(complaint(pair["record"]))
-    names = {provider["uuid"]: provider["name"] for entry in entries(report.findings) for provider in entry["providers"]}
+    for pair in correlate_records(report.findings, report.complaints)["explained"]:
+        complaints[pair["finding"]].append(describe_complaint(pair["record"]))
+    names = {provider["uuid"]: provider["name"] for entry in iterate_entries(report.findings) for provider in entry["providers"]}
 
     def told(entry: Entry) -> dict[str, t.Any]:
         state = states(entry)
         return {
-            "known": _known(entry),
-            "why": state.why,
+            "known": _describe_subject(entry),
+            "why": state.reason,
             "providers": [
                 {key: provider[key] for key in ("name", "uuid", "root_name", "dropped")}
-                | {"holds": amounts(provider["resources"]) or "nothing"}
+                | {"holds": format_amounts(provider["resources"]) or "nothing"}
                 for provider in entry["providers"]
             ],
-            "changes": _changes(entry["change"], names),
+            "changes": _describe_changes(entry["change"], names),
             "evidence": entry["evidence"],
             "complaints": complaints.get(entry["id"], []),
         }
@@ -84,30 +90,30 @@ def details(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     return told
 
 
-def _index(entry: Entry, state: State) -> dict[str, t.Any]:
-    frees = freed(entry)
+def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
+    frees = sum_freed(entry)
     age = entry["age_seconds"]
     return {
         "id": entry["id"],
         "kind": entry["kind"],
         "verdict": entry["verdict"],
-        "about": subject(entry),
-        "server": server_name(entry),
-        "hosts": hosts(entry),
+        "about": get_subject(entry),
+        "server": get_server_name(entry),
+        "hosts": list_hosts(entry),
         "project": entry["project"] or "",
-        "frees": [frees.get(cls, 0) for cls in COLUMNS],
-        "amounts": [human(cls, frees[cls]) if frees.get(cls) else "" for cls in COLUMNS],
-        "others": amounts({cls: amount for cls, amount in frees.items() if cls not in COLUMNS}),
+        "frees": [frees.get(cls, 0) for cls in RESOURCE_COLUMNS],
+        "amounts": [humanize_amount(cls, frees[cls]) if frees.get(cls) else "" for cls in RESOURCE_COLUMNS],
+        "others": format_amounts({cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}),
         "age": age,
-        "age_told": "" if age is None else spoken(age),
+        "age_told": "" if age is None else format_duration(age),
         "reason": entry["reason"],
         "state": state.text,
-        "look": state.look,
+        "look": state.style,
         "new": bool(entry.get("new")),
     }
 
 
-def _states(report: Report) -> Callable[[Entry], State]:
+def _make_state_getter(report: Report) -> Callable[[Entry], State]:
     """Return what tells of an entry what was, would be or could be written."""
     planned = None if report.plan is None else {change["finding"] for change in report.plan["changes"]}
     outcomes = {outcome["finding"]: outcome for outcome in (report.remediation or {}).get("outcomes", ())}
@@ -122,16 +128,16 @@ def _states(report: Report) -> Callable[[Entry], State]:
             return State(f"would be {made}" if proven_only else made, "planned" if proven_only else "done", outcome["reason"])
         if not change:
             return State("left alone", "left")
-        done = DONE[change["action"]]
+        done = OUTCOME_BY_ACTION[change["action"]]
         if planned is not None and entry["id"] in planned:
             return State(f"would be {done}", "planned")
-        left = why_not(entry, report.kinds) or ("" if planned is None else "it is not in the plan")
+        left = explain_unchanged(entry, report.kinds) or ("" if planned is None else "it is not in the plan")
         return State(f"could be {done}", "left", f"Not now, for {left}.") if left else State(f"would be {done}", "planned")
 
     return state
 
 
-def _known(entry: Entry) -> list[tuple[str, str]]:
+def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
     """Return what is known of whom an entry is about, as labels and texts."""
     server, migration, service = entry["server"], entry["migration"], entry["service"]
     known: list[tuple[str, t.Any]] = [
@@ -139,7 +145,7 @@ def _known(entry: Entry) -> list[tuple[str, str]]:
         ("Consumer", entry["consumer"]),
         ("Type", entry["type"]),
         ("Generation", entry["generation"]),
-        ("Age", None if entry["age_seconds"] is None else spoken(entry["age_seconds"])),
+        ("Age", None if entry["age_seconds"] is None else format_duration(entry["age_seconds"])),
         ("First seen", entry.get("first_seen")),
         ("Project", entry["project"]),
         ("User", entry["user"]),
@@ -161,7 +167,7 @@ def _known(entry: Entry) -> list[tuple[str, str]]:
     return [(label, str(text)) for label, text in known if text not in (None, "")]
 
 
-def _changes(change: Mapping[str, t.Any] | None, names: Mapping[str, str]) -> list[dict[str, t.Any]]:
+def _describe_changes(change: Mapping[str, t.Any] | None, names: Mapping[str, str]) -> list[dict[str, t.Any]]:
     """Return the documents before and after of a change and of its partner, or the providers that it deletes."""
     if not change:
         return []

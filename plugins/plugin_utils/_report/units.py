@@ -11,41 +11,41 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
 # The classes that every cloud has, in the order in which they are told.
-USUAL = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+COMMON_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
-_BINARY = ("MiB", "GiB", "TiB", "PiB", "EiB")
+_BINARY_UNITS = ("MiB", "GiB", "TiB", "PiB", "EiB")
 _LABELS = {"VCPU": "VCPU", "PCPU": "PCPU", "MEMORY_MB": "memory", "DISK_GB": "disk"}
 # Placement's MB and GB are binary.
-_SMALLEST = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
+_BASE_UNITS = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
 
 
-def in_order(classes: Iterable[str]) -> list[str]:
+def sort_resource_classes(classes: Iterable[str]) -> list[str]:
     """Return resource classes in the order in which they are told."""
-    return sorted(classes, key=lambda cls: (USUAL.index(cls) if cls in USUAL else len(USUAL), cls))
+    return sorted(classes, key=lambda cls: (COMMON_CLASSES.index(cls) if cls in COMMON_CLASSES else len(COMMON_CLASSES), cls))
 
 
-def amounts(resources: Mapping[str, int], shares: Mapping[str, float] | None = None) -> str:
-    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`, with `shares` as `2 VCPU (0.4%)`; nothing for none."""
-    told = {cls: f" ({share:.1%})" for cls, share in (shares or {}).items()}
-    return ", ".join(f"{resources[cls]} {printable(cls)}{told.get(cls, '')}" for cls in in_order(resources))
+def format_amounts(resources: Mapping[str, int], fractions: Mapping[str, float] | None = None) -> str:
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`, with `fractions` as `2 VCPU (0.4%)`; nothing for none."""
+    told = {cls: f" ({share:.1%})" for cls, share in (fractions or {}).items()}
+    return ", ".join(f"{resources[cls]} {make_printable(cls)}{told.get(cls, '')}" for cls in sort_resource_classes(resources))
 
 
-def label(resource_class: str) -> str:
+def get_class_label(resource_class: str) -> str:
     """Return what a resource class is called."""
     return _LABELS.get(resource_class, resource_class)
 
 
-def human(resource_class: str, amount: int) -> str:
+def humanize_amount(resource_class: str, amount: int) -> str:
     """Return an amount with its unit, if it has one: `12 288 MEMORY_MB` is `12 GiB`."""
-    if resource_class not in _SMALLEST:
-        return grouped(amount)
-    units = _BINARY[_BINARY.index(_SMALLEST[resource_class]) :]
+    if resource_class not in _BASE_UNITS:
+        return format_number(amount)
+    units = _BINARY_UNITS[_BINARY_UNITS.index(_BASE_UNITS[resource_class]) :]
     size, unit = float(amount), units[0]
     for larger in units[1:]:
         if size < 1024:
@@ -54,6 +54,6 @@ def human(resource_class: str, amount: int) -> str:
     return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
-def grouped(number: int) -> str:
+def format_number(number: int) -> str:
     """Return a number with its thousands set apart."""
     return f"{number:,}".replace(",", " ")

@@ -13,9 +13,9 @@ import itertools
 import textwrap
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import NAME
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -23,12 +23,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
 # So many entries are shown that something would be done about, and so many of those that are left alone.
-ROWS, SPARED_ROWS = 100, 20
+MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
-_LABEL = 9
+_LABEL_WIDTH = 9
 
 # What a line is about; the colours of Ansible's own that stand for it are chosen where it is printed.
-CHANGED, SPARED, DOUBTFUL, WRONG, FINE = "changed", "spared", "doubtful", "wrong", "fine"
+CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "spared", "doubtful", "wrong", "fine"
 
 
 class Line(str):
@@ -42,52 +42,52 @@ class Line(str):
         return line
 
 
-def toned(lines: Iterable[str]) -> list[tuple[str | None, str]]:
+def group_by_tone(lines: Iterable[str]) -> list[tuple[str | None, str]]:
     """Return the text of lines, those of one tone in a row together."""
     runs = itertools.groupby(lines, key=lambda line: getattr(line, "tone", None))
     return [(tone, "\n".join(run)) for tone, run in runs]
 
 
-def write(text: str, left: str, width: int) -> list[str]:
+def format_write(text: str, left: str, width: int) -> list[str]:
     """Return what would be written, or could be but for the reason `left`."""
-    return field("could" if left else "write", f"{text}; not now, for {left}" if left else text, width)
+    return format_field("could" if left else "write", f"{text}; not now, for {left}" if left else text, width)
 
 
-def server(entry: Entry, width: int) -> str:
-    return third_column(entry["server"]["name"], width) if entry["server"] else ""
+def format_server(entry: Entry, width: int) -> str:
+    return format_third_column(entry["server"]["name"], width) if entry["server"] else ""
 
 
-def third_column(name: t.Any, width: int) -> str:
+def format_third_column(name: t.Any, width: int) -> str:
     """Return a name as the third column, in what room there is for it."""
-    return printable(name, min(NAME, max(width - 58, 8)))
+    return make_printable(name, min(MAX_NAME, max(width - 58, 8)))
 
 
-def gates(coverage: Mapping[str, t.Any], width: int) -> list[str]:
+def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:
     """Return why nothing may be changed, and what was not judged."""
-    told = [wrapped(f"NOTHING MAY BE CHANGED: {printable(gate)}", width) for gate in coverage["closed_gates"]]
-    unjudged = wrapped(printable(tell_unjudged(coverage)), width)
-    return [*(Line(line, WRONG) for line in itertools.chain.from_iterable(told)), *(Line(line, DOUBTFUL) for line in unjudged)]
+    told = [wrap_text(f"NOTHING MAY BE CHANGED: {make_printable(gate)}", width) for gate in coverage["closed_gates"]]
+    unjudged = wrap_text(make_printable(describe_unjudged_hosts(coverage)), width)
+    return [*(Line(line, ERROR) for line in itertools.chain.from_iterable(told)), *(Line(line, WARNING) for line in unjudged)]
 
 
-def field(label: str, text: str, width: int) -> list[str]:
+def format_field(label: str, text: str, width: int) -> list[str]:
     return textwrap.wrap(
-        printable(text),
+        make_printable(text),
         width,
-        initial_indent=f"    {label:{_LABEL}}",
-        subsequent_indent=" " * (4 + _LABEL),
+        initial_indent=f"    {label:{_LABEL_WIDTH}}",
+        subsequent_indent=" " * (4 + _LABEL_WIDTH),
         break_on_hyphens=False,
     )
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-def path_line(text: str, width: int) -> list[str]:
+def wrap_path(text: str, width: int) -> list[str]:
     """Return a sentence that ends with a path, which is never cut: it is there to be copied."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def more(entries: Iterable[Entry], shown: int, path: str, width: int) -> list[str]:
+def format_omitted(entries: Iterable[Entry], shown: int, path: str, width: int) -> list[str]:
     left = len(list(entries)) - shown
-    return path_line(f"… and {left} more in {printable(path)}", width) if left > 0 else []
+    return wrap_path(f"… and {left} more in {make_printable(path)}", width) if left > 0 else []

@@ -10,9 +10,9 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import nominate
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import find_candidates
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import SETTLED_STATUS, UNSHELVE_ACTION
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import SETTLED_STATUSES, UNSHELVE_ACTION
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 
@@ -32,7 +32,7 @@ HARSH = Policy(min_age=0, forgotten_min_age=0)
 def changing(nova: Nova) -> list[Finding]:
     """The findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
-    nominated = set(nominate(snapshot))
+    nominated = set(find_candidates(snapshot))
     found = judge(snapshot, HARSH)
     return [finding for finding in found if isinstance(finding.change, Change) and finding.consumer in nominated]
 
@@ -117,10 +117,10 @@ class Watch:
                     (
                         *(
                             action.action,
-                            action.over,
-                            action.taken_up_by,
-                            action.shelved_by,
-                            action.unshelved_on,
+                            action.is_finished,
+                            action.placing_hosts,
+                            action.shelving_hosts,
+                            action.unshelving_hosts,
                             order.get(action.start_time),
                         ),
                         *((event.event, event.host, event.result, event.failed_in_copy) for event in action.events),
@@ -158,7 +158,7 @@ class Situation:
         self.server = server
         self.row = nova.world.servers.get(server)
         self.home = nova.host(server) if self.row else None
-        self.rests = bool(self.row and self.row.status in SETTLED_STATUS and self.row.task_state is None and self.home)
+        self.rests = bool(self.row and self.row.status in SETTLED_STATUSES and self.row.task_state is None and self.home)
 
     def holds_home(self) -> bool:
         return self.home in self.nova.held(self.server)
@@ -185,7 +185,7 @@ class Situation:
             self.rests
             and self.row is not None
             and bool(ends)
-            and any(self.row.host in action.unshelved_on for action in did)
+            and any(self.row.host in action.unshelving_hosts for action in did)
             and not ({self.row.host} & ends)
         )
 

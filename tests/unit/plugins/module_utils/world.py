@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    COLD_MIGRATION,
+    COLD_MIGRATION_TYPES,
     PLACING_ACTIONS,
     UNSHELVE_ACTION,
     Action,
@@ -26,8 +26,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Details, Inventory, Provider
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Cloud, Dossier, Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import names_of_root
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import telling_actions
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
 
 T = t.TypeVar("T")
 
@@ -240,7 +240,7 @@ class World:
     def _names_without_node(self) -> list[str]:
         """The names that the hosts behind root providers without a compute node may have."""
         roots = [provider for uuid, provider in self.providers.items() if provider.is_host and uuid not in self.nodes]
-        return [name for root in roots for name in names_of_root(root.name)]
+        return [name for root in roots for name in list_host_names(root.name)]
 
     def _lookup(self, name: str) -> Answer[bool]:
         return answer(f"GET /os-hosts/{name}", *((200, True) if name in self.unlisted_hosts else (404, None)))
@@ -289,7 +289,7 @@ class World:
             wanted = {action.request_id for action in did if action.action == UNSHELVE_ACTION}
             failed = next((move for move in moves if self._holds_host_of(move, server)), None)
             if failed:
-                wanted.update(telling_actions(did, failed.created_at))
+                wanted.update(list_relevant_request_ids(did, failed.created_at))
             asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in did if action.request_id in wanted)
         if asked["server"].status == 404:
             gone = self.deleted.get(uuid)
@@ -312,7 +312,7 @@ class World:
             asked.append(action)
             if action.action in PLACING_ACTIONS:
                 break
-            if action.shelved_by:
+            if action.shelving_hosts:
                 asked += [older for older in did[number:] if older.action in PLACING_ACTIONS][:1]
                 break
         return asked
@@ -321,7 +321,7 @@ class World:
         """Whether a resize or cold migration that is over holds the host where its server is, and the server itself does not."""
         root = next((node.uuid for node in self.nodes.values() if server and (node.host, node.name) == (server.host, server.node)), None)
         held = {uuid: self.holdings[uuid].resources if uuid in self.holdings else {} for uuid in (move.uuid, move.server)}
-        return move.ended and move.type in COLD_MIGRATION and root in held[move.uuid] and root not in held[move.server]
+        return move.ended and move.type in COLD_MIGRATION_TYPES and root in held[move.uuid] and root not in held[move.server]
 
     def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:
         forced = self.statuses.get((question, uuid), status)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import History
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
@@ -56,7 +56,7 @@ def hostile(name: str) -> World:
 
 def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
     """What `findings.json` has of a world."""
-    return json.loads(json.dumps(report(world.snapshot(**changes), Policy(), memory=Memory(known or {}))))
+    return json.loads(json.dumps(build_findings(world.snapshot(**changes), Policy(), history=History(known or {}))))
 
 
 def hostile_report(name: str) -> Report:

@@ -12,9 +12,9 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import joined, records_of
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records, extract_records
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -42,7 +42,7 @@ def complaint(instance: str | None, host: str = "compute-1", kind: str = "not_ma
 
 def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
     """The findings that explain these complaints, each of which is explained or not."""
-    told = joined(found, records)
+    told = correlate_records(found, records)
     used = [pair["record"] for pair in told["explained"]]
     assert all((record in used) != (record in told["unexplained"]) for record in records)
     return [pair["finding"] for pair in told["explained"]]
@@ -60,7 +60,7 @@ def test_a_complaint_without_a_finding_is_kept() -> None:
     found = findings(entry("deleted_server", CONSUMER, roots=["compute-1"]))
     others = [complaint(SERVER), complaint(None, kind="power_state_counts"), complaint(None, kind="rpc_version_cap")]
 
-    assert joined(found, others) == {"explained": [], "unexplained": others}
+    assert correlate_records(found, others) == {"explained": [], "unexplained": others}
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_what_detection_writes_can_be_joined() -> None:
     here = world.host("compute-1")
     gone = world.server(here, here)
     world.delete(gone)
-    found = json.loads(json.dumps(report(world.snapshot(), Policy())))
+    found = json.loads(json.dumps(build_findings(world.snapshot(), Policy())))
     (orphan,) = found["findings"]
 
-    told = joined(found, [complaint(orphan["consumer"]), complaint(orphan["consumer"], "compute-2")])
+    told = correlate_records(found, [complaint(orphan["consumer"]), complaint(orphan["consumer"], "compute-2")])
 
     assert [pair["finding"] for pair in told["explained"]] == [orphan["id"]]
     assert [record["host"] for record in told["unexplained"]] == ["compute-2"]
@@ -118,7 +118,7 @@ def test_what_detection_writes_can_be_joined() -> None:
 
 @pytest.mark.parametrize("contents", [[], [complaint(SERVER)], {"records": [complaint(SERVER)], "changed": False, "sources": []}])
 def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
-    assert records_of(contents) == (contents if isinstance(contents, list) else contents["records"])
+    assert extract_records(contents) == (contents if isinstance(contents, list) else contents["records"])
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
 )
 def test_anything_else_is_refused(contents: t.Any) -> None:
     with pytest.raises(InvalidInput, match="no complaints"):
-        records_of(contents)
+        extract_records(contents)

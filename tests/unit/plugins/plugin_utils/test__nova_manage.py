@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.filter.heal_outcome import FilterModule
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import CODES, FAILED, FORETOLD, HEALED, SKIPPED
+from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import EXIT_CODES, FAILED, HEALED, SKIPPED, WOULD_BE_HEALED
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 heal_outcome = FilterModule().filters()["heal_outcome"]
@@ -24,7 +24,7 @@ NOT_RUN = {"changed": False, "skipped": True, "skip_reason": "Conditional result
 UNREACHABLE = {"changed": False, "unreachable": True, "msg": "Failed to connect\nto the host via ssh."}
 # Killed by a signal, nova-manage ends with 143 in a shell and with -15 outside of it.
 STOPPED = [143, -15]
-EVERY_CODE = [*CODES, *STOPPED]
+EVERY_CODE = [*EXIT_CODES, *STOPPED]
 ORDINARY = [code for code in EVERY_CODE if code not in (4, 7)]
 
 
@@ -34,7 +34,7 @@ def _detected(*holds: str, complete: bool = True, **fields: t.Any) -> dict[str, 
     roots = {name: world.host(name) for name in ("home", "elsewhere")}
     world.server(roots["home"], *(roots[name] for name in holds), **fields)
     changes = {} if complete else {"services": answer("GET /os-services", 500)}
-    return {"changed": False, **report(world.snapshot(**changes), Policy(min_age=0))}
+    return {"changed": False, **build_findings(world.snapshot(**changes), Policy(min_age=0))}
 
 
 def _read(*holds: str) -> dict[str, t.Any]:
@@ -84,7 +84,7 @@ def test_what_it_holds_decides_and_not_the_code(code: int, now: t.Any, outcome: 
     healed = _outcome(_ended(code), now)
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
-    meaning = "nova-manage was stopped: see why, and heal again." if code in STOPPED else CODES[code]
+    meaning = "nova-manage was stopped: see why, and heal again." if code in STOPPED else EXIT_CODES[code]
     assert healed["reason"] == f"{meaning} {left} nova-manage ended with {code} and said: out"
 
 
@@ -104,7 +104,7 @@ def test_with_nothing_written_it_misses_its_claim_still_or_another_gave_it(now: 
     healed = _outcome(_ended(4), now)
 
     assert (healed["outcome"], healed["changed"]) == (outcome, False)
-    assert healed["reason"] == f"{CODES[4]} {left} nova-manage ended with 4 and said: out"
+    assert healed["reason"] == f"{EXIT_CODES[4]} {left} nova-manage ended with 4 and said: out"
 
 
 @pytest.mark.parametrize("now", [NOTHING, GONE, ITS_OWN, ANOTHERS, UNVERIFIED, UNVERIFIED_BY_FAILURE, UNKNOWN, UNKNOWN_AND_UNJUDGED])
@@ -112,7 +112,7 @@ def test_with_ports_changed_it_failed_and_something_was_changed_whatever_it_hold
     healed = _outcome(_ended(7), now)
 
     assert (healed["outcome"], healed["changed"]) == (FAILED, True)
-    assert healed["reason"].startswith(CODES[7])
+    assert healed["reason"].startswith(EXIT_CODES[7])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,11 @@ def test_only_the_end_of_a_dry_run_foretells_that_it_would_be_healed(code: int) 
     assert (unwritten["outcome"], unwritten["changed"]) == (FAILED, False)
     assert unwritten["reason"].endswith(f" nova-manage ended with {code} and said: Processed 0 instances.")
     if code == 4:
-        assert written == {"outcome": FORETOLD, "changed": True, "reason": "Nova would write its claim: [dry-run] Create allocations"}
+        assert written == {
+            "outcome": WOULD_BE_HEALED,
+            "changed": True,
+            "reason": "Nova would write its claim: [dry-run] Create allocations",
+        }
     else:
         assert (written["outcome"], written["changed"]) == (FAILED, False)
 
@@ -198,12 +202,12 @@ def test_who_said_much_is_cut_short(output: str) -> None:
 
 
 def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_it() -> None:
-    assert list(CODES) == [*range(9), 125, 126, 127, 255]
-    assert all(told.endswith(".") for told in CODES.values())
+    assert list(EXIT_CODES) == [*range(9), 125, 126, 127, 255]
+    assert all(told.endswith(".") for told in EXIT_CODES.values())
 
 
 def test_the_page_on_healing_has_a_row_for_every_code() -> None:
     page = (Path(__file__).parents[4] / "docs" / "heal.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([0-9, ]+) \|", page, re.MULTILINE)
 
-    assert [int(code) for row in rows for code in row.split(",")] == list(CODES)
+    assert [int(code) for row in rows for code in row.split(",")] == list(EXIT_CODES)

@@ -14,7 +14,7 @@ from ansible_collections.osops.placement.plugins.module_utils._clients import al
 from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, CloudError, WriteRefused
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, rewritten
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, build_change
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Body, Placement, uuid
 
@@ -47,13 +47,13 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def _allocation(placement: Placement, consumer: str) -> Allocation:
-    held = PlacementReader(placement.api()).allocation(consumer).value
+    held = PlacementReader(placement.api()).get_allocation(consumer).value
     assert held
     return held
 
 
 def _removal(placement: Placement, number: int, type: str | None = None) -> Change:
-    return rewritten(_allocation(placement, placement.give(number, type, VCPU=2)), resources={})
+    return build_change(_allocation(placement, placement.give(number, type, VCPU=2)), resources={})
 
 
 def _removals(placement: Placement, count: int = 3) -> list[Change]:
@@ -85,7 +85,7 @@ def test_nothing_to_write_is_no_request(placement: Placement) -> None:
 
 def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
     consumer = placement.give(1, VCPU=2, DISK_GB=5)
-    _write(placement, rewritten(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}}))
+    _write(placement, build_change(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}}))
 
     assert placement.held[consumer]["allocations"] == {HERE: {"resources": {"DISK_GB": 5}}}
     assert placement.held[consumer]["generation"] == 2
@@ -93,7 +93,7 @@ def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
 
 def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
     server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
-    swap = rewritten(server, partner=rewritten(migration, resources={}), resources={THERE: CLAIM})
+    swap = build_change(server, partner=build_change(migration, resources={}), resources={THERE: CLAIM})
     placement.give(2, generation=2, VCPU=2)
     before = dict(placement.held)
 
@@ -156,7 +156,7 @@ def test_a_consumer_that_came_back_under_the_same_number_has_moved(placement: Pl
     placement.give(1, VCPU=4)
     before = dict(placement.held)
 
-    assert list(AllocationWriter(placement.api()).moved([change])) == [change.consumer]
+    assert list(AllocationWriter(placement.api()).find_conflicts([change])) == [change.consumer]
     with pytest.raises(AllocationConflict, match="it no longer holds what it was judged by"):
         AllocationWriter(placement.api()).replace(change)
     assert (placement.posts, placement.held) == ([], before)
@@ -175,14 +175,14 @@ def test_one_change_is_made_and_one_that_is_refused_raises_why(placement: Placem
 
 def test_a_pair_has_moved_when_its_partner_has(placement: Placement) -> None:
     server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
-    swap = rewritten(server, partner=rewritten(migration, resources={}), resources={THERE: CLAIM})
+    swap = build_change(server, partner=build_change(migration, resources={}), resources={THERE: CLAIM})
     placement.give(2)
 
-    assert list(AllocationWriter(placement.api()).moved([swap])) == [swap.consumer]
+    assert list(AllocationWriter(placement.api()).find_conflicts([swap])) == [swap.consumer]
 
 
 def test_what_is_held_as_it_was_has_not_moved(placement: Placement) -> None:
-    assert AllocationWriter(placement.api()).moved(_removals(placement)) == {}
+    assert AllocationWriter(placement.api()).find_conflicts(_removals(placement)) == {}
 
 
 def test_what_cannot_be_read_is_not_said_to_be_as_it_was(placement: Placement) -> None:
@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_not_said_to_be_as_it_was(placement: Placement) -
     placement.reads_fail = True
 
     with pytest.raises(CloudError, match="answered 500"):
-        AllocationWriter(placement.api()).moved(changes)
+        AllocationWriter(placement.api()).find_conflicts(changes)
 
 
 # Without an answer
@@ -299,7 +299,7 @@ def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | Non
     """From 1.38 on an untyped one could not be written back as it is."""
     consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
 
-    assert _write(placement, rewritten(_allocation(placement, consumer), resources={THERE: CLAIM})) == [None]
+    assert _write(placement, build_change(_allocation(placement, consumer), resources={THERE: CLAIM})) == [None]
     assert [version for version, _consumers in placement.posts] == ["1.28"]
     assert placement.held[consumer]["type"] == type
 
@@ -308,7 +308,7 @@ def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | Non
 def test_a_consumer_is_given_a_type(placement: Placement, held: int) -> None:
     consumer = placement.give(1, **({"VCPU": held} if held else {}))
     before = _allocation(placement, consumer)
-    change = rewritten(before, resources={HERE: CLAIM}, project="p", user="u", type="INSTANCE")
+    change = build_change(before, resources={HERE: CLAIM}, project="p", user="u", type="INSTANCE")
 
     assert _write(placement, change) == [None]
     assert [version for version, _consumers in placement.posts] == ["1.38"]
@@ -321,7 +321,7 @@ def test_a_typed_consumer_that_goes_needs_no_type(placement: Placement) -> None:
 
 
 def test_each_result_is_that_of_its_change_though_there_are_two_requests(placement: Placement) -> None:
-    typing = rewritten(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
+    typing = build_change(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
     removals = [_removal(placement, 2), _removal(placement, 3)]
     placement.give(3, generation=2, VCPU=2)
     placement.give(1, generation=2, VCPU=2)

@@ -17,16 +17,16 @@ import yaml
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy_options
 from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope_options
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import patience_options
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, KINDS, OF_CONSUMERS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import sighting_policy_options
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import failures_option, limits_options
-from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMATS, NAMES
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES, FORMATS
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICE_FORMATTERS
 
 ROOT = pathlib.Path(__file__).parents[5]
-CHANGED = [kind.name for kind in CHANGEABLE]
-REMEDIATED = [kind.name for kind in CHANGEABLE if kind.by_default == REMEDIATE]
-OF_CONSUMERS_NAMED = [kind.name for kind in OF_CONSUMERS]
+CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
+REMEDIATED = [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE]
+OF_CONSUMERS_NAMED = [kind.name for kind in CONSUMER_KINDS]
 ENTRY_POINTS = ("main", "detect", "report", "remediate", "finish", "restore", "heal")
 STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 
@@ -161,9 +161,9 @@ def test_every_entry_point_of_the_role_has_its_options() -> None:
 def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
     role, documented = _role_options(), _documented("modules", "orphan_report")
 
-    assert role["orphan_cleanup_report_formats"]["choices"] == documented["formats"]["choices"] == list(NAMES)
-    assert role["orphan_cleanup_notify_format"]["choices"] == documented["notice"]["choices"] == list(NOTICES)
-    assert set(FORMATS) <= set(NAMES)
+    assert role["orphan_cleanup_report_formats"]["choices"] == documented["formats"]["choices"] == list(FORMAT_NAMES)
+    assert role["orphan_cleanup_notify_format"]["choices"] == documented["notice"]["choices"] == list(NOTICE_FORMATTERS)
+    assert set(FORMATS) <= set(FORMAT_NAMES)
 
 
 @pytest.mark.parametrize("option", policy_options())
@@ -181,9 +181,9 @@ def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts({**limits_options(), **failures_option()}[option])
 
 
-@pytest.mark.parametrize("option", patience_options())
+@pytest.mark.parametrize("option", sighting_policy_options())
 def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
-    facts = _facts(patience_options()[option])
+    facts = _facts(sighting_policy_options()[option])
 
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_detect")[option]) == facts
 

@@ -55,7 +55,7 @@ def _row(identity: str) -> dict[str, t.Any]:
 
 
 def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:
-    return _reader(handler).hypervisors(True, [uuid(root) for root in roots])
+    return _reader(handler).list_hypervisors(True, [uuid(root) for root in roots])
 
 
 def _reader(handler: Handler) -> NovaReader:
@@ -155,7 +155,7 @@ def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
 
 def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> None:
     """Nova lists it on its host, and does not find it as a marker."""
-    found = _reader(lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))).servers_told_at("compute-1")
+    found = _reader(lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))).query_servers_on_host("compute-1")
 
     assert [server.uuid for server in found.value or ()] == [uuid(1), uuid(2)]
     assert found.status == 200
@@ -171,7 +171,7 @@ def test_a_listing_that_never_knows_its_own_rows_as_markers_leaves_no_value() ->
         first_pages.append(query)
         return 200, _servers(1, 2, more=True)
 
-    answer = _reader(forgetful).servers_told_at("compute-1")
+    answer = _reader(forgetful).query_servers_on_host("compute-1")
 
     assert (answer.status, answer.value) == (400, None)
     assert len(first_pages) == 3
@@ -181,7 +181,7 @@ def test_a_single_500_is_asked_again_and_counted() -> None:
     statuses = [200, 200, 500]
     reader = _reader(lambda query: (statuses.pop(), {"hypervisors": []}))
 
-    assert reader.hypervisors(False).status == 200
+    assert reader.list_hypervisors(False).status == 200
     assert reader.retried == 1
 
 
@@ -189,31 +189,31 @@ def test_a_lasting_500_is_believed_after_a_few_times_and_at_once_while_a_cell_is
     asked: list[t.Any] = []
     reader = _reader(lambda query: (asked.append(query), (500, {}))[1])
 
-    assert reader.server(uuid(1)).status == 500
+    assert reader.get_server(uuid(1)).status == 500
     assert (len(asked), reader.retried) == (3, 2)
 
     reader.believe_errors(True)
-    assert reader.server(uuid(1)).status == 500
+    assert reader.get_server(uuid(1)).status == 500
     assert len(asked) == 4
 
 
 @pytest.mark.parametrize("body", [{}, {"error": {"message": "not found"}}, {"servers": []}])
 def test_a_404_that_is_not_novas_own_proves_nothing(body: t.Any) -> None:
     with pytest.raises(CloudError, match="with a 404 that is not its own: is a proxy in the way"):
-        _reader(lambda query: (404, body)).server(uuid(1))
+        _reader(lambda query: (404, body)).get_server(uuid(1))
 
 
 def test_a_404_of_novas_own_is_an_answer() -> None:
     body = {"itemNotFound": {"code": 404, "message": "Instance could not be found."}}
 
-    assert _reader(lambda query: (404, body)).server(uuid(1)).status == 404
+    assert _reader(lambda query: (404, body)).get_server(uuid(1)).status == 404
 
 
 def test_an_answer_of_another_shape_is_asked_again() -> None:
     bodies = iter([{}, {"servers": []}])
     reader = _reader(lambda query: (200, next(bodies)))
 
-    assert reader.some_servers(1).value == ()
+    assert reader.list_newest_servers(1).value == ()
     assert reader.retried == 1
 
 
@@ -243,19 +243,19 @@ def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> 
 @pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
 def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
     """That a server was never asked to move is concluded from their list, and the oldest of them are on its last page."""
-    found = _reader(_actions_in_pages(count, size)).actions(uuid(1))
+    found = _reader(_actions_in_pages(count, size)).list_instance_actions(uuid(1))
 
     assert [action.request_id for action in found.value or ()] == [f"req-{number}" for number in range(count)]
 
 
 def test_actions_of_which_a_page_cannot_be_read_are_none() -> None:
-    found = _reader(_actions_in_pages(5, 2, broken_from=2)).actions(uuid(1))
+    found = _reader(_actions_in_pages(5, 2, broken_from=2)).list_instance_actions(uuid(1))
 
     assert (found.status, found.value) == (404, None)
 
 
 def test_actions_that_do_not_come_to_an_end_are_none() -> None:
     row = {"action": "reboot", "request_id": "req-1", "user_id": "u", "start_time": "", "message": None}
-    found = _reader(lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})).actions(uuid(1))
+    found = _reader(lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})).list_instance_actions(uuid(1))
 
     assert found.value is None

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import action_of
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import parse_action
 
 RESIZE = """\
   File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 6340, in resize_instance
@@ -59,14 +59,14 @@ REVERT_REFUSED = """\
     ],
 )
 def test_whether_the_driver_gave_up_the_copy_is_in_the_traceback(traceback: str | None, in_copy: bool) -> None:
-    (event,) = action_of(_row({"traceback": traceback})).events
+    (event,) = parse_action(_row({"traceback": traceback})).events
 
     assert event.failed_in_copy is in_copy
 
 
 def test_without_a_traceback_nothing_is_known_of_it() -> None:
     """These credentials see the events of actions, but no traceback."""
-    assert not action_of(_row({})).events[0].failed_in_copy
+    assert not parse_action(_row({})).events[0].failed_in_copy
 
 
 def _row(more: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
-from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect, other_novas
+from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect, find_other_novas
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
 
 
@@ -27,12 +27,12 @@ def _placement(newest: tuple[int, int]) -> Api:
 
 @pytest.mark.parametrize("newest", [(1, 31), (1, 39), (2, 0)])
 def test_a_microversion_that_is_offered_is_used(newest: tuple[int, int]) -> None:
-    assert _placement(newest).at_least(1, 31) == "1.31"
+    assert _placement(newest).require_microversion(1, 31) == "1.31"
 
 
 def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
     with pytest.raises(CloudError) as error:
-        _placement((1, 30)).at_least(1, 31)
+        _placement((1, 30)).require_microversion(1, 31)
 
     assert str(error.value) == "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
 
@@ -72,11 +72,11 @@ CATALOGUE = [
     ],
 )
 def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(compute: str, region: str | None, others: tuple[str, ...]) -> None:
-    assert other_novas(CATALOGUE, compute, "http://placement/", region) == others
+    assert find_other_novas(CATALOGUE, compute, "http://placement/", region) == others
 
 
 def test_another_region_with_a_placement_of_its_own_is_nobody() -> None:
-    assert other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east") == ()
+    assert find_other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east") == ()
 
 
 @pytest.mark.parametrize(("here", "there"), [("one", "two"), ("two", "one")])
@@ -96,7 +96,7 @@ def test_a_nova_whose_address_begins_like_ours_is_another(urls: dict[str, str], 
     ]
     # The version is discovered where the catalogue does not tell it.
     endpoint = f"{urls[here]}/" if "/v2.1" in urls[here] else f"{urls[here]}/v2.1/"
-    assert other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (there,)
+    assert find_other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (there,)
 
 
 def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_region_alone() -> None:
@@ -104,7 +104,7 @@ def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_
         {"type": "compute", "endpoints": [{"region": None, "url": "http://nova/v2.1"}]},
         {"type": "placement", "endpoints": [{"region": None, "url": "http://placement"}]},
     ]
-    assert other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None) == ()
+    assert find_other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None) == ()
 
 
 @pytest.mark.parametrize(

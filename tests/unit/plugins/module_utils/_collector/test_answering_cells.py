@@ -36,7 +36,7 @@ class Site(World):
         self.services.append(Service("nova-conductor", "controller", "enabled", "up"))
 
     def nodes_found(self, with_servers: bool = True) -> dict[str, Hypervisor]:
-        nova = types.SimpleNamespace(servers_at=self._servers_at, server_uuids_at=self._server_uuids_at)
+        nova = types.SimpleNamespace(list_servers_on_host=self._servers_at, list_server_uuids_on_host=self._server_uuids_at)
         services = answer("GET /os-services", 200, tuple(self.services))
         found = list_compute_nodes(t.cast("t.Any", nova), services, self.providers, with_servers)
         assert (found.request, found.status) == (LISTED_BY_SERVERS, 200)

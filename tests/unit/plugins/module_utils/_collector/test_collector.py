@@ -41,27 +41,27 @@ class Site(World):
         known = self.snapshot().dossiers
         placement = types.SimpleNamespace(
             retried=0,
-            allocation=lambda uuid: known[uuid].allocation,
-            details=self._details,
-            stock=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
+            get_allocation=lambda uuid: known[uuid].allocation,
+            get_details=self._details,
+            query_inventories=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
         )
         nova = types.SimpleNamespace(
-            services=lambda: self.snapshot().services,
-            migrations=lambda: self.snapshot().migrations,
-            migrations_of=lambda uuid: known[uuid].migrations,
-            migrations_at=lambda host, attempt: answer(f"GET /os-migrations?host={host}", 200, ()),
-            server=lambda uuid: known[uuid].server,
-            servers_on=self._servers_on,
-            deleted_listing=lambda uuid, brief=False: known[uuid].deleted_listing,
-            actions=lambda uuid: known[uuid].actions,
-            marker=lambda uuid, attempt=0: known[uuid].marker,
-            host=lambda name: answer(f"GET /os-hosts/{name}", 404),
+            list_services=lambda: self.snapshot().services,
+            list_migrations=lambda: self.snapshot().migrations,
+            list_migrations_of_server=lambda uuid: known[uuid].migrations,
+            list_migrations_of_host=lambda host, attempt: answer(f"GET /os-migrations?host={host}", 200, ()),
+            get_server=lambda uuid: known[uuid].server,
+            list_hypervisor_servers=self._servers_on,
+            find_deleted_server=lambda uuid, brief=False: known[uuid].deleted_listing,
+            list_instance_actions=lambda uuid: known[uuid].actions,
+            probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
+            get_host=lambda name: answer(f"GET /os-hosts/{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,
-            shape=lambda uuid: known[uuid].shape,
-            interfaces=lambda uuid: known[uuid].interfaces,
+            get_server_with_image_properties=lambda uuid: known[uuid].shape,
+            list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
-        neutron = types.SimpleNamespace(ports_of=lambda uuid: known[uuid].ports)
+        neutron = types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports)
         session = types.SimpleNamespace(placement=None, compute=None, network=None)
         with (
             mock.patch.object(collector, "PlacementReader", lambda api: placement),
@@ -72,7 +72,7 @@ class Site(World):
 
     def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
         listed = self.snapshot(dossiers={}, nominated=(), scope=Scope(**scope))
-        return self.reading()._looked_at(listed, consumers)
+        return self.reading()._add_evidence(listed, consumers)
 
     def _details(self, providers: t.Sequence[str], parts: t.Sequence[str]) -> dict[str, Details]:
         self.asked_for_details += [(provider, *parts) for provider in providers]
@@ -128,7 +128,7 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywher
     site.delete(server, remembered=False)
     listed = site.snapshot(dossiers={}, nominated=())
     nodes = tuple(node if everywhere else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
-    site.reading().again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server])
+    site.reading().refresh_evidence(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server])
 
     assert len(site.asked_for_servers) == asked
 
@@ -139,7 +139,7 @@ def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for
     here, there = site.roots
     server = site.server(there, there, here)
     migration = site.migration(server, here, there, "error", here)
-    again = site.reading().again(site.snapshot(dossiers={}, nominated=()), [migration, server] if together else [migration])
+    again = site.reading().refresh_evidence(site.snapshot(dossiers={}, nominated=()), [migration, server] if together else [migration])
 
     assert again.dossiers[server].actions.status == 200
 
@@ -157,8 +157,8 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
     nodes = tuple(node if servers else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
-    reading._nova.servers_on = lambda node: shown[node]
-    again = reading.again(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration])
+    reading._nova.list_hypervisor_servers = lambda node: shown[node]
+    again = reading.refresh_evidence(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration])
 
     assert [finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration] == ["undecided"]
 
@@ -169,11 +169,11 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
     server = site.server(here, here, gone, pool)
     stranger = site.stranger(somebodys)
     site.remove_host(gone)
-    again = site.reading().again(site.snapshot(dossiers={}, nominated=(), details={}), [server, stranger])
+    again = site.reading().refresh_evidence(site.snapshot(dossiers={}, nominated=(), details={}), [server, stranger])
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
     found = {finding.consumer: finding for finding in judge(again, HARSH)}
-    assert (found[server].kind, found[server].dropped) == ("wrong_host", {gone})
+    assert (found[server].kind, found[server].freed_providers) == ("wrong_host", {gone})
     assert found[stranger].kind == "foreign_provider"
 
 
@@ -183,7 +183,7 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
     site.server(here, here)
     stranger = site.stranger(gone)
     site.remove_host(gone)
-    again = site.reading().again(site.snapshot(dossiers={}, nominated=()), [stranger])
+    again = site.reading().refresh_evidence(site.snapshot(dossiers={}, nominated=()), [stranger])
 
     assert [(finding.kind, finding.verdict) for finding in judge(again, HARSH) if finding.consumer == stranger] == [
         ("forgotten_consumer", "orphaned")
@@ -206,16 +206,16 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site:
     listed = site.snapshot(dossiers={}, nominated=())
     nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
-    reading._nova.servers_on = mock.Mock(side_effect=CloudError("Nova answered 500"))
-    reading._nova.server_uuids_at = lambda host: answer("GET /servers?host", 200, (server,) if host == "compute-0" else ())
+    reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))
+    reading._nova.list_server_uuids_on_host = lambda host: answer("GET /servers?host", 200, (server,) if host == "compute-0" else ())
     if down:
         site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
     wanted = d.replace(listed, hypervisors=d.replace(listed.hypervisors, value=nodes))
 
     if not down:
         with pytest.raises(CloudError):
-            reading.with_servers(wanted, [site.roots[0]])
+            reading.add_servers(wanted, [site.roots[0]])
         return
-    found = reading.with_servers(wanted, [site.roots[0]]).hypervisors.value or ()
+    found = reading.add_servers(wanted, [site.roots[0]]).hypervisors.value or ()
 
     assert {node.uuid: node.servers for node in found if node.servers is not None} == {site.roots[0]: (server,)}

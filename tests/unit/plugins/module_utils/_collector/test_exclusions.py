@@ -11,8 +11,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import exclusions
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy
+from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import parse_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
@@ -29,7 +29,7 @@ def _until(until: t.Any, **more: t.Any) -> dict[str, t.Any]:
 
 @pytest.mark.parametrize("until", [DAY, datetime.date(2026, 12, 31)])
 def test_a_day_still_counts_itself_in_utc(until: t.Any) -> None:
-    held, over = (policy({"exclude_providers": [_until(until)]}, at) for at in (LAST, AFTER))
+    held, over = (parse_policy({"exclude_providers": [_until(until)]}, at) for at in (LAST, AFTER))
 
     assert (held.exclude_providers, held.ended_exclusions) == ({"compute-1"}, ())
     assert over.exclude_providers == frozenset()
@@ -49,7 +49,7 @@ def test_a_day_still_counts_itself_in_utc(until: t.Any) -> None:
     ],
 )
 def test_a_time_is_taken_as_it_is(until: t.Any, last: str, first: str) -> None:
-    excluded = [policy({"exclude_providers": [_until(until)]}, at).exclude_providers for at in (last, first)]
+    excluded = [parse_policy({"exclude_providers": [_until(until)]}, at).exclude_providers for at in (last, first)]
 
     assert excluded == [{"compute-1"}, frozenset()]
 
@@ -57,13 +57,13 @@ def test_a_time_is_taken_as_it_is(until: t.Any, last: str, first: str) -> None:
 def test_a_consumer_can_have_an_end_too() -> None:
     entry = {"name": CONSUMER.upper(), "until": DAY}
 
-    assert policy({"exclude_consumers": [entry]}, LAST).exclude_consumers == {CONSUMER}
-    assert policy({"exclude_consumers": [entry]}, AFTER).exclude_consumers == frozenset()
+    assert parse_policy({"exclude_consumers": [entry]}, LAST).exclude_consumers == {CONSUMER}
+    assert parse_policy({"exclude_consumers": [entry]}, AFTER).exclude_consumers == frozenset()
 
 
 @pytest.mark.parametrize("other", ["compute-1", {"name": "compute-1"}, _until("2027-06-30")])
 def test_what_has_ended_is_still_excluded_by_another_entry(other: t.Any) -> None:
-    spare = policy({"exclude_providers": [_until(DAY), other]}, AFTER)
+    spare = parse_policy({"exclude_providers": [_until(DAY), other]}, AFTER)
 
     assert (spare.exclude_providers, spare.ended_exclusions) == ({"compute-1"}, ())
 
@@ -84,7 +84,7 @@ def test_the_finding_says_until_when_and_why(more: dict[str, t.Any], note: str) 
     world.delete(consumer)
 
     def reason(**options: t.Any) -> str:
-        (finding,) = judge(world.snapshot(), policy({"min_age": 0, **options}, LAST))
+        (finding,) = judge(world.snapshot(), parse_policy({"min_age": 0, **options}, LAST))
         assert (finding.kind, finding.verdict, finding.change) == ("excluded", "protected", None)
         return finding.reason
 
@@ -93,17 +93,17 @@ def test_the_finding_says_until_when_and_why(more: dict[str, t.Any], note: str) 
 
 
 def test_an_exclusion_for_ever_can_have_a_reason() -> None:
-    (known,) = exclusions([{"name": "compute-1", "reason": "ours"}], "exclude_providers")
+    (known,) = parse_exclusions([{"name": "compute-1", "reason": "ours"}], "exclude_providers")
 
-    assert (known.note, known.ended("9999-01-01T00:00:00Z")) == (": ours", False)
+    assert (known.note, known.has_ended("9999-01-01T00:00:00Z")) == (": ours", False)
 
 
 def test_the_last_day_that_there_is_counts_as_one() -> None:
-    assert policy({"exclude_providers": [_until("9999-12-31")]}).exclude_providers == {"compute-1"}
+    assert parse_policy({"exclude_providers": [_until("9999-12-31")]}).exclude_providers == {"compute-1"}
 
 
 def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
-    assert policy({"exclude_providers": [17, {"name": 18}]}).exclude_providers == {"17", "18"}
+    assert parse_policy({"exclude_providers": [17, {"name": 18}]}).exclude_providers == {"17", "18"}
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
 )
 def test_what_cannot_be_understood_is_refused_in_one_sentence(entry: t.Any, why: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        policy({"exclude_providers": [entry]})
+        parse_policy({"exclude_providers": [entry]})
 
     assert why in str(refusal.value) and str(refusal.value).startswith("exclude_providers: ")
 
 
 def test_blanks_around_a_name_do_not_undo_its_exclusion() -> None:
     """Ansible splits the text of an extra variable at its commas and leaves the blanks where they were."""
-    spare = policy({"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]})
+    spare = parse_policy({"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]})
 
     assert spare.exclude_providers == {"compute-1", "compute-2"}
     assert spare.exclude_consumers == {CONSUMER}

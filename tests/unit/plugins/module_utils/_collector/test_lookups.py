@@ -47,20 +47,20 @@ class Site(World):
             return answer("GET /os-instance-actions", 200, self.actions.get(uuid, ())) if uuid in self.servers else known[uuid].actions
 
         nova = types.SimpleNamespace(
-            server=server,
-            actions=actions,
-            action=action,
-            deleted_listing=lambda uuid, brief: known[uuid].deleted_listing,
-            migrations_at=lambda host, attempt: answer("GET /os-migrations?host", 200, ()),
-            marker=lambda uuid, attempt=0: known[uuid].marker,
-            shape=lambda uuid: known[uuid].shape,
-            interfaces=lambda uuid: known[uuid].interfaces,
+            get_server=server,
+            list_instance_actions=actions,
+            get_instance_action=action,
+            find_deleted_server=lambda uuid, brief: known[uuid].deleted_listing,
+            list_migrations_of_host=lambda host, attempt: answer("GET /os-migrations?host", 200, ()),
+            probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
+            get_server_with_image_properties=lambda uuid: known[uuid].shape,
+            list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
         allocations = {consumer: dossier.allocation for consumer, dossier in known.items()}
         look = Look(Landscape(snapshot), allocations, lambda uuid: known[uuid].migrations, False, MigrationsAtHosts(t.cast("t.Any", nova)))
-        services: list[t.Any] = [types.SimpleNamespace(stock=lambda root: known[uuid].stock), nova]
-        services.append(types.SimpleNamespace(ports_of=lambda uuid: known[uuid].ports))
-        return Questions(*services).about(uuid, look)[0]
+        services: list[t.Any] = [types.SimpleNamespace(query_inventories=lambda root: known[uuid].stock), nova]
+        services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports))
+        return Questions(*services).collect_evidence(uuid, look)[0]
 
 
 @pytest.fixture(name="site")

@@ -12,11 +12,11 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
-    by_tree,
-    hosts_of_interest,
-    nominate,
-    odd_nodes,
-    worth_a_glance,
+    choose_hosts_for_server_details,
+    choose_nodes_for_server_listing,
+    find_candidates,
+    find_mismatched_nodes,
+    sum_by_tree,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
@@ -52,8 +52,8 @@ class Fleet(World):
         return dict(self.servers)
 
     def odd(self) -> list[str]:
-        claimed = by_tree((share for held in self.holdings.values() for share in held.resources.items()), self.providers)
-        return odd_nodes(self.nodes, claimed)
+        claimed = sum_by_tree((share for held in self.holdings.values() for share in held.resources.items()), self.providers)
+        return find_mismatched_nodes(self.nodes, claimed)
 
 
 @pytest.fixture(name="fleet")
@@ -62,7 +62,7 @@ def _fleet() -> Fleet:
 
 
 def test_servers_at_home_are_not_nominated(fleet: Fleet) -> None:
-    assert nominate(fleet.read()) == []
+    assert find_candidates(fleet.read()) == []
 
 
 def test_whoever_is_on_no_host_or_on_two_is_nominated(fleet: Fleet) -> None:
@@ -71,13 +71,13 @@ def test_whoever_is_on_no_host_or_on_two_is_nominated(fleet: Fleet) -> None:
     both = fleet.server(fleet.roots[0], *fleet.roots[:2])
     nowhere = fleet.server(fleet.roots[0])
 
-    assert nominate(fleet.read()) == sorted([stranger, elsewhere, both, nowhere])
+    assert find_candidates(fleet.read()) == sorted([stranger, elsewhere, both, nowhere])
 
 
 def test_a_share_of_a_pool_makes_nobody_suspect(fleet: Fleet) -> None:
     fleet.hold(fleet.guests[0], fleet.provider("pool", sharing=True), amounts={"DISK_GB": 9})
 
-    assert nominate(fleet.read()) == []
+    assert find_candidates(fleet.read()) == []
 
 
 def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> None:
@@ -86,13 +86,13 @@ def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> N
     fleet.server(fleet.roots[0], fleet.roots[0])
     snapshot = d.replace(fleet.read(consumers=(named,)), trees=(), holdings={named: fleet.holdings[named].resources})
 
-    assert fleet.roots[0] in hosts_of_interest(snapshot)
-    assert nominate(snapshot) == [named]
+    assert fleet.roots[0] in choose_nodes_for_server_listing(snapshot)
+    assert find_candidates(snapshot) == [named]
 
 
 @pytest.mark.parametrize("scope", [{"hosts": ("compute-0",)}, {"consumers": ("anybody",)}, {"kinds": ("wrong_owner",)}])
 def test_whatever_was_named_is_nominated(fleet: Fleet, scope: dict[str, t.Any]) -> None:
-    assert nominate(fleet.read(**scope)) == sorted({*fleet.guests, *scope.get("consumers", ())})
+    assert find_candidates(fleet.read(**scope)) == sorted({*fleet.guests, *scope.get("consumers", ())})
 
 
 def test_in_a_triage_nobody_is_suspect_on_a_host_that_was_not_asked(fleet: Fleet) -> None:
@@ -101,14 +101,14 @@ def test_in_a_triage_nobody_is_suspect_on_a_host_that_was_not_asked(fleet: Fleet
     snapshot = fleet.read(mode="triage")
     unasked = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
 
-    assert nominate(d.replace(snapshot, hypervisors=answer("GET", 200, unasked))) == [both]
+    assert find_candidates(d.replace(snapshot, hypervisors=answer("GET", 200, unasked))) == [both]
 
 
 def test_without_compute_nodes_those_are_nominated_whom_nova_does_not_list(fleet: Fleet) -> None:
     stranger = fleet.stranger(fleet.roots[0])
     snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500))
 
-    assert nominate(snapshot, living=fleet.guests) == [stranger]
+    assert find_candidates(snapshot, living=fleet.guests) == [stranger]
 
 
 def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> None:
@@ -116,7 +116,7 @@ def test_without_compute_nodes_those_on_silent_hosts_come_last(fleet: Fleet) -> 
     silent = answer("GET", 200, (Service("nova-compute", "compute-0", "UNKNOWN", None),))
     snapshot = d.replace(fleet.read(), hypervisors=answer("GET", 500), services=silent)
 
-    assert nominate(snapshot, living=fleet.guests) == [elsewhere, in_dead_cell]
+    assert find_candidates(snapshot, living=fleet.guests) == [elsewhere, in_dead_cell]
 
 
 def test_figures_that_most_hosts_have_are_usual(fleet: Fleet) -> None:
@@ -162,19 +162,19 @@ def test_where_no_difference_is_that_of_most_hosts_each_is_odd() -> None:
 
 def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compute_counts(fleet: Fleet) -> None:
     fleet.stranger(fleet.roots[0])
-    assert worth_a_glance(fleet.read()) == []
+    assert choose_hosts_for_server_details(fleet.read()) == []
     fleet.hold(fleet.guests[1], fleet.roots[1], amounts={"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1})
 
-    assert worth_a_glance(fleet.read()) == ["compute-1"]
-    assert worth_a_glance(fleet.read(kinds=("deleted_server",))) == []
-    assert nominate(fleet.read(), fleet.glances()) == sorted([fleet.guests[1], *(set(fleet.holdings) - set(fleet.guests))])
+    assert choose_hosts_for_server_details(fleet.read()) == ["compute-1"]
+    assert choose_hosts_for_server_details(fleet.read(kinds=("deleted_server",))) == []
+    assert find_candidates(fleet.read(), fleet.glances()) == sorted([fleet.guests[1], *(set(fleet.holdings) - set(fleet.guests))])
 
 
 def test_a_glance_goes_to_hosts_whose_servers_hold_a_child(fleet: Fleet) -> None:
     fleet.hold(fleet.guests[2], fleet.provider("nic", fleet.roots[2]), amounts={"CUSTOM_VF": 1})
 
-    assert worth_a_glance(fleet.read()) == ["compute-2"]
-    assert nominate(fleet.read(), fleet.glances()) == [fleet.guests[2]]
+    assert choose_hosts_for_server_details(fleet.read()) == ["compute-2"]
+    assert find_candidates(fleet.read(), fleet.glances()) == [fleet.guests[2]]
 
 
 def test_who_asked_for_more_than_a_plain_server_is_not_nominated_for_it(fleet: Fleet) -> None:
@@ -182,7 +182,7 @@ def test_who_asked_for_more_than_a_plain_server_is_not_nominated_for_it(fleet: F
     special = d.replace(FLAVOR, extra_specs={"resources:CUSTOM_VF": "1"})
     fleet.servers[fleet.guests[2]] = d.replace(fleet.servers[fleet.guests[2]], flavor=special)
 
-    assert nominate(fleet.read(), fleet.glances()) == []
+    assert find_candidates(fleet.read(), fleet.glances()) == []
 
 
 def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
@@ -190,9 +190,9 @@ def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
     nodes = [fleet.host(name, service="ironic") for name in ("node-1", "node-2")]
     right, wrong = fleet.server(nodes[0], nodes[0]), fleet.server(nodes[0], nodes[1])
 
-    assert "ironic" in worth_a_glance(fleet.read())
-    assert nominate(fleet.read(), fleet.glances()) == [wrong]
-    assert nominate(fleet.read()) == sorted([right, wrong])
+    assert "ironic" in choose_hosts_for_server_details(fleet.read())
+    assert find_candidates(fleet.read(), fleet.glances()) == [wrong]
+    assert find_candidates(fleet.read()) == sorted([right, wrong])
 
 
 def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_glance(fleet: Fleet) -> None:
@@ -205,4 +205,4 @@ def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_gl
     fleet.figures(there, {"VCPU": 3, "MEMORY_MB": 1536})
     fleet.figures(here, {"VCPU": 2, "MEMORY_MB": 1024})
 
-    assert worth_a_glance(fleet.read()) == []
+    assert choose_hosts_for_server_details(fleet.read()) == []

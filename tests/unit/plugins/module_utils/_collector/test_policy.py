@@ -12,10 +12,10 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
-    idle_allocators,
-    policy,
+    find_absent_allocators,
+    find_unknown_exclusions,
+    parse_policy,
     policy_options,
-    unknown_exclusions,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -29,11 +29,11 @@ def _options(**given: t.Any) -> dict[str, t.Any]:
 
 
 def test_the_defaults_of_the_options_are_those_of_the_judge() -> None:
-    assert policy(_options()) == Policy()
+    assert parse_policy(_options()) == Policy()
 
 
 def test_ages_are_durations() -> None:
-    spared = policy(_options(min_age="15m", forgotten_min_age="7d"))
+    spared = parse_policy(_options(min_age="15m", forgotten_min_age="7d"))
 
     assert (spared.min_age, spared.forgotten_min_age) == (900, 604800)
 
@@ -41,21 +41,21 @@ def test_ages_are_durations() -> None:
 @pytest.mark.parametrize("option", ["min_age", "forgotten_min_age"])
 def test_an_age_that_is_no_duration_is_refused(option: str) -> None:
     with pytest.raises(InvalidInput, match="'soon' is no duration"):
-        policy(_options(**{option: "soon"}))
+        parse_policy(_options(**{option: "soon"}))
 
 
 @pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", "")])
 def test_a_consumer_is_excluded_however_its_uuid_is_written(text: str) -> None:
-    assert policy(_options(exclude_consumers=[text])).exclude_consumers == {CONSUMER}
+    assert parse_policy(_options(exclude_consumers=[text])).exclude_consumers == {CONSUMER}
 
 
 def test_an_excluded_consumer_that_is_no_uuid_is_refused_for_it_would_exclude_nothing() -> None:
     with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is no UUID"):
-        policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
+        parse_policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
 
 
 def test_providers_are_excluded_by_name_or_by_uuid_however_written() -> None:
-    spared = policy(_options(exclude_providers=["compute-1", CONSUMER.upper()]))
+    spared = parse_policy(_options(exclude_providers=["compute-1", CONSUMER.upper()]))
 
     assert spared.exclude_providers == {"compute-1", CONSUMER}
 
@@ -64,25 +64,25 @@ def test_excluded_providers_that_do_not_exist_are_named() -> None:
     world = World()
     here = world.host("compute-1")
     world.host("compute-2")
-    spared = policy(_options(exclude_providers=["compute-3", here, "compute-2", "Compute-1"]))
+    spared = parse_policy(_options(exclude_providers=["compute-3", here, "compute-2", "Compute-1"]))
 
-    assert unknown_exclusions(spared, world.providers.values()) == ["Compute-1", "compute-3"]
+    assert find_unknown_exclusions(spared, world.providers.values()) == ["Compute-1", "compute-3"]
 
 
 @pytest.mark.parametrize("name", ["container", "application-container"])
 def test_a_service_is_ignored_by_either_of_its_names(name: str) -> None:
-    assert policy(_options(ignore_allocators=[name])).ignore_allocators == {"container"}
+    assert parse_policy(_options(ignore_allocators=[name])).ignore_allocators == {"container"}
 
 
 def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"'containers' is not the type .* Known are accelerator, application-container, container"):
-        policy(_options(ignore_allocators=["container", "containers"]))
+        parse_policy(_options(ignore_allocators=["container", "containers"]))
 
 
 def test_a_service_that_the_catalogue_does_not_have_is_named() -> None:
     cloud = d.replace(World().snapshot().cloud, allocators=("container",))
 
-    assert idle_allocators(policy(_options(ignore_allocators=["container", "reservation"])), cloud) == ["reservation"]
+    assert find_absent_allocators(parse_policy(_options(ignore_allocators=["container", "reservation"])), cloud) == ["reservation"]
 
 
 def test_each_call_gives_options_of_its_own() -> None:

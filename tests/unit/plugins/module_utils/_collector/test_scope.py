@@ -10,23 +10,23 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import parse_scope, scope_options
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import roots_of
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import find_roots_of_hosts
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _scope(**options: t.Any) -> Scope:
-    return scope({name: option.get("default") for name, option in scope_options().items()} | options)
+    return parse_scope({name: option.get("default") for name, option in scope_options().items()} | options)
 
 
 def test_without_names_everything_is_looked_at() -> None:
     assert _scope() == Scope()
-    assert not _scope().narrow
-    assert _scope().wants("anything")
+    assert not _scope().is_narrow
+    assert _scope().includes_any("anything")
 
 
 def test_names_are_told_once_in_order_and_as_the_apis_write_them() -> None:
@@ -43,13 +43,13 @@ def test_names_are_told_once_in_order_and_as_the_apis_write_them() -> None:
 
 @pytest.mark.parametrize(("options", "narrow"), [({"hosts": ["a"]}, True), ({"consumers": [SERVER]}, True), ({"projects": ["p"]}, False)])
 def test_hosts_and_consumers_are_all_looked_at_closely(options: dict[str, t.Any], narrow: bool) -> None:
-    assert _scope(**options).narrow is narrow
+    assert _scope(**options).is_narrow is narrow
 
 
 def test_kinds_that_are_not_named_are_not_wanted() -> None:
     chosen = _scope(kinds=["wrong_host"])
 
-    assert chosen.wants("wrong_host", "deleted_server") and not chosen.wants("deleted_server")
+    assert chosen.includes_any("wrong_host", "deleted_server") and not chosen.includes_any("deleted_server")
 
 
 def test_what_is_no_uuid_is_refused() -> None:
@@ -84,29 +84,29 @@ def _site() -> World:
     ],
 )
 def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(site: World, name: str, found: set[str]) -> None:
-    roots = roots_of([name], site.nodes.values(), site.providers)
+    roots = find_roots_of_hosts([name], site.nodes.values(), site.providers)
 
     assert {site.providers[root].name for root in roots} == found
-    assert roots_of(roots, site.nodes.values(), site.providers) == roots
+    assert find_roots_of_hosts(roots, site.nodes.values(), site.providers) == roots
 
 
 def test_a_provider_that_shares_is_no_host(site: World) -> None:
     site.provider("pool", sharing=True)
 
     with pytest.raises(InvalidInput, match="hosts names pool"):
-        roots_of(["pool"], site.nodes.values(), site.providers)
+        find_roots_of_hosts(["pool"], site.nodes.values(), site.providers)
 
 
 def test_a_child_is_no_host(site: World) -> None:
     site.provider("nic", next(iter(site.nodes)))
 
     with pytest.raises(InvalidInput, match="hosts names nic, which neither Nova nor Placement knows"):
-        roots_of(["nic"], site.nodes.values(), site.providers)
+        find_roots_of_hosts(["nic"], site.nodes.values(), site.providers)
 
 
 def test_all_unknown_hosts_are_named(site: World) -> None:
     with pytest.raises(InvalidInput, match="hosts names a, b, which"):
-        roots_of(["b", "node-1", "a"], site.nodes.values(), site.providers)
+        find_roots_of_hosts(["b", "node-1", "a"], site.nodes.values(), site.providers)
 
 
 def test_a_shard_is_its_number_and_how_many_there_are() -> None:

@@ -14,8 +14,17 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import nominate, odd_nodes, worth_a_glance
-from ansible_collections.osops.placement.plugins.module_utils._collector.shards import owner, read_by, seen_by, trees_of
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
+    choose_hosts_for_server_details,
+    find_candidates,
+    find_mismatched_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.shards import (
+    find_owning_root,
+    list_providers_to_read,
+    list_roots_in_shard,
+    select_allocations,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -49,14 +58,14 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     trees = None
     nodes = known.hypervisors.value or ()
     if shard:
-        held = dict.fromkeys(read_by(shard, known.providers))
+        held = dict.fromkeys(list_providers_to_read(shard, known.providers))
         holdings = {
             consumer: part
             for consumer, holding in holdings.items()
             if (part := {provider: share for provider, share in holding.items() if provider in held})
         }
-        holdings = seen_by(shard, holdings, known.providers)
-        trees = tuple(sorted(trees_of(shard, known.providers, nodes)))
+        holdings = select_allocations(shard, holdings, known.providers)
+        trees = tuple(sorted(list_roots_in_shard(shard, known.providers, nodes)))
     snapshot = d.replace(known, holdings=holdings, trees=trees, scope=Scope(shard=shard, **scope))
     land = Landscape(snapshot)
     classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
@@ -64,9 +73,9 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     covered = {root.uuid: Details(classes, traits=marked[root.uuid]) for root in land.roots if land.covers(root.uuid)}
     # Of what is looked at closely the traits are read wherever it is.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
-    hosts = worth_a_glance(snapshot)
+    hosts = choose_hosts_for_server_details(snapshot)
     glances = {uuid: server for uuid, server in world.servers.items() if server.host in hosts and uuid not in world.unmapped}
-    nominated = [uuid for uuid in nominate(snapshot, glances) if uuid in known.dossiers]
+    nominated = [uuid for uuid in find_candidates(snapshot, glances) if uuid in known.dossiers]
     if shard:
         nominated = [uuid for uuid in nominated if _owned(uuid, snapshot, glances)]
     return d.replace(snapshot, nominated=tuple(nominated))
@@ -74,7 +83,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
 
 def _owned(consumer: str, snapshot: Snapshot, glances: t.Any) -> bool:
     allocation, land = snapshot.dossiers[consumer].allocation.value, Landscape(snapshot)
-    root = owner(consumer, allocation.resources if allocation else {}, land, glances)
+    root = find_owning_root(consumer, allocation.resources if allocation else {}, land, glances)
     return root is not None and land.covers(root)
 
 
@@ -149,13 +158,13 @@ def test_so_they_do_when_everybody_is_looked_at_closely(world: World, count: int
 @hypothesis.given(clouds(), st.integers(2, 5))
 def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
     nodes = tuple(world.nodes.values())
-    roots = [root for shard in shards(count) for root in trees_of(shard, world.providers, nodes)]
+    roots = [root for shard in shards(count) for root in list_roots_in_shard(shard, world.providers, nodes)]
 
     assert sorted(roots) == sorted({*(provider.root for provider in world.providers.values()), *world.nodes})
     for shard in shards(count):
-        assert {world.providers[uuid].root for uuid in read_by(shard, world.providers) if not world.providers[uuid].sharing} <= trees_of(
-            shard, world.providers, nodes
-        )
+        assert {
+            world.providers[uuid].root for uuid in list_providers_to_read(shard, world.providers) if not world.providers[uuid].sharing
+        } <= list_roots_in_shard(shard, world.providers, nodes)
 
 
 def test_these_clouds_have_findings_of_every_kind() -> None:
@@ -178,13 +187,13 @@ class TwoHosts(World):
         first = self.host("compute-first")
         while True:
             second = self.host("compute-second")
-            if Shard(1, 2).has(first) != Shard(1, 2).has(second):
+            if Shard(1, 2).contains(first) != Shard(1, 2).contains(second):
                 break
             del self.providers[second], self.nodes[second]
         self.first, self.second = first, second
 
     def shard_of(self, root: str) -> Shard:
-        return next(shard for shard in shards(2) if shard.has(root))
+        return next(shard for shard in shards(2) if shard.contains(root))
 
 
 @pytest.mark.parametrize("home_is_lower", [True, False])
@@ -227,7 +236,7 @@ def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_ho
     lacking = world.hold(world.server(world.first), pool, amounts={"DISK_GB": 1})
     stranger = world.stranger(pool)
 
-    assert {uuid for shard in shards(2) for uuid in nominate(read(world, shard), world.servers)} == {lacking, stranger}
+    assert {uuid for shard in shards(2) for uuid in find_candidates(read(world, shard), world.servers)} == {lacking, stranger}
 
 
 def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
@@ -244,13 +253,13 @@ def test_a_shard_follows_from_the_name_alone() -> None:
     """These were computed once: another Python, machine or day must deal the hosts out alike."""
     names = ["f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08", "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "compute-17"]
 
-    assert [next(shard.number for shard in shards(8) if shard.has(name)) for name in names] == [4, 8, 2]
+    assert [next(shard.number for shard in shards(8) if shard.contains(name)) for name in names] == [4, 8, 2]
 
 
 def test_shards_are_of_about_the_same_size() -> None:
     names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(4000)]
 
-    assert all(400 < sum(map(shard.has, names)) < 600 for shard in shards(8))
+    assert all(400 < sum(map(shard.contains, names)) < 600 for shard in shards(8))
 
 
 def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
@@ -259,9 +268,9 @@ def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
     roots = [world.host(f"compute-{number}") for number in range(6)]
     nodes = {root: d.replace(world.nodes[root], used={"VCPU": 3, "MEMORY_MB": 512}) for root in roots}
 
-    assert odd_nodes(nodes, {}) == odd_nodes(nodes, {}, witnesses=5) == []
-    assert odd_nodes(dict(list(nodes.items())[:4]), {}) == []
-    assert odd_nodes(dict(list(nodes.items())[:4]), {}, witnesses=5) == roots[:4]
+    assert find_mismatched_nodes(nodes, {}) == find_mismatched_nodes(nodes, {}, min_agreeing=5) == []
+    assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}) == []
+    assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}, min_agreeing=5) == roots[:4]
 
 
 def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
@@ -269,8 +278,8 @@ def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
 
-    assert worth_a_glance(read(world)) == []
-    assert [worth_a_glance(read(world, world.shard_of(root))) for root in (world.first, world.second)] == [
+    assert choose_hosts_for_server_details(read(world)) == []
+    assert [choose_hosts_for_server_details(read(world, world.shard_of(root))) for root in (world.first, world.second)] == [
         ["compute-first"],
         ["compute-second"],
     ]
@@ -283,7 +292,7 @@ def test_where_nova_lists_no_compute_node_nobody_is_lost_either() -> None:
 
     def seen(shard: Shard) -> list[str]:
         snapshot = d.replace(read(world, shard), hypervisors=silent)
-        return [uuid for uuid in nominate(snapshot) if _owned(uuid, snapshot, {})]
+        return [uuid for uuid in find_candidates(snapshot) if _owned(uuid, snapshot, {})]
 
     assert [uuid for shard in shards(2) for uuid in seen(shard)] == [stranger]
 

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import given, read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_json_option, write_json
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -110,28 +110,28 @@ def test_a_file_that_is_not_there_is_named_with_its_cause(tmp_path: pathlib.Path
 def test_an_option_gives_what_the_file_holds_that_it_names(tmp_path: pathlib.Path) -> None:
     write_json(str(tmp_path / "plan.json"), {"format": 1})
 
-    assert given("plan", str(tmp_path / "plan.json")) == {"format": 1}
+    assert read_json_option("plan", str(tmp_path / "plan.json")) == {"format": 1}
 
 
 def test_a_path_may_begin_at_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     write_json(str(tmp_path / "plan.json"), {"format": 1})
 
-    assert given("plan", "~/plan.json") == {"format": 1}
+    assert read_json_option("plan", "~/plan.json") == {"format": 1}
 
 
 @pytest.mark.parametrize("contents", [{"format": 1}, [1], 7, True], ids=repr)
 def test_an_option_gives_the_contents_themselves(contents: t.Any) -> None:
-    assert given("plan", contents) is contents
+    assert read_json_option("plan", contents) is contents
 
 
 @pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
 def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
     with pytest.raises(InvalidInput, match="plan is empty: give the path of a file, or its contents"):
-        given("plan", nothing)
+        read_json_option("plan", nothing)
 
 
 @pytest.mark.parametrize(("path", "why"), [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "embedded null byte")])
 def test_a_path_where_nothing_can_be_read_is_refused(path: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
-        given("plan", path)
+        read_json_option("plan", path)

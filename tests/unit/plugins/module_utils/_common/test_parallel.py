@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS, each
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS, map_parallel
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -19,18 +19,18 @@ def test_results_come_in_the_order_of_the_items() -> None:
         time.sleep(0.02 if number == 0 else 0)
         return number * 10
 
-    assert each(slower_for_the_first, range(30)) == [number * 10 for number in range(30)]
+    assert map_parallel(slower_for_the_first, range(30)) == [number * 10 for number in range(30)]
 
 
 def test_nothing_gives_nothing() -> None:
-    assert each(str, []) == []
+    assert map_parallel(str, []) == []
 
 
 def test_calls_run_at_the_same_time() -> None:
     """Each waits until all have begun: one after the other they would never get there."""
     all_there = threading.Barrier(WORKERS, timeout=10)
 
-    assert sorted(each(lambda _item: all_there.wait(), range(WORKERS))) == list(range(WORKERS))
+    assert sorted(map_parallel(lambda _item: all_there.wait(), range(WORKERS))) == list(range(WORKERS))
 
 
 def test_the_error_of_the_earliest_item_is_raised_though_a_later_one_failed_before() -> None:
@@ -43,7 +43,7 @@ def test_the_error_of_the_earliest_item_is_raised_though_a_later_one_failed_befo
         raise ValueError(f"item {number}")
 
     with pytest.raises(ValueError, match="item 0"):
-        each(fail, range(2))
+        map_parallel(fail, range(2))
 
 
 def test_after_an_error_no_further_calls_are_begun() -> None:
@@ -56,7 +56,7 @@ def test_after_an_error_no_further_calls_are_begun() -> None:
         time.sleep(0.005)
 
     with pytest.raises(ValueError, match="refused"):
-        each(fail_at_first, range(1000))
+        map_parallel(fail_at_first, range(1000))
     assert len(begun) < 500
 
 
@@ -71,5 +71,5 @@ def test_when_an_error_is_raised_no_call_is_still_running() -> None:
         running.discard(number)
 
     with pytest.raises(ValueError, match="refused"):
-        each(fail_at_first, range(WORKERS))
+        map_parallel(fail_at_first, range(WORKERS))
     assert running == set()

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
     ],
 )
 def test_printable_spells_out_what_does_not_print(text: t.Any, shown: str) -> None:
-    assert printable(text) == shown
+    assert make_printable(text) == shown
 
 
 @pytest.mark.parametrize(("length", "shown"), [(10, "x" * 10), (11, "x" * 9 + "…"), (255, "x" * 9 + "…")])
 def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -> None:
-    assert printable("x" * length, 10) == shown
+    assert make_printable("x" * length, 10) == shown

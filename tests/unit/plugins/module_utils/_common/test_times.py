@@ -9,7 +9,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import between, http_time, is_earlier, seconds, spoken
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    format_duration,
+    is_earlier,
+    parse_duration,
+    parse_http_date,
+    seconds_between,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,13 +33,13 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
     ],
 )
 def test_a_number_with_or_without_a_unit_is_a_duration(text: str | int, expected: int) -> None:
-    assert seconds(text) == expected
+    assert parse_duration(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "h", "-1h", "1.5h", "1h30m", "1w", "1 hour", "90s\n24h", "{{ '1h' }}", "None", "1e3"])
 def test_anything_else_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        seconds(text)
+        parse_duration(text)
 
     assert repr(text) in str(refusal.value)
     assert "15m" in str(refusal.value)
@@ -54,7 +60,7 @@ def test_anything_else_is_refused_with_examples(text: str) -> None:
     ],
 )
 def test_a_time_is_spoken_in_its_two_largest_units(total: int, expected: str) -> None:
-    assert spoken(total) == expected
+    assert format_duration(total) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ def test_a_time_is_spoken_in_its_two_largest_units(total: int, expected: str) ->
     ],
 )
 def test_the_time_between_two_times_as_the_apis_write_them(earlier: str | None, later: str | None, elapsed: int | None) -> None:
-    assert between(earlier, later) == elapsed
+    assert seconds_between(earlier, later) == elapsed
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,7 @@ def test_the_time_between_two_times_as_the_apis_write_them(earlier: str | None, 
     [("Fri, 20 Nov 2026 12:00:05 GMT", "2026-11-20T12:00:05Z"), (None, None), ("", None), ("yesterday", None)],
 )
 def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
-    assert http_time(header) == time
+    assert parse_http_date(header) == time
 
 
 @pytest.mark.parametrize(

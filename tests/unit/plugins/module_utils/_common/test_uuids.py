@@ -7,17 +7,17 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import required
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 @pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", ""), "{" + CONSUMER + "}"])
 def test_a_consumer_is_written_as_placement_writes_it(text: str) -> None:
-    assert required(text, "consumer") == CONSUMER
+    assert require_uuid(text, "consumer") == CONSUMER
 
 
 @pytest.mark.parametrize("text", ["", "web-1", CONSUMER[:-1], f"{CONSUMER}/../x"])
 def test_a_consumer_that_is_no_uuid_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="is no UUID"):
-        required(text, "consumer")
+        require_uuid(text, "consumer")

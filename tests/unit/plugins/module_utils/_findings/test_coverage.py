@@ -10,12 +10,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import tell_unjudged, unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._findings.summary import Ran, summed, table
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts, list_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import RunResult, format_table, summarize_runs
 from ansible_collections.osops.placement.plugins.plugin_utils._report import html_page, junit, markdown, prometheus
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICES, Notice
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import gates
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import format_coverage
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import hostile, told
 
 FOUR = ["compute-4", "compute-2", "compute-3", "compute-1"]
@@ -40,20 +40,20 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
     ],
 )
 def test_the_sentence_counts_and_names(coverage: dict[str, t.Any], sentence: str) -> None:
-    assert tell_unjudged(coverage) == sentence
+    assert describe_unjudged_hosts(coverage) == sentence
 
 
 def test_files_of_an_older_version_name_no_hosts() -> None:
-    assert unjudged_hosts({}) == []
+    assert list_unjudged_hosts({}) == []
 
 
 @pytest.mark.parametrize("name", ["html", "markdown", "junit", "terminal", "slack", "mattermost", "teams"])
 def test_every_report_says_which_hosts_were_not_judged(name: str) -> None:
     def shown(report: Report) -> str:
         if name == "terminal":
-            return " ".join(gates(report.findings["summary"]["coverage"], 1000))
-        if name in NOTICES:
-            return str(NOTICES[name](Notice.of(report, None, "", {})))
+            return " ".join(format_coverage(report.findings["summary"]["coverage"], 1000))
+        if name in NOTICE_FORMATTERS:
+            return str(NOTICE_FORMATTERS[name](Notice.from_report(report, None, "", {})))
         return {"html": html_page, "markdown": markdown, "junit": junit}[name].render(report)
 
     assert "4 hosts were not judged" in shown(Report(_findings(unjudged_hosts=FOUR, partial=True)))
@@ -61,10 +61,10 @@ def test_every_report_says_which_hosts_were_not_judged(name: str) -> None:
 
 
 def test_hosts_that_were_not_judged_are_no_trouble_by_themselves() -> None:
-    notice = Notice.of(Report(_findings(unjudged_hosts=FOUR)), None, "", {})
+    notice = Notice.from_report(Report(_findings(unjudged_hosts=FOUR)), None, "", {})
 
     assert notice.troubles == ()
-    assert NOTICES["json"](notice)["summary"]["coverage"]["unjudged_hosts"] == FOUR
+    assert NOTICE_FORMATTERS["json"](notice)["summary"]["coverage"]["unjudged_hosts"] == FOUR
 
 
 @pytest.mark.parametrize(("hosts", "number"), [(None, 0), (FOUR, 4)])
@@ -75,11 +75,14 @@ def test_the_metric_is_there_whatever_wrote_the_file(hosts: list[str] | None, nu
 
 
 def test_of_several_runs_each_host_counts_once_in_its_cloud() -> None:
-    runs = [Ran("north-1", findings=_findings(unjudged_hosts=FOUR)), Ran("north-2", findings=_findings(unjudged_hosts=FOUR[:2]))]
+    runs = [
+        RunResult("north-1", findings=_findings(unjudged_hosts=FOUR)),
+        RunResult("north-2", findings=_findings(unjudged_hosts=FOUR[:2])),
+    ]
     other = _findings(unjudged_hosts=FOUR[:1])
     other["cloud"]["region"] = "elsewhere"
-    summary = summed([*runs, Ran("south", findings=other), Ran("east", error="It cannot be reached.")])
+    summary = summarize_runs([*runs, RunResult("south", findings=other), RunResult("east", error="It cannot be reached.")])
 
     assert summary["totals"]["unjudged_hosts"] == 5
     assert [row["unjudged_hosts"] for row in summary["runs"]] == [sorted(FOUR), sorted(FOUR[:2]), FOUR[:1], []]
-    assert SENTENCE in "\n".join(table(summary))
+    assert SENTENCE in "\n".join(format_table(summary))

@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -39,7 +39,7 @@ class Cloud:
         self.moved = self.world.server(self.here, self.there)
 
     def report(self, **changes: t.Any) -> dict[str, t.Any]:
-        return report(self.world.snapshot(**changes), HARSH)
+        return build_findings(self.world.snapshot(**changes), HARSH)
 
 
 @pytest.fixture(name="cloud")
@@ -88,7 +88,7 @@ def test_nothing_found_is_told_as_nothing() -> None:
     world = World()
     here = world.host("compute-1")
     world.server(here, here)
-    found = report(world.snapshot(), HARSH)
+    found = build_findings(world.snapshot(), HARSH)
 
     assert found["summary"]["verdicts"] == {"orphaned": 0, "drifted": 0, "protected": 0, "undecided": 0}
     assert found["summary"]["stranded"] == {"resource_classes": {}, "share_of_claimed": {}, "providers": {}, "projects": {}}

@@ -14,14 +14,14 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_or_put_aside, write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings import history
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
-    LOST,
-    Memory,
-    known_in,
-    memory,
-    read_memory,
-    remembered,
+    HISTORY_LOST,
+    History,
+    extract_history,
+    parse_first_seen,
+    parse_history,
+    retain_first_seen,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
@@ -51,7 +51,7 @@ def _entries(found: t.Any) -> list[t.Any]:
 
 
 def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
-    return json.loads(json.dumps(report(_world().snapshot(**changes), Policy(), memory=Memory(known or {}))))
+    return json.loads(json.dumps(build_findings(_world().snapshot(**changes), Policy(), history=History(known or {}))))
 
 
 def test_without_a_run_before_everything_is_new() -> None:
@@ -75,7 +75,7 @@ def test_the_selection_can_ask_since_when_a_finding_is_known() -> None:
     known = {orphan["id"]: THEN}
 
     chosen = [
-        report(_world().snapshot(), Policy(), Selection(expression), Memory(known))["findings"][0]["selected"]
+        build_findings(_world().snapshot(), Policy(), Selection(expression), History(known))["findings"][0]["selected"]
         for expression in (f"[?first_seen <= '{THEN}']", "[?!new]", "[?new]")
     ]
 
@@ -107,23 +107,23 @@ def test_what_is_told_of_under_another_kind_is_not_forgotten() -> None:
 
 
 def test_of_too_much_what_was_seen_last_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST", 2)
+    monkeypatch.setattr(history, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
 
-    assert sorted(remembered(known, [], whole=False)) == ["kind/3", "kind/4"]
+    assert sorted(retain_first_seen(known, [], whole=False)) == ["kind/3", "kind/4"]
 
 
-def _read(path: str | None, warnings: list[str]) -> Memory:
-    return read_or_put_aside(path, read_memory, LOST, warnings.append) or Memory()
+def _read(path: str | None, warnings: list[str]) -> History:
+    return read_or_put_aside(path, parse_history, HISTORY_LOST, warnings.append) or History()
 
 
 def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> None:
     found = _report({"kind/gone": THEN}, scope=Scope(kinds=("deleted_server",)))
-    for name, contents in (("findings.json", found), ("state.json", memory(found))):
+    for name, contents in (("findings.json", found), ("state.json", extract_history(found))):
         write_json(str(tmp_path / name), contents)
     warnings: list[str] = []
 
-    both = [_read(str(tmp_path / name), warnings).known for name in ("findings.json", "state.json")]
+    both = [_read(str(tmp_path / name), warnings).first_seen for name in ("findings.json", "state.json")]
 
     assert both[0] == both[1] == {"kind/gone": THEN, **{entry["id"]: NOW for entry in _entries(found)}}
     assert not warnings
@@ -134,7 +134,7 @@ def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> 
 def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) -> None:
     warnings: list[str] = []
 
-    assert _read(path, warnings) == Memory()
+    assert _read(path, warnings) == History()
     assert not warnings
 
 
@@ -168,7 +168,7 @@ def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: s
     path.write_text(contents)
     warnings: list[str] = []
 
-    assert _read(str(path), warnings) == Memory()
+    assert _read(str(path), warnings) == History()
 
     (warning,) = warnings
     assert "all of them count as new" in warning and f"It is kept as {path}.broken." in warning
@@ -179,11 +179,11 @@ def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: s
 def test_silent_hosts_are_counted_once_each() -> None:
     world = _world()
     silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
-    coverage = report(world.snapshot(services=silent, services_after=silent), Policy())["summary"]["coverage"]
+    coverage = build_findings(world.snapshot(services=silent, services_after=silent), Policy())["summary"]["coverage"]
 
     assert coverage["silent_hosts"] == len(world.services) == 2
 
 
 def test_a_file_of_anything_else_is_named() -> None:
     with pytest.raises(Exception, match=r"/there/plan\.json does not tell since when findings are known"):
-        known_in({"format": 1, "changes": []}, "/there/plan.json")
+        parse_first_seen({"format": 1, "changes": []}, "/there/plan.json")

@@ -35,7 +35,7 @@ FINDINGS = [
     ],
 )
 def test_what_it_gives(expression: str, ids: set[str]) -> None:
-    assert Selection(expression).ids(FINDINGS) == ids
+    assert Selection(expression).select_ids(FINDINGS) == ids
 
 
 @pytest.mark.parametrize("expression", ["[?kind==", "[?kind=='a'", "=", "nonesuch("])
@@ -47,13 +47,13 @@ def test_what_is_no_expression_is_refused_before_anything_is_read(expression: st
 @pytest.mark.parametrize("expression", ["[].kind", "[].age_seconds", "length(@)", "'wrong_host/d'", "[].providers", "[0].providers"])
 def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select must give findings or their ids"):
-        Selection(expression).ids(FINDINGS)
+        Selection(expression).select_ids(FINDINGS)
 
 
 @pytest.mark.parametrize("expression", ["[::0]", "[?contains(kind, `1`)]"])
 def test_what_makes_the_library_itself_fail_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select cannot be applied"):
-        Selection(expression).ids(FINDINGS)
+        Selection(expression).select_ids(FINDINGS)
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
@@ -63,8 +63,8 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
 
 def test_what_cannot_be_applied_is_refused() -> None:
     with pytest.raises(InvalidInput, match="select cannot be applied to the findings: "):
-        Selection("sum([].kind)").ids(FINDINGS)
+        Selection("sum([].kind)").select_ids(FINDINGS)
 
 
 def test_nothing_is_selected_of_nothing() -> None:
-    assert Selection("[]").ids([]) == frozenset()
+    assert Selection("[]").select_ids([]) == frozenset()

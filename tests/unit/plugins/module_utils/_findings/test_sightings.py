@@ -14,15 +14,24 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import written
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import Memory, known_in, memory, sightings_in
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Patience, patience, patience_options
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+    History,
+    extract_history,
+    parse_first_seen,
+    parse_sightings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
+    SightingPolicy,
+    parse_sighting_policy,
+    sighting_policy_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import HEALED, Plan, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import HEALED_KIND, Plan, list_servers_to_heal
 from ansible_collections.osops.placement.plugins.plugin_utils._report import csv_file, html_page, markdown
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
@@ -36,30 +45,32 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
-KINDS = [kind.name for kind in CHANGEABLE]
-TWICE = Patience(min_sightings=2)
+KINDS = [kind.name for kind in CHANGEABLE_KINDS]
+TWICE = SightingPolicy(min_sightings=2)
 BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
 
 
 class Runs:
     """Runs over a cloud, an hour apart, each with the memory that the one before left in its file."""
 
-    def __init__(self, cloud: Cloud, asked: Patience = TWICE) -> None:
+    def __init__(self, cloud: Cloud, asked: SightingPolicy = TWICE) -> None:
         self.cloud = cloud
         self.asked = asked
-        self.memory = Memory()
+        self.memory = History()
         self.hour = 0
 
     def run(self, **changes: t.Any) -> t.Any:
         self.hour += 1
-        at = written(BEGINNING + datetime.timedelta(hours=self.hour))
-        found = report(self.cloud.snapshot(**{"finished_at": at, **changes}), HARSH, memory=self.memory, patience=self.asked)
-        kept = json.loads(json.dumps(memory(found)))
-        self.memory = Memory(known_in(kept, "state.json"), sightings_in(kept, "state.json"))
+        at = format_time(BEGINNING + datetime.timedelta(hours=self.hour))
+        found = build_findings(
+            self.cloud.snapshot(**{"finished_at": at, **changes}), HARSH, history=self.memory, sighting_policy=self.asked
+        )
+        kept = json.loads(json.dumps(extract_history(found)))
+        self.memory = History(parse_first_seen(kept, "state.json"), parse_sightings(kept, "state.json"))
         return json.loads(json.dumps(found))
 
     def planned(self, **changes: t.Any) -> list[str]:
-        return [step.subject for step in Plan.of(self.run(**changes), KINDS).steps]
+        return [step.subject for step in Plan.from_findings(self.run(**changes), KINDS).steps]
 
 
 def test_a_finding_is_planned_at_the_second_look() -> None:
@@ -71,16 +82,16 @@ def test_a_finding_is_planned_at_the_second_look() -> None:
     second = runs.run()
 
     assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [(1, "it was seen 1 of 2 times")]
-    assert Plan.of(first, KINDS).steps == ()
+    assert Plan.from_findings(first, KINDS).steps == ()
     assert [(entry["sightings"], entry["waiting"]) for entry in second["findings"]] == [(2, "")]
-    assert [step.subject for step in Plan.of(second, KINDS).steps] == [orphan]
+    assert [step.subject for step in Plan.from_findings(second, KINDS).steps] == [orphan]
 
 
 def test_by_default_the_first_look_is_enough() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
 
-    assert Runs(cloud, Patience()).planned() == [orphan]
+    assert Runs(cloud, SightingPolicy()).planned() == [orphan]
 
 
 def test_each_finding_waits_for_itself() -> None:
@@ -96,7 +107,7 @@ def test_each_finding_waits_for_itself() -> None:
 def test_known_for_counts_from_the_first_look() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
-    runs = Runs(cloud, Patience(known_for=2 * 3600))
+    runs = Runs(cloud, SightingPolicy(known_for=2 * 3600))
 
     waiting = [entry["waiting"] for entry in (*runs.run()["findings"], *runs.run()["findings"])]
 
@@ -107,7 +118,7 @@ def test_known_for_counts_from_the_first_look() -> None:
 def test_with_both_options_both_must_be_so() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
-    runs = Runs(cloud, Patience(min_sightings=2, known_for=2 * 3600))
+    runs = Runs(cloud, SightingPolicy(min_sightings=2, known_for=2 * 3600))
 
     assert [runs.planned() for _run in range(3)] == [[], [], [orphan]]
 
@@ -115,7 +126,7 @@ def test_with_both_options_both_must_be_so() -> None:
 def test_a_clock_that_was_set_back_makes_nothing_older() -> None:
     cloud = Cloud()
     deleted_server(cloud)
-    runs = Runs(cloud, Patience(known_for=60))
+    runs = Runs(cloud, SightingPolicy(known_for=60))
     runs.run()
 
     assert runs.planned(finished_at="2026-01-01T00:00:00Z") == []
@@ -198,7 +209,7 @@ def test_a_reading_that_is_not_sound_counts_for_nothing_and_against_nothing() ->
 def test_since_when_counts_from_a_sound_reading() -> None:
     cloud = Cloud()
     deleted_server(cloud)
-    runs = Runs(cloud, Patience(known_for=3600))
+    runs = Runs(cloud, SightingPolicy(known_for=3600))
     runs.run(services_after=answer("GET /os-services", 500))
 
     assert runs.planned() == []
@@ -265,7 +276,7 @@ def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
 
 
 def test_a_file_of_version_1_0_has_seen_nothing() -> None:
-    assert sightings_in({"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json") == {}
+    assert parse_sightings({"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json") == {}
 
 
 def test_nobody_is_healed_before() -> None:
@@ -273,18 +284,18 @@ def test_nobody_is_healed_before() -> None:
     server = cloud.server(cloud.here)
     runs = Runs(cloud)
 
-    heard = [to_heal(runs.run(), Limits(100, 1.0)) for _run in range(2)]
+    heard = [list_servers_to_heal(runs.run(), Limits(100, 1.0)) for _run in range(2)]
 
-    assert heard == [[], [server]] and HEALED in KINDS
+    assert heard == [[], [server]] and HEALED_KIND in KINDS
 
 
 def test_what_was_approved_does_not_wait_again() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     scope = Scope(consumers=(orphan,))
-    approval = Approval.of(Plan.of(Runs(cloud, Patience()).run(scope=scope), KINDS))
+    approval = Approval.from_plan(Plan.from_findings(Runs(cloud, SightingPolicy()).run(scope=scope), KINDS))
 
-    plan, gone = approval.found_again(Runs(cloud).run(scope=scope))
+    plan, gone = approval.rebuild_plan(Runs(cloud).run(scope=scope))
 
     assert ([step.subject for step in plan.steps], gone) == ([orphan], [])
 
@@ -295,7 +306,7 @@ def test_reports_say_why_it_is_not_changed(name: str) -> None:
     deleted_server(cloud)
     found = Runs(cloud).run()
     shown = {
-        "terminal": lambda: " ".join(" ".join(terminal.findings_lines(found, "findings.json", KINDS, 100)).split()),
+        "terminal": lambda: " ".join(" ".join(terminal.format_findings(found, "findings.json", KINDS, 100)).split()),
         "html": lambda: html_page.render(Report(found, KINDS)),
         "markdown": lambda: markdown.render(Report(found, KINDS)),
         "csv": lambda: csv_file.render(Report(found, KINDS)),
@@ -306,20 +317,20 @@ def test_reports_say_why_it_is_not_changed(name: str) -> None:
 
 
 def test_the_defaults_of_the_options_ask_for_nothing() -> None:
-    defaults = {name: option["default"] for name, option in patience_options().items()}
+    defaults = {name: option["default"] for name, option in sighting_policy_options().items()}
 
-    assert patience(defaults, None) == Patience()
+    assert parse_sighting_policy(defaults, None) == SightingPolicy()
 
 
 @pytest.mark.parametrize("options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}])
 def test_without_a_memory_it_is_refused(options: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match=r"need a file that remembers .*: set state \(orphan_cleanup_state\) or dest"):
-        patience(options, None)
+        parse_sighting_policy(options, None)
 
-    assert patience(options, "findings.json").needs_memory
+    assert parse_sighting_policy(options, "findings.json").needs_history
 
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_less_than_one_look_is_refused(number: int) -> None:
     with pytest.raises(InvalidInput, match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more"):
-        patience({"min_sightings": number, "known_for": "0"}, "state.json")
+        parse_sighting_policy({"min_sightings": number, "known_for": "0"}, "state.json")

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._findings.summary import Ran, failures, summed, table
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
+    RunResult,
+    format_table,
+    list_failures,
+    summarize_runs,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
@@ -23,7 +28,7 @@ def _findings(orphans: int, shard: Shard | None = None, **changes: t.Any) -> dic
     world.server(here, here)
     for _number in range(orphans):
         world.delete(world.server(here, here))
-    return report(world.snapshot(scope=Scope(shard=shard), **changes), Policy(min_age=0))
+    return build_findings(world.snapshot(scope=Scope(shard=shard), **changes), Policy(min_age=0))
 
 
 def _remediation(check_mode: bool = False) -> dict[str, t.Any]:
@@ -31,11 +36,11 @@ def _remediation(check_mode: bool = False) -> dict[str, t.Any]:
 
 
 def test_sums_are_those_of_the_runs() -> None:
-    summary = summed(
+    summary = summarize_runs(
         [
-            Ran("north", findings=_findings(2), remediation=_remediation()),
-            Ran("south", findings=_findings(3), remediation=_remediation()),
-            Ran("east", error="It cannot be reached."),
+            RunResult("north", findings=_findings(2), remediation=_remediation()),
+            RunResult("south", findings=_findings(3), remediation=_remediation()),
+            RunResult("east", error="It cannot be reached."),
         ]
     )
 
@@ -47,44 +52,53 @@ def test_sums_are_those_of_the_runs() -> None:
 
 
 def test_a_run_that_failed_is_named_and_makes_the_whole_incomplete() -> None:
-    summary = summed([Ran("north", findings=_findings(0)), Ran("south", region="RegionTwo", error="It cannot be reached.")])
+    summary = summarize_runs(
+        [RunResult("north", findings=_findings(0)), RunResult("south", region="RegionTwo", error="It cannot be reached.")]
+    )
 
     assert not summary["complete"]
-    assert failures(summary) == ["south: It cannot be reached."]
+    assert list_failures(summary) == ["south: It cannot be reached."]
     assert (summary["runs"][1]["region"], summary["runs"][1]["verdicts"]) == ("RegionTwo", {})
 
 
 def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
-    summary = summed([Ran("north", findings=_findings(1, services=answer("GET /os-services", 500)))])
+    summary = summarize_runs([RunResult("north", findings=_findings(1, services=answer("GET /os-services", 500)))])
 
-    assert not summary["complete"] and failures(summary) == []
-    assert "when asked for its services" in "\n".join(table(summary))
+    assert not summary["complete"] and list_failures(summary) == []
+    assert "when asked for its services" in "\n".join(format_table(summary))
 
 
 def test_sound_runs_are_complete_and_no_runs_are_not() -> None:
-    assert summed([Ran("north", findings=_findings(1))])["complete"]
-    assert not summed([])["complete"]
+    assert summarize_runs([RunResult("north", findings=_findings(1))])["complete"]
+    assert not summarize_runs([])["complete"]
 
 
 def test_shards_that_are_not_among_the_runs_are_named() -> None:
-    runs = [Ran(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)]
-    summary = summed(runs)
+    runs = [RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)]
+    summary = summarize_runs(runs)
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/4", "4/4"]]
-    assert table(summary)[-1] == "Shards 2/4, 4/4 of http://placement are not among these."
+    assert format_table(summary)[-1] == "Shards 2/4, 4/4 of http://placement are not among these."
     assert (
-        summed(runs[:1] + [Ran(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (2, 3, 4)])["missing_shards"] == []
+        summarize_runs(runs[:1] + [RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (2, 3, 4)])[
+            "missing_shards"
+        ]
+        == []
     )
 
 
 def test_a_shard_that_failed_is_not_among_them() -> None:
-    summary = summed([Ran("part-1", findings=_findings(0, Shard(1, 2))), Ran("part-2", shard="2/2", error="No.")])
+    summary = summarize_runs([RunResult("part-1", findings=_findings(0, Shard(1, 2))), RunResult("part-2", shard="2/2", error="No.")])
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/2"]]
 
 
 def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
-    lines = table(summed([Ran("north", findings=_findings(2), remediation=_remediation()), Ran("the south", error="It\ncannot\x1b[31m")]))
+    lines = format_table(
+        summarize_runs(
+            [RunResult("north", findings=_findings(2), remediation=_remediation()), RunResult("the south", error="It\ncannot\x1b[31m")]
+        )
+    )
 
     assert [line.split() for line in lines] == [
         ["orphaned", "drifted", "protected", "undecided", "changed"],
@@ -95,11 +109,11 @@ def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
 
 
 def test_what_a_check_would_change_is_told_as_such() -> None:
-    lines = table(summed([Ran("north", findings=_findings(2), remediation=_remediation(check_mode=True))]))
+    lines = format_table(summarize_runs([RunResult("north", findings=_findings(2), remediation=_remediation(check_mode=True))]))
 
     assert lines[1].endswith("check mode: nothing was changed")
 
 
 def test_a_shard_that_was_asked_for_is_not_the_one_of_findings_without() -> None:
-    (row,) = summed([Ran("north", shard="north", findings=_findings(0))])["runs"]
+    (row,) = summarize_runs([RunResult("north", shard="north", findings=_findings(0))])["runs"]
     assert row["shard"] is None

@@ -11,8 +11,8 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import written
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import encode
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
@@ -22,10 +22,10 @@ WORLD = World()
 HERE = WORLD.host("compute-1")
 WORLD.server(HERE, HERE)
 SNAPSHOT = WORLD.snapshot()
-FINDINGS = report(SNAPSHOT, Policy())
+FINDINGS = build_findings(SNAPSHOT, Policy())
 FILES: dict[str, t.Any] = {
     "findings": FINDINGS,
-    "plan": Plan.of(FINDINGS, set()).as_dict(),
+    "plan": Plan.from_findings(FINDINGS, set()).as_dict(),
     "remediation": {"format": 1, "check_mode": True, "tally": {}, "journal": None, "outcomes": []},
     "hosts": {"format": 1, "hosts": []},
     "guests": {"format": 1, "summary": {"coverage": {"domains": 1}}, "findings": [], "protected": [], "undecided": []},
@@ -35,7 +35,7 @@ OTHERS = [encode(SNAPSHOT), [], "text", None, {"format": 1, "summary": []}, {**F
 
 @pytest.mark.parametrize("what", FILES)
 def test_each_is_taken_for_what_it_is_and_for_nothing_else(what: str) -> None:
-    assert written(what, FILES[what], "file.json") is FILES[what]
+    assert validate_document(what, FILES[what], "file.json") is FILES[what]
     for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
         with pytest.raises(InvalidInput, match=r"file\.json is not what"):
-            written(what, other, "file.json")
+            validate_document(what, other, "file.json")

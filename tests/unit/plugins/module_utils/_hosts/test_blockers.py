@@ -12,11 +12,18 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker, Seen, blockers, find_host, left_over, trees
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+    Blocker,
+    HostDetails,
+    find_blockers,
+    find_host,
+    find_leftovers,
+    list_host_providers,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import move_told
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import describe_migration
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
 
 if t.TYPE_CHECKING:
@@ -38,9 +45,9 @@ class Site(World):
     def found(self, name: str = "old", remembered: Collection[str] = ()) -> Host:
         return find_host(name, self.services, tuple(map(self._with_servers, self.nodes.values())), self.providers, remembered)
 
-    def seen(self) -> Seen:
+    def seen(self) -> HostDetails:
         here = tuple(server for server in self.servers.values() if server.host == "old")
-        return Seen(here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ())
+        return HostDetails(here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ())
 
     def blockers(
         self,
@@ -51,10 +58,10 @@ class Site(World):
     ) -> list[Blocker]:
         about = d.replace(self.seen(), **seen)
         spare = Policy(exclude_providers=frozenset(excluded))
-        return list(blockers(self.found(), about, snapshot or self.snapshot(), spare, kinds))
+        return list(find_blockers(self.found(), about, snapshot or self.snapshot(), spare, kinds))
 
     def left_over(self, kinds: Collection[str] = tuple(BY_DEFAULT)) -> list[str]:
-        return [finding.kind for finding in left_over(self.found(), self.snapshot(), Policy(), kinds)]
+        return [finding.kind for finding in find_leftovers(self.found(), self.snapshot(), Policy(), kinds)]
 
 
 def _kinds(found: list[Blocker]) -> list[str]:
@@ -236,7 +243,11 @@ def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> 
     del site.services[0]
     by_name = site.found()
 
-    assert (by_name.service, by_name.nodes, [known.uuid for known in trees(by_name, site.providers)]) == (None, (), [child, site.old])
+    assert (by_name.service, by_name.nodes, [known.uuid for known in list_host_providers(by_name, site.providers)]) == (
+        None,
+        (),
+        [child, site.old],
+    )
     assert [known.uuid for known in site.found("anything", [site.old]).roots] == [site.old]
 
 
@@ -257,7 +268,7 @@ def test_a_provider_with_a_compute_node_is_never_taken_for_what_another_left_beh
 
 
 def test_an_unknown_host_is_told_as_unknown() -> None:
-    assert not Site().found("odl").known
+    assert not Site().found("odl").exists
 
 
 @pytest.mark.parametrize(
@@ -272,7 +283,7 @@ def test_an_unknown_host_is_told_as_unknown() -> None:
 def test_a_move_comes_with_its_age_and_advice(status: str, type: str, advice: str) -> None:
     site = Site()
     move = site.migration(site.server(site.new, site.new), site.old, site.new, status, type=type)
-    told = move_told(site.migrations[move], NOW)
+    told = describe_migration(site.migrations[move], NOW)
 
     assert told["age_seconds"] == 0
     assert advice in told["advice"] and bool(told["advice"]) == bool(advice)

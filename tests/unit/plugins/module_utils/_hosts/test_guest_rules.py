@@ -12,7 +12,12 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import guests_in, judge_guests, must_be_known, to_be_asked
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
+    check_compute_hosts,
+    judge_guests,
+    list_servers_to_look_up,
+    parse_guests,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
@@ -45,12 +50,12 @@ class Site(World):
 
     def found(self, *domains: dict[str, t.Any], directories: tuple[dict[str, t.Any], ...] = (), host: str = "here") -> list[Guest]:
         own = (_domain(self.guest, state="running"),) if host == "here" else ()
-        return guests_in({"host": host, "read_at": NOW, "domains": [*own, *domains], "directories": list(directories)})
+        return parse_guests({"host": host, "read_at": NOW, "domains": [*own, *domains], "directories": list(directories)})
 
     def judged(self, guests: list[Guest], policy: Policy = ANY_AGE, **changes: t.Any) -> list[GuestFinding]:
         snapshot = self.snapshot(**changes)
         moves = answer("GET /os-migrations?host=here", 200, self._migrations_at("here"))
-        about = {uuid: self._dossier(uuid) for uuid in to_be_asked(guests, Landscape(snapshot))}
+        about = {uuid: self._dossier(uuid) for uuid in list_servers_to_look_up(guests, Landscape(snapshot))}
         asked = {uuid: d.replace(one, host_migrations=(moves,)) if one.server.status == 404 else one for uuid, one in about.items()}
         return judge_guests(guests, d.replace(snapshot, dossiers=asked), policy)
 
@@ -258,7 +263,9 @@ def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(site: Sit
 
 
 def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> None:
-    guests = guests_in({"host": "here", "read_at": NOW, "domains": None, "directories": [_directory(site.guest), _directory(site.gone())]})
+    guests = parse_guests(
+        {"host": "here", "read_at": NOW, "domains": None, "directories": [_directory(site.guest), _directory(site.gone())]}
+    )
     (finding,) = site.judged(guests)
 
     assert finding.ruling.verdict == "protected"
@@ -344,7 +351,7 @@ def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
     site.migration(stopped, empty, site.here, "confirmed")
     told = {"domains": [_domain(site.guest, state="running"), _domain(stopped)], "directories": [_directory(stopped)]}
 
-    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+    found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
     assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
     assert "another host" in found[0].ruling.reason
@@ -356,7 +363,7 @@ def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> No
     living = "0b000000-0000-4000-8000-000000000001"
     told = {"domains": [_domain(living, state="running"), _domain(STRANGER)], "directories": [_directory(STRANGER)]}
 
-    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+    found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
     assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
 
@@ -367,7 +374,7 @@ def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothi
     site.migration(server, empty, site.here, "confirmed")
     told = {"compute_id": empty if own else site.here, "domains": [_domain(server)], "directories": [_directory(server)]}
 
-    found = site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))
+    found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
     assert [finding.ruling.verdict for finding in found] == ["orphaned" if own else "undecided"] * 2
 
@@ -377,7 +384,7 @@ def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> 
     site.migration(server, empty, site.there, "confirmed")
     told = {"domains": [_domain(STRANGER, state="running", nova=None), _domain(server)], "directories": []}
 
-    found = {finding.guest.uuid: finding.ruling.verdict for finding in site.judged(guests_in({"host": "empty", "read_at": NOW, **told}))}
+    found = {finding.guest.uuid: finding.ruling.verdict for finding in site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))}
 
     assert found == {STRANGER: "protected", server: "orphaned"}
 
@@ -392,7 +399,7 @@ def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site
 def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> None:
     found = site.found(_domain(STRANGER), _domain(site.neighbour))
 
-    assert to_be_asked(found, Landscape(site.snapshot())) == sorted([STRANGER, site.neighbour])
+    assert list_servers_to_look_up(found, Landscape(site.snapshot())) == sorted([STRANGER, site.neighbour])
 
 
 def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
@@ -400,10 +407,10 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     site.host("node-2", service="ironic")
     land = Landscape(site.snapshot())
 
-    must_be_known(["here", "there"], land)
+    check_compute_hosts(["here", "there"], land)
     for name in ("somewhere", "ironic", "node-1", ""):
         with pytest.raises(InvalidInput, match="give each host the name"):
-            must_be_known(["here", name], land)
+            check_compute_hosts(["here", name], land)
 
 
 @pytest.mark.parametrize(
@@ -418,7 +425,7 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
 )
 def test_what_the_info_module_did_not_tell_is_refused(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="guests has what hypervisor_guest_info did not return"):
-        guests_in(told)
+        parse_guests(told)
 
 
 @pytest.mark.parametrize("uuid", ["../../etc", "", None, STRANGER.upper()])

@@ -13,12 +13,12 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, GateClosed, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
-    compute_nodes,
-    holds_back,
-    must_be_nobodys,
-    must_leave_nothing,
-    tree_of,
-    trees_of_service,
+    check_no_compute_node,
+    describe_consumers,
+    describe_service_blocker,
+    find_service_providers,
+    find_tree,
+    require_compute_nodes,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
@@ -45,26 +45,26 @@ SERVICE = Service("nova-compute", "compute-1", "enabled", "down", id=HOST)
 
 @pytest.mark.parametrize("name", ["ghost.example.org", GHOST, GHOST.upper()])
 def test_a_tree_goes_children_first(name: str) -> None:
-    assert [provider.uuid for provider in tree_of(name, PROVIDERS)] == [GRANDCHILD, CHILD, GHOST]
+    assert [provider.uuid for provider in find_tree(name, PROVIDERS)] == [GRANDCHILD, CHILD, GHOST]
 
 
 def test_a_provider_that_has_the_uuid_of_another_as_its_name_is_not_taken_for_that() -> None:
     posing = {TWIN: Provider(TWIN, GHOST, 1, TWIN, None)}
     others = {uuid: provider for uuid, provider in PROVIDERS.items() if uuid != TWIN}
 
-    assert [provider.uuid for provider in tree_of(GHOST, {**posing, **others})] == [GRANDCHILD, CHILD, GHOST]
-    assert [provider.uuid for provider in tree_of(GHOST, posing)] == [TWIN]
+    assert [provider.uuid for provider in find_tree(GHOST, {**posing, **others})] == [GRANDCHILD, CHILD, GHOST]
+    assert [provider.uuid for provider in find_tree(GHOST, posing)] == [TWIN]
 
 
 @pytest.mark.parametrize("name", ["a port", CHILD])
 def test_a_part_of_a_tree_is_not_deleted(name: str) -> None:
     with pytest.raises(InvalidInput, match=rf"of the tree of ghost.example.org \({GHOST}\)"):
-        tree_of(name, PROVIDERS)
+        find_tree(name, PROVIDERS)
 
 
 @pytest.mark.parametrize("name", ["nonesuch", "Ghost.example.org", "ghost", "0f000000-0000-4000-8000-000000000000"])
 def test_a_name_that_nobody_has_is_of_no_tree(name: str) -> None:
-    assert tree_of(name, PROVIDERS) == ()
+    assert find_tree(name, PROVIDERS) == ()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_name_that_nobody_has_is_of_no_tree(name: str) -> None:
     ],
 )
 def test_a_few_of_those_who_hold_it_are_named(consumers: list[str], said: str) -> None:
-    assert holds_back({consumer: {} for consumer in consumers}, "it") == said
+    assert describe_consumers({consumer: {} for consumer in consumers}, "it") == said
 
 
 def _judge(root: str = GHOST, **other: t.Any) -> None:
@@ -89,7 +89,7 @@ def _judge(root: str = GHOST, **other: t.Any) -> None:
         "lookups": {"ghost": answer("GET /os-hosts/ghost", 404)},
         **other,
     }
-    must_be_nobodys(PROVIDERS[root], **given)
+    check_no_compute_node(PROVIDERS[root], **given)
 
 
 def _services(*services: Service) -> t.Any:
@@ -152,14 +152,14 @@ def test_other_services_do_not_keep_a_tree(service: Service) -> None:
 def test_a_service_has_the_trees_of_all_its_nodes() -> None:
     providers = {**PROVIDERS, CHILD: Provider(CHILD, "an agent", 2, TWIN, TWIN)}
 
-    assert set(trees_of_service(SERVICE, NODES, providers)) == {HOST, TWIN, CHILD}
+    assert set(find_service_providers(SERVICE, NODES, providers)) == {HOST, TWIN, CHILD}
 
 
 @pytest.mark.parametrize(
     ("host", "found"), [("ghost.example.org", {GHOST, CHILD, GRANDCHILD}), ("compute-1-twin", set()), ("nonesuch", set())]
 )
 def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(host: str, found: set[str]) -> None:
-    assert set(trees_of_service(d.replace(SERVICE, host=host), NODES, PROVIDERS)) == found
+    assert set(find_service_providers(d.replace(SERVICE, host=host), NODES, PROVIDERS)) == found
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers
     ],
 )
 def test_a_service_goes_when_nothing_of_it_stays(state: str, holders: tuple[str, ...], said: str) -> None:
-    told = must_leave_nothing(d.replace(SERVICE, state=state), {holder: {} for holder in holders})
+    told = describe_service_blocker(d.replace(SERVICE, state=state), {holder: {} for holder in holders})
 
     assert told.startswith(said)
     assert bool(told) == bool(said)
@@ -180,4 +180,4 @@ def test_a_service_goes_when_nothing_of_it_stays(state: str, holders: tuple[str,
 
 def test_a_listing_of_nodes_that_failed_is_not_an_empty_one() -> None:
     with pytest.raises(GateClosed, match="500"):
-        compute_nodes(answer("GET /os-hypervisors/detail", 500))
+        require_compute_nodes(answer("GET /os-hypervisors/detail", 500))

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor import dir_scan
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import Instances
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import InstanceDirectories
 
 UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
@@ -24,19 +24,19 @@ def test_a_directory_that_others_may_use_is_moved_only_where_that_is_said(
     tmp_path: pathlib.Path, shared: bool | None, sentence: str
 ) -> None:
     (tmp_path / UUID).mkdir()
-    instances = Instances(str(tmp_path), None)
-    found = instances.directory(UUID)
+    instances = InstanceDirectories(str(tmp_path), None)
+    found = instances.get_directory(UUID)
     assert found is not None
     seen = d.replace(found, shared=shared, open=False)
     with pytest.raises(HostError, match=sentence):
-        instances.refuse_move(seen, allow_shared=False)
-    instances.refuse_move(seen, allow_shared=True)
+        instances.check_move_allowed(seen, allow_shared=False)
+    instances.check_move_allowed(seen, allow_shared=True)
 
 
 def test_a_directory_that_was_replaced_after_the_look_stays(tmp_path: pathlib.Path) -> None:
     (tmp_path / UUID).mkdir()
-    instances = Instances(str(tmp_path), None)
-    seen = instances.directory(UUID)
+    instances = InstanceDirectories(str(tmp_path), None)
+    seen = instances.get_directory(UUID)
     assert seen is not None
     (tmp_path / "new").mkdir()
     os.rename(tmp_path / UUID, tmp_path / "old")
@@ -52,9 +52,9 @@ def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(tmp_pat
     kept.parent.chmod(0o700)
     for name in ("disk", "disk.config", "console.log"):
         (kept / name).write_text("its disk")
-    instances = Instances(str(tmp_path), None)
-    (entry,) = instances.quarantined()
-    monkeypatch.setattr(dir_scan, "MOST", 2)
+    instances = InstanceDirectories(str(tmp_path), None)
+    (entry,) = instances.list_quarantined()
+    monkeypatch.setattr(dir_scan, "MAX_ENTRIES", 2)
 
     with pytest.raises(HostError, match="cannot be told"):
         instances.purge(entry)
@@ -70,4 +70,4 @@ def test_nova_compute_is_known_by_the_file_that_it_keeps_beside_its_instances(
     if text is not None:
         (tmp_path / "compute_id").write_text(text, encoding="latin-1")
 
-    assert Instances(str(tmp_path / "instances"), None).compute_id() == known
+    assert InstanceDirectories(str(tmp_path / "instances"), None).compute_id() == known

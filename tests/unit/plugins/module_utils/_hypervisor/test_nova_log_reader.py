@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import Source, pieces, read_files, read_unit
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import Source, read_chunks, read_files, read_unit
 
 U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
 MISSING = f"Instance {U} has allocations against this compute host but is not found in the database."
@@ -65,7 +65,7 @@ def peak(stream: t.Any) -> tuple[int, int, int]:
     tracemalloc.start()
     try:
         total = longest = 0
-        for piece in pieces(stream):
+        for piece in read_chunks(stream):
             total, longest = total + len(piece), max(longest, len(piece))
         return total, longest, tracemalloc.get_traced_memory()[1]
     finally:
@@ -159,7 +159,7 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
 def test_pieces_are_whole_lines_and_lose_nothing() -> None:
     text = "".join(f"{number}: {'x' * (number % 3000)}\n" for number in range(2000)).encode() + b"end"
 
-    parts = list(pieces(io.BytesIO(text)))
+    parts = list(read_chunks(io.BytesIO(text)))
 
     assert b"".join(parts) == text
     assert len(parts) > 3
@@ -170,7 +170,7 @@ def test_pieces_are_whole_lines_and_lose_nothing() -> None:
 def test_of_a_long_line_the_beginning_is_read_and_its_neighbors_are_whole(length: int) -> None:
     text = line(1).encode() + b"x" * length + b"\n" + line(2).encode()
 
-    lines = b"".join(pieces(io.BytesIO(text))).split(b"\n")
+    lines = b"".join(read_chunks(io.BytesIO(text))).split(b"\n")
 
     assert (lines[0] + b"\n", lines[-2] + b"\n", lines[-1]) == (line(1).encode(), line(2).encode(), b"")
     assert len(lines) == 4

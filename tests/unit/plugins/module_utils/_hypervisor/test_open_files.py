@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import mounted_in, shared
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import has_mount_inside, is_shared
 
 HERE = ("/", "ext4")
 INSTANCES = "/srv/nova/instances"
@@ -16,22 +16,22 @@ INSTANCES = "/srv/nova/instances"
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "ceph", "fuse.glusterfs", "fuse.sshfs", "fuse", "gpfs", "ocfs2", "never-heard-of"])
 def test_what_is_not_known_to_be_of_this_host_alone_may_be_used_by_others(kind: str) -> None:
-    assert shared(INSTANCES, [HERE, (INSTANCES, kind)]) is True
-    assert shared(f"{INSTANCES}/1", [(INSTANCES, kind), HERE]) is True
+    assert is_shared(INSTANCES, [HERE, (INSTANCES, kind)]) is True
+    assert is_shared(f"{INSTANCES}/1", [(INSTANCES, kind), HERE]) is True
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "overlay"])
 def test_the_file_systems_of_a_host_are_its_own(kind: str) -> None:
-    assert shared(INSTANCES, [("/srv", "nfs4"), HERE, (INSTANCES, kind)]) is False
+    assert is_shared(INSTANCES, [("/srv", "nfs4"), HERE, (INSTANCES, kind)]) is False
 
 
 def test_the_mount_nearest_to_a_folder_counts_and_the_last_of_those_in_one_place() -> None:
-    assert shared(INSTANCES, [HERE, ("/srv/nova/inst", "nfs4")]) is False
-    assert shared(INSTANCES, [HERE, ("/srv/nova", "xfs"), ("/srv/nova", "nfs4")]) is True
+    assert is_shared(INSTANCES, [HERE, ("/srv/nova/inst", "nfs4")]) is False
+    assert is_shared(INSTANCES, [HERE, ("/srv/nova", "xfs"), ("/srv/nova", "nfs4")]) is True
 
 
 def test_without_a_list_of_mounts_nothing_is_known() -> None:
-    assert shared(INSTANCES, []) is None
+    assert is_shared(INSTANCES, []) is None
 
 
 def test_a_mount_is_seen_in_a_folder_however_that_is_reached(tmp_path: pathlib.Path) -> None:
@@ -39,6 +39,6 @@ def test_a_mount_is_seen_in_a_folder_however_that_is_reached(tmp_path: pathlib.P
     (folder / "inside").mkdir(parents=True)
     (tmp_path / "link").symlink_to(folder)
     real = str(folder.resolve())
-    assert mounted_in(str(tmp_path / "link"), [HERE, (f"{real}/inside", "tmpfs")])
-    assert mounted_in(real, [(real, "tmpfs")])
-    assert not mounted_in(real, [HERE, (f"{real}-2", "tmpfs"), (str(tmp_path.resolve()), "tmpfs")])
+    assert has_mount_inside(str(tmp_path / "link"), [HERE, (f"{real}/inside", "tmpfs")])
+    assert has_mount_inside(real, [(real, "tmpfs")])
+    assert not has_mount_inside(real, [HERE, (f"{real}-2", "tmpfs"), (str(tmp_path.resolve()), "tmpfs")])

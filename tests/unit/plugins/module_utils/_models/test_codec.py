@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
@@ -45,7 +45,7 @@ def test_it_is_judged_alike_to_the_letter(world: World) -> None:
     snapshot, policy = world.snapshot(), Policy(min_age=0, forgotten_min_age=0)
     again = decode(json.loads(json.dumps(encode(snapshot))))
 
-    assert json.dumps(report(again, policy), sort_keys=True) == json.dumps(report(snapshot, policy), sort_keys=True)
+    assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(build_findings(snapshot, policy), sort_keys=True)
 
 
 @pytest.mark.parametrize(

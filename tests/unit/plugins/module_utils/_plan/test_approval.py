@@ -14,8 +14,8 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput, NotApproved
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
@@ -24,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.approval imp
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
-ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)
+ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
 HARSH = Policy(min_age=0, forgotten_min_age=0)
 
 
@@ -37,7 +37,7 @@ def _findings() -> t.Any:
     world.stranger(here, type="INSTANCE")
     world.server(here, here, there)
     world.server(here, here)
-    found = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    found = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
     found["scope"]["consumers"] = [entry["consumer"] for entry in found["findings"]]
     found["held"] = list(found["scope"]["consumers"])
     return found
@@ -45,7 +45,7 @@ def _findings() -> t.Any:
 
 @pytest.fixture(name="approval")
 def _approval_of(findings: t.Any) -> Approval:
-    return Approval.of(Plan.of(findings, ALL_KINDS))
+    return Approval.from_plan(Plan.from_findings(findings, ALL_KINDS))
 
 
 @pytest.fixture(name="told")
@@ -61,8 +61,8 @@ def _signed(told: t.Any) -> t.Any:
 
 def test_it_is_read_as_it_was_told(findings: t.Any, approval: Approval, told: t.Any) -> None:
     assert len(told["changes"]) == told["count"] == 3
-    assert Approval.read(told) == approval
-    assert is_compact(told) and not is_compact(Plan.of(findings, ALL_KINDS).as_dict())
+    assert Approval.parse(told) == approval
+    assert is_compact(told) and not is_compact(Plan.from_findings(findings, ALL_KINDS).as_dict())
 
 
 def test_it_names_no_document_and_is_small(told: t.Any) -> None:
@@ -77,25 +77,25 @@ def test_equal_plans_have_equal_digests_and_another_document_has_another(finding
         for share in side.values():
             share.get("resources", share)["VCPU"] += 1
 
-    other = Approval.of(Plan.of(more, ALL_KINDS)).as_dict()
+    other = Approval.from_plan(Plan.from_findings(more, ALL_KINDS)).as_dict()
 
-    assert Approval.of(Plan.of(findings, ALL_KINDS)).as_dict() == told
+    assert Approval.from_plan(Plan.from_findings(findings, ALL_KINDS)).as_dict() == told
     same = [one["digest"] == two["digest"] for one, two in zip(told["changes"], other["changes"], strict=True)]
     assert sorted(same) == [False, True, True]
     assert told["digest"] != other["digest"]
 
 
 def test_what_is_unchanged_is_found_again_with_its_documents(findings: t.Any, approval: Approval) -> None:
-    plan, gone = approval.found_again(findings)
+    plan, gone = approval.rebuild_plan(findings)
 
-    assert plan == Plan.of(findings, ALL_KINDS) and gone == []
+    assert plan == Plan.from_findings(findings, ALL_KINDS) and gone == []
 
 
 def test_what_was_not_approved_is_not_planned(findings: t.Any) -> None:
-    approved = Plan.of(findings, ALL_KINDS).steps[0]
-    few = Approval.of(Plan.of(findings, [approved.kind]))
+    approved = Plan.from_findings(findings, ALL_KINDS).steps[0]
+    few = Approval.from_plan(Plan.from_findings(findings, [approved.kind]))
 
-    plan, _gone = few.found_again(findings)
+    plan, _gone = few.rebuild_plan(findings)
 
     assert [step.finding for step in plan.steps] == [approved.finding]
 
@@ -103,14 +103,14 @@ def test_what_was_not_approved_is_not_planned(findings: t.Any) -> None:
 def test_the_share_is_that_of_the_cloud_which_was_read_at_first(findings: t.Any, approval: Approval) -> None:
     whole = d.replace(approval, consumers=4711)
 
-    assert whole.found_again(findings)[0].consumers == 4711
+    assert whole.rebuild_plan(findings)[0].consumers == 4711
 
 
 def test_what_holds_nothing_any_more_is_left_out_and_told(findings: t.Any, approval: Approval) -> None:
     lost = findings["findings"].pop()
     findings["held"].remove(lost["consumer"])
 
-    plan, gone = approval.found_again(findings)
+    plan, gone = approval.rebuild_plan(findings)
 
     assert gone == [lost["id"]]
     assert len(plan.steps) == 2 and lost["id"] not in {step.finding for step in plan.steps}
@@ -173,7 +173,7 @@ def test_one_that_is_not_what_was_approved_refuses_all(
     happened(findings)
 
     with pytest.raises(NotApproved, match=r"1 of 3 changes are not what was approved any more: nothing was changed") as refused:
-        approval.found_again(findings)
+        approval.rebuild_plan(findings)
 
     assert said in str(refused.value)
 
@@ -184,18 +184,18 @@ def test_a_live_server_that_a_forger_names_refuses_all(findings: t.Any, told: t.
     findings["scope"]["consumers"].append(live)
     findings["held"].append(live)
 
-    approval = Approval.read(_signed({**told, "changes": [*told["changes"], forged], "count": 4}))
+    approval = Approval.parse(_signed({**told, "changes": [*told["changes"], forged], "count": 4}))
 
     with pytest.raises(NotApproved, match=f"{live}: it is healthy now"):
-        approval.found_again(findings)
+        approval.rebuild_plan(findings)
 
 
 def test_many_reasons_are_counted(findings: t.Any, approval: Approval, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approval_module, "_REASONS_TOLD", 1)
+    monkeypatch.setattr(approval_module, "_MAX_REASONS", 1)
     findings["findings"] = []
 
     with pytest.raises(NotApproved, match=r"3 of 3 changes .* And 2 more"):
-        approval.found_again(findings)
+        approval.rebuild_plan(findings)
 
 
 @pytest.mark.parametrize("what", ["placement_endpoint", "region"])
@@ -203,14 +203,14 @@ def test_findings_of_another_cloud_are_refused(findings: t.Any, approval: Approv
     findings["cloud"][what] = "elsewhere"
 
     with pytest.raises(InvalidInput, match=f"for another cloud: {what} is .* there and elsewhere here"):
-        approval.found_again(findings)
+        approval.rebuild_plan(findings)
 
 
 def test_a_reading_that_is_not_sound_refuses_all(findings: t.Any, approval: Approval) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell does not answer."]
 
     with pytest.raises(GateClosed, match="A cell does not answer"):
-        approval.found_again(findings)
+        approval.rebuild_plan(findings)
 
 
 def test_kinds_that_may_not_be_changed_are_refused(approval: Approval) -> None:
@@ -229,15 +229,15 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
     here, ghost = world.host("compute-1"), world.provider("ghost-1")
     world.server(here, here)
     details = {ghost: Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
-    found = json.loads(json.dumps(report(world.snapshot(details=details), HARSH)))
+    found = json.loads(json.dumps(build_findings(world.snapshot(details=details), HARSH)))
 
-    approval = Approval.read(json.loads(json.dumps(Approval.of(Plan.of(found, ["ghost_provider"])).as_dict())))
+    approval = Approval.parse(json.loads(json.dumps(Approval.from_plan(Plan.from_findings(found, ["ghost_provider"])).as_dict())))
 
     assert approval.scope == {"consumers": [], "kinds": ["ghost_provider"]}
-    assert [step.subject for step in approval.found_again(found)[0].removals] == [ghost]
+    assert [step.subject for step in approval.rebuild_plan(found)[0].removals] == [ghost]
     found["findings"] = []
     with pytest.raises(NotApproved, match="it is not found any more"):
-        approval.found_again(found)
+        approval.rebuild_plan(found)
 
 
 @pytest.mark.parametrize(
@@ -264,14 +264,14 @@ def test_what_was_edited_is_refused(told: t.Any, at: tuple[t.Any, ...], value: t
     part[at[-1]] = value
 
     with pytest.raises(InvalidInput, match="The compact plan"):
-        Approval.read(told)
+        Approval.parse(told)
 
 
 def test_what_was_taken_out_is_missed(told: t.Any) -> None:
     del told["changes"][0]
 
     with pytest.raises(InvalidInput, match="edited or cut short"):
-        Approval.read(told)
+        Approval.parse(told)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(told
     entry |= {key: value.format(**given) if isinstance(value, str) else value for key, value in change.items()}
 
     with pytest.raises(InvalidInput, match="The compact plan"):
-        Approval.read(_signed(told))
+        Approval.parse(_signed(told))
 
 
 @pytest.mark.parametrize(
@@ -302,30 +302,30 @@ def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(told
 )
 def test_what_has_another_shape_is_refused_however_well_it_is_signed(told: t.Any, spoil: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="The compact plan"):
-        Approval.read(_signed({**told, **spoil}))
+        Approval.parse(_signed({**told, **spoil}))
 
 
 def test_a_change_that_is_named_twice_is_refused(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="does not name each of its changes once"):
-        Approval.read(_signed({**told, "changes": told["changes"] * 2, "count": 6}))
+        Approval.parse(_signed({**told, "changes": told["changes"] * 2, "count": 6}))
 
 
 def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(findings: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approval_module, "HANDED_ON", 2)
-    told = Approval.of(Plan.of(findings, ALL_KINDS)).as_dict()
+    monkeypatch.setattr(approval_module, "MAX_COMPACT_CHANGES", 2)
+    told = Approval.from_plan(Plan.from_findings(findings, ALL_KINDS)).as_dict()
 
     assert (told["count"], told["changes"]) == (3, None)
     with pytest.raises(InvalidInput, match=r"has 3 changes, more than the 2 that are handed .* give the path of plan.json"):
-        Approval.read(told)
+        Approval.parse(told)
 
 
 def test_a_thousand_changes_are_less_than_300_kib(told: t.Any) -> None:
-    assert len(json.dumps(told["changes"][0])) * approval_module.HANDED_ON < 300 * 1024
+    assert len(json.dumps(told["changes"][0])) * approval_module.MAX_COMPACT_CHANGES < 300 * 1024
 
 
 def test_it_does_not_pass_for_a_plan(told: t.Any) -> None:
     with pytest.raises(InvalidInput, match="is a compact one"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 def test_of_named_consumers_those_are_told_that_hold_anything() -> None:
@@ -334,5 +334,5 @@ def test_of_named_consumers_those_are_told_that_hold_anything() -> None:
     healthy, other = world.server(here, here), world.server(here, here)
     named = Scope(consumers=(healthy, "11111111-2222-4333-8444-555555555555"))
 
-    assert report(world.snapshot(scope=named), HARSH)["held"] == [healthy]
-    assert report(world.snapshot(scope=Scope(hosts=(other,))), HARSH)["held"] == []
+    assert build_findings(world.snapshot(scope=named), HARSH)["held"] == [healthy]
+    assert build_findings(world.snapshot(scope=Scope(hosts=(other,))), HARSH)["held"] == []

@@ -15,19 +15,19 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, GateClosed, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE, KINDS, OF_CONSUMERS, REPORT
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS, REPORT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits, limits, limits_options
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud, to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits, limits_options, parse_limits
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud, list_servers_to_heal
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
 
 HERE = World().snapshot().cloud
-ALL_KINDS = tuple(kind.name for kind in CHANGEABLE)
+ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
 HARSH = Policy(min_age=0, forgotten_min_age=0)
 ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
@@ -49,7 +49,7 @@ def _world() -> World:
 
 
 def _report(**snapshot: t.Any) -> t.Any:
-    return json.loads(json.dumps(report(_world().snapshot(**snapshot), HARSH)))
+    return json.loads(json.dumps(build_findings(_world().snapshot(**snapshot), HARSH)))
 
 
 @pytest.fixture(name="findings")
@@ -59,7 +59,7 @@ def _findings() -> t.Any:
 
 @pytest.fixture(name="told")
 def _told(findings: t.Any) -> t.Any:
-    return json.loads(json.dumps(Plan.of(findings, ALL_KINDS).as_dict()))
+    return json.loads(json.dumps(Plan.from_findings(findings, ALL_KINDS).as_dict()))
 
 
 @pytest.fixture(name="ruins")
@@ -71,16 +71,16 @@ def _ruins() -> t.Any:
     bare, full = world.provider("ghost-1"), world.provider("ghost-2")
     world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
     of_a_host = Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))
-    return json.loads(json.dumps(report(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)))
+    return json.loads(json.dumps(build_findings(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)))
 
 
 @pytest.fixture(name="told_ruins")
 def _told_ruins(ruins: t.Any) -> t.Any:
-    return json.loads(json.dumps(Plan.of(ruins, ALL_KINDS).as_dict()))
+    return json.loads(json.dumps(Plan.from_findings(ruins, ALL_KINDS).as_dict()))
 
 
 def _steps(findings: t.Any, kinds: t.Collection[str] = ALL_KINDS) -> tuple[Step, ...]:
-    return Plan.of(findings, kinds).steps
+    return Plan.from_findings(findings, kinds).steps
 
 
 def _plan(count: int, consumers: int | None) -> Plan:
@@ -88,7 +88,7 @@ def _plan(count: int, consumers: int | None) -> Plan:
     here = world.host("compute-1")
     for _number in range(count):
         world.delete(world.server(here, here))
-    return d.replace(Plan.of(report(world.snapshot(), Policy()), ["deleted_server"]), consumers=consumers)
+    return d.replace(Plan.from_findings(build_findings(world.snapshot(), Policy()), ["deleted_server"]), consumers=consumers)
 
 
 def _at(told: t.Any, *path: t.Any) -> t.Any:
@@ -110,7 +110,7 @@ def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
 
 
 def test_what_can_be_changed_is_a_claim_or_a_tree_of_providers() -> None:
-    assert [kind.name for kind in CHANGEABLE if kind not in OF_CONSUMERS] == ["ghost_provider", "name_conflict"]
+    assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == ["ghost_provider", "name_conflict"]
 
 
 def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
@@ -155,10 +155,10 @@ def test_what_gives_capacity_back_comes_before_what_takes_it(findings: t.Any) ->
 
 
 def test_equal_findings_make_equal_plans_whatever_their_order(findings: t.Any) -> None:
-    before = Plan.of(findings, ALL_KINDS)
+    before = Plan.from_findings(findings, ALL_KINDS)
     findings["findings"].reverse()
 
-    assert Plan.of(findings, ALL_KINDS) == before
+    assert Plan.from_findings(findings, ALL_KINDS) == before
 
 
 def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> None:
@@ -169,7 +169,7 @@ def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> Non
 
 
 def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
-    plan = Plan.of(findings, [])
+    plan = Plan.from_findings(findings, [])
 
     assert (plan.placement_endpoint, plan.region, plan.detected_at) == (HERE.placement_endpoint, HERE.region, NOW)
 
@@ -178,14 +178,14 @@ def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> N
     findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering.", "Wrong region."]
 
     with pytest.raises(GateClosed, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
-        Plan.of(findings, ALL_KINDS)
+        Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.Any) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
 
     with pytest.raises(GateClosed):
-        Plan.of(findings, [])
+        Plan.from_findings(findings, [])
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
@@ -193,18 +193,22 @@ def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -
     findings["format"] = newer
 
     with pytest.raises(InvalidInput, match=f"findings given has format {newer!r} and this version of the collection reads format 1"):
-        Plan.of(findings, ALL_KINDS)
+        Plan.from_findings(findings, ALL_KINDS)
 
 
 @pytest.mark.parametrize("foreign", [None, [], "findings", 7, {}, {"changed": False}], ids=repr)
-@pytest.mark.parametrize(("read", "writer"), [(lambda told: Plan.of(told, ALL_KINDS), "orphan_detect"), (Plan.read, "orphan_plan")])
+@pytest.mark.parametrize(
+    ("read", "writer"), [(lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"), (Plan.parse, "orphan_plan")]
+)
 def test_what_has_no_format_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
     with pytest.raises(InvalidInput, match=f"is not as {writer} writes it"):
         read(foreign)
 
 
 @pytest.mark.parametrize("foreign", [{"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}], ids=repr)
-@pytest.mark.parametrize(("read", "writer"), [(lambda told: Plan.of(told, ALL_KINDS), "orphan_detect"), (Plan.read, "orphan_plan")])
+@pytest.mark.parametrize(
+    ("read", "writer"), [(lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"), (Plan.parse, "orphan_plan")]
+)
 def test_what_has_another_shape_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
     with pytest.raises(InvalidInput, match=f"not as {writer} writes"):
         read(foreign)
@@ -251,16 +255,16 @@ def test_findings_that_lack_something_are_refused(findings: t.Any, path: tuple[t
     del _at(findings, *way)[last]
 
     with pytest.raises(InvalidInput):
-        Plan.of(findings, ALL_KINDS)
+        Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_the_plan_comes_with_the_number_of_consumers_that_were_read(findings: t.Any) -> None:
-    assert Plan.of(findings, ALL_KINDS).consumers == findings["summary"]["coverage"]["consumers"] == 8
+    assert Plan.from_findings(findings, ALL_KINDS).consumers == findings["summary"]["coverage"]["consumers"] == 8
 
 
 @pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
 def test_of_named_hosts_or_consumers_no_number_is_told(scope: Scope) -> None:
-    assert Plan.of(_report(scope=scope), ALL_KINDS).consumers is None
+    assert Plan.from_findings(_report(scope=scope), ALL_KINDS).consumers is None
 
 
 def test_after_a_triage_the_servers_are_counted() -> None:
@@ -268,7 +272,7 @@ def test_after_a_triage_the_servers_are_counted() -> None:
     findings = _report(scope=Scope(mode="triage"))
     findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
 
-    assert Plan.of(findings, ALL_KINDS).consumers == 4000
+    assert Plan.from_findings(findings, ALL_KINDS).consumers == 4000
 
 
 @pytest.mark.parametrize("consumers", [None, "many", "8", [], True, 8.0, float("inf"), -1], ids=repr)
@@ -277,15 +281,15 @@ def test_a_number_of_consumers_that_is_none_is_refused(findings: t.Any, told: t.
     told["consumers"] = consumers
 
     with pytest.raises(InvalidInput, match="not as orphan_detect writes"):
-        Plan.of(findings, ALL_KINDS)
+        Plan.from_findings(findings, ALL_KINDS)
     if consumers is not None:
         with pytest.raises(InvalidInput, match="not as orphan_plan writes"):
-            Plan.read(told)
+            Plan.parse(told)
 
 
 def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
     before = copy.deepcopy(findings)
-    Plan.of(findings, ALL_KINDS)
+    Plan.from_findings(findings, ALL_KINDS)
 
     assert findings == before
 
@@ -294,19 +298,19 @@ def test_planning_leaves_the_findings_as_they_are(findings: t.Any) -> None:
 
 
 def test_a_plan_is_read_as_it_was_written(findings: t.Any, told: t.Any) -> None:
-    assert Plan.read(told) == Plan.of(findings, ALL_KINDS)
+    assert Plan.parse(told) == Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_the_order_of_a_reviewed_plan_is_kept(told: t.Any) -> None:
     told["changes"].reverse()
 
-    assert Plan.read(told).as_dict() == told
+    assert Plan.parse(told).as_dict() == told
 
 
 def test_a_change_that_was_taken_out_of_a_plan_is_not_in_it(told: t.Any) -> None:
     taken = told["changes"].pop()
 
-    assert taken["finding"] not in {step.finding for step in Plan.read(told).steps}
+    assert taken["finding"] not in {step.finding for step in Plan.parse(told).steps}
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
@@ -314,7 +318,7 @@ def test_a_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
     told["format"] = newer
 
     with pytest.raises(InvalidInput, match=f"plan given has format {newer!r}"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"])
@@ -322,7 +326,7 @@ def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> No
     del told[missing]
 
     with pytest.raises(InvalidInput, match=f"KeyError: '{missing}'"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -331,7 +335,7 @@ def test_a_share_that_is_none_is_refused(told: t.Any, side: str, share: t.Any) -
     told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
 
     with pytest.raises(InvalidInput):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("amount", [0, -1, True, 1.0, "1", None], ids=repr)
@@ -340,7 +344,7 @@ def test_an_amount_that_is_none_is_refused(told: t.Any, amount: t.Any) -> None:
         share["resources"]["VCPU"] = amount
 
     with pytest.raises(InvalidInput, match="must give whole amounts above zero"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")])
@@ -348,7 +352,7 @@ def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> No
     told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
 
     with pytest.raises(InvalidInput, match="of providers by UUID"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr)
@@ -356,7 +360,7 @@ def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(t
     told["changes"][0] |= {"consumer": consumer, "finding": f"{told['changes'][0]['kind']}/{consumer}"}
 
     with pytest.raises(InvalidInput):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("change", [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}], ids=str)
@@ -364,7 +368,7 @@ def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[
     told["changes"][0] |= change
 
     with pytest.raises(InvalidInput, match="which it cannot settle"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("kind", ["ghost_provider", "stale_service", "protected", ""])
@@ -372,7 +376,7 @@ def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind
     told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
 
     with pytest.raises(InvalidInput, match="which it cannot settle"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -380,7 +384,7 @@ def test_a_document_with_another_generation_than_its_change_is_refused(told: t.A
     told["changes"][0][side]["consumer_generation"] = 7
 
     with pytest.raises(InvalidInput, match="has generation 7, and the change 1"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("where", ["generation", "before", "after"])
@@ -394,7 +398,7 @@ def test_a_generation_that_only_equals_one_is_refused(told: t.Any, where: str, g
         change[where]["consumer_generation"] = generation
 
     with pytest.raises(InvalidInput, match="has generation"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: t.Any) -> None:
@@ -403,7 +407,7 @@ def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: 
     change["generation"] = change["before"]["consumer_generation"] = change["after"]["consumer_generation"] = None
 
     with pytest.raises(InvalidInput, match="starts from generation None, which does not go with what it holds before"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("told_by", ["action", "frees", "claims"])
@@ -411,14 +415,14 @@ def test_what_does_not_follow_from_the_documents_is_refused(told: t.Any, told_by
     told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
 
     with pytest.raises(InvalidInput, match=f"does not agree with itself: {told_by} must follow"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 def test_what_a_change_does_not_have_is_refused(told: t.Any) -> None:
     told["changes"][0]["force"] = True
 
     with pytest.raises(InvalidInput, match="does not agree with itself: force"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("owner", ["project_id", "user_id", "consumer_type"])
@@ -427,21 +431,21 @@ def test_an_owner_that_is_none_is_refused(told: t.Any, owner: str, value: t.Any)
     told["changes"][0]["before"][owner] = value
 
     with pytest.raises(InvalidInput, match="must name its"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 def test_what_a_document_does_not_have_is_refused(told: t.Any) -> None:
     told["changes"][0]["after"]["mappings"] = "all"
 
     with pytest.raises(InvalidInput, match="must have project_id and user_id, and may have consumer_type: it has mappings"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 def test_a_consumer_that_is_changed_twice_is_refused(told: t.Any) -> None:
     told["changes"].append(told["changes"][0])
 
     with pytest.raises(InvalidInput, match="is changed twice in one plan"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> None:
@@ -449,7 +453,7 @@ def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> Non
     told["changes"].append({**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"})
 
     with pytest.raises(InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("whose", ["partner", "consumer"])
@@ -459,7 +463,7 @@ def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(tol
     change["partner"][whose] = copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
 
     with pytest.raises(InvalidInput, match="must be one other consumer, without a partner of its own"):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 @pytest.mark.parametrize("partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr)
@@ -467,14 +471,14 @@ def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
     told["changes"][0]["partner"] = partner
 
     with pytest.raises(InvalidInput):
-        Plan.read(told)
+        Plan.parse(told)
 
 
 # Trees of providers
 
 
 def test_trees_are_deleted_after_all_changes_of_claims_children_first(ruins: t.Any) -> None:
-    plan = Plan.of(ruins, ALL_KINDS)
+    plan = Plan.from_findings(ruins, ALL_KINDS)
 
     assert [step.kind for step in plan.steps] == ["deleted_server"]
     assert [[provider.name for provider in step.change.providers] for step in plan.removals] == [
@@ -485,23 +489,23 @@ def test_trees_are_deleted_after_all_changes_of_claims_children_first(ruins: t.A
 
 
 def test_trees_are_deleted_only_when_their_kind_is_chosen(ruins: t.Any) -> None:
-    assert Plan.of(ruins, [kind.name for kind in OF_CONSUMERS]).removals == ()
+    assert Plan.from_findings(ruins, [kind.name for kind in CONSUMER_KINDS]).removals == ()
 
 
 def test_trees_that_were_not_selected_are_kept(ruins: t.Any) -> None:
     for entry in ruins["findings"]:
         entry["selected"] = False
 
-    assert Plan.of(ruins, ALL_KINDS).removals == ()
+    assert Plan.from_findings(ruins, ALL_KINDS).removals == ()
 
 
 def test_a_deletion_of_trees_is_read_as_it_was_written(ruins: t.Any, told_ruins: t.Any) -> None:
-    assert Plan.read(told_ruins) == Plan.of(ruins, ALL_KINDS)
+    assert Plan.parse(told_ruins) == Plan.from_findings(ruins, ALL_KINDS)
 
 
 def test_trees_count_against_the_limit(ruins: t.Any) -> None:
     with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
-        Plan.of(ruins, ALL_KINDS).check(Limits(2, 1.0))
+        Plan.from_findings(ruins, ALL_KINDS).check_limits(Limits(2, 1.0))
 
 
 def _without_the_root(change: t.Any) -> None:
@@ -594,18 +598,18 @@ def test_a_deletion_that_is_of_no_whole_tree_is_refused(told_ruins: t.Any, spoil
     spoil(change)
 
     with pytest.raises(InvalidInput):
-        Plan.read(told_ruins)
+        Plan.parse(told_ruins)
 
 
 def test_a_tree_that_is_deleted_twice_is_refused(told_ruins: t.Any) -> None:
     told_ruins["changes"].append(told_ruins["changes"][-1])
 
     with pytest.raises(InvalidInput, match="A provider is deleted twice in one plan"):
-        Plan.read(told_ruins)
+        Plan.parse(told_ruins)
 
 
 def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
-    for step in Plan.of(ruins, ALL_KINDS).removals:
+    for step in Plan.from_findings(ruins, ALL_KINDS).removals:
         assert isinstance(step, TreeStep)
         assert step.finding == f"ghost_provider/{step.subject}"
 
@@ -618,11 +622,11 @@ def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str 
     told[what] = there
 
     with pytest.raises(InvalidInput, match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here"):
-        check_cloud(Plan.read(told), HERE)
+        check_cloud(Plan.parse(told), HERE)
 
 
 def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
-    check_cloud(Plan.read(told), d.replace(HERE, project="another", compute_endpoint="http://proxy"))
+    check_cloud(Plan.parse(told), d.replace(HERE, project="another", compute_endpoint="http://proxy"))
 
 
 # Within limits
@@ -631,7 +635,7 @@ def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
 def test_the_limits_are_those_of_the_options() -> None:
     defaults = {name: option["default"] for name, option in limits_options().items()}
 
-    assert limits(defaults) == Limits(max_changes=100, max_share=0.1)
+    assert parse_limits(defaults) == Limits(max_changes=100, max_share=0.1)
 
 
 @pytest.mark.parametrize(
@@ -646,14 +650,14 @@ def test_the_limits_are_those_of_the_options() -> None:
     ],
 )
 def test_within_both_limits_a_run_may_go_on(changes: int, max_changes: int, max_share: float, consumers: int | None) -> None:
-    _plan(changes, consumers).check(Limits(max_changes, max_share))
+    _plan(changes, consumers).check_limits(Limits(max_changes, max_share))
 
 
 @pytest.mark.parametrize("consumers", [1000, None])
 @pytest.mark.parametrize(("changes", "max_changes"), [(1, 0), (4, 3), (101, 100)])
 def test_one_change_too_many_is_refused(changes: int, max_changes: int, consumers: int | None) -> None:
     with pytest.raises(BreakerTripped) as refusal:
-        _plan(changes, consumers).check(Limits(max_changes, 1.0))
+        _plan(changes, consumers).check_limits(Limits(max_changes, 1.0))
 
     assert f"{changes} changes are planned and max_changes is {max_changes}: nothing was changed." in str(refusal.value)
     assert f"to {changes} or more." in str(refusal.value)
@@ -662,7 +666,7 @@ def test_one_change_too_many_is_refused(changes: int, max_changes: int, consumer
 @pytest.mark.parametrize(("changes", "max_share", "consumers"), [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)])
 def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers: int) -> None:
     with pytest.raises(BreakerTripped) as refusal:
-        _plan(changes, consumers).check(Limits(1000, max_share))
+        _plan(changes, consumers).check_limits(Limits(1000, max_share))
 
     assert f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed." in str(refusal.value)
     assert "orphan_cleanup_max_share" in str(refusal.value)
@@ -682,11 +686,11 @@ def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers:
 def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(changes: int, consumers: int) -> None:
     plan = _plan(changes, consumers)
     with pytest.raises(BreakerTripped) as refusal:
-        plan.check(Limits(1000, 0.001))
+        plan.check_limits(Limits(1000, 0.001))
     told = re.search(r"orphan_cleanup_max_share\) to ([\d.]+) or more", str(refusal.value))
     assert told
 
-    plan.check(Limits(1000, float(told.group(1))))
+    plan.check_limits(Limits(1000, float(told.group(1))))
 
 
 # Whom Nova is to heal
@@ -700,7 +704,7 @@ def _bare() -> t.Any:
     world.delete(world.server(here, here))
     for _number in range(3):
         world.server(here)
-    findings = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
     for entry in _missing(findings)[1:]:
         entry["change"] = None
     return findings
@@ -713,7 +717,7 @@ def _missing(findings: t.Any) -> list[t.Any]:
 def test_healed_is_who_misses_a_claim_with_a_change_or_without(bare: t.Any) -> None:
     servers = [entry["consumer"] for entry in _missing(bare)]
 
-    assert len(servers) == 3 and to_heal(bare, Limits(3, 0)) == sorted(servers)
+    assert len(servers) == 3 and list_servers_to_heal(bare, Limits(3, 0)) == sorted(servers)
 
 
 def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> None:
@@ -721,12 +725,12 @@ def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> No
     for entry in others:
         entry["selected"] = False
 
-    assert to_heal(bare, Limits(1, 0)) == [chosen["consumer"]]
+    assert list_servers_to_heal(bare, Limits(1, 0)) == [chosen["consumer"]]
 
 
 def test_more_than_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
     with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
-        to_heal(bare, Limits(2, 1))
+        list_servers_to_heal(bare, Limits(2, 1))
 
 
 def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
@@ -734,20 +738,20 @@ def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
     here = world.host("compute-1")
     for _number in range(21):
         world.server(here)
-    findings = json.loads(json.dumps(report(world.snapshot(), HARSH)))
+    findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
     findings["summary"]["coverage"]["consumers"] = 100
 
     with pytest.raises(BreakerTripped, match=r"21 of 100 consumers would be changed and max_share is 0\.2"):
-        to_heal(findings, Limits(100, 0.2))
+        list_servers_to_heal(findings, Limits(100, 0.2))
     findings["scope"]["hosts"] = ["compute-1"]
-    assert len(to_heal(findings, Limits(100, 0.2))) == 21
+    assert len(list_servers_to_heal(findings, Limits(100, 0.2))) == 21
 
 
 def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> None:
     bare["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
 
     with pytest.raises(GateClosed, match=r"A cell is not answering\."):
-        to_heal(bare, Limits(3, 1))
+        list_servers_to_heal(bare, Limits(3, 1))
 
 
 @pytest.mark.parametrize("wrong", ["--force", "6F7A1F5C-2A2C-4F0C-8F07-0D3A6D6F1C11", "$(reboot)", "", None, 7], ids=repr)
@@ -756,7 +760,7 @@ def test_who_has_no_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
         entry["consumer"] = wrong
 
     with pytest.raises(InvalidInput):
-        to_heal(bare, Limits(3, 1))
+        list_servers_to_heal(bare, Limits(3, 1))
 
 
 # Shards
@@ -768,10 +772,10 @@ def _of_shard(number: int, count: int, changes: int) -> Plan:
 
 def test_a_plan_tells_the_shard_that_it_is_of() -> None:
     findings = _report(scope=Scope(shard=Shard(2, 8)))
-    plan = Plan.of(findings, ALL_KINDS)
+    plan = Plan.from_findings(findings, ALL_KINDS)
 
     assert plan.as_dict()["shard"] == {"number": 2, "count": 8}
-    assert Plan.read(json.loads(json.dumps(plan.as_dict()))) == plan
+    assert Plan.parse(json.loads(json.dumps(plan.as_dict()))) == plan
 
 
 @pytest.mark.parametrize(
@@ -779,7 +783,7 @@ def test_a_plan_tells_the_shard_that_it_is_of() -> None:
 )
 def test_a_plan_of_no_shard_is_refused(told: t.Any, shard: t.Any) -> None:
     with pytest.raises(InvalidInput):
-        Plan.read({**told, "shard": shard})
+        Plan.parse({**told, "shard": shard})
 
 
 @pytest.mark.parametrize(("max_changes", "count"), [(100, 8), (7, 3), (2, 5), (0, 2), (5, 5), (1, 1)])
@@ -797,7 +801,7 @@ def _most(number: int, count: int, max_changes: int) -> int:
     plan = _of_shard(number, count, max_changes + 1)
     for changes in range(1, max_changes + 2):
         try:
-            d.replace(plan, steps=plan.steps[:changes]).check(Limits(max_changes, 1.0))
+            d.replace(plan, steps=plan.steps[:changes]).check_limits(Limits(max_changes, 1.0))
         except BreakerTripped:
             return most
         most = changes
@@ -807,9 +811,9 @@ def _most(number: int, count: int, max_changes: int) -> int:
 def test_a_shard_that_would_change_more_than_its_part_says_what_is_needed() -> None:
     plan = _of_shard(2, 8, 5)
     with pytest.raises(BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4") as refusal:
-        plan.check(Limits(30, 1.0))
+        plan.check_limits(Limits(30, 1.0))
     found = re.search(r"retired\) to (\d+) or more", str(refusal.value))
     assert found and found.group(1) == "34"
-    plan.check(Limits(34, 1.0))
+    plan.check_limits(Limits(34, 1.0))
     with pytest.raises(BreakerTripped):
-        plan.check(Limits(33, 1.0))
+        plan.check_limits(Limits(33, 1.0))

@@ -21,8 +21,8 @@ import hypothesis
 import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
@@ -33,7 +33,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 
 HARSH = Policy(min_age=0, forgotten_min_age=0)
-KINDS = [kind.name for kind in CHANGEABLE]
+KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 OWNERS = ("project_id", "user_id", "consumer_type")
 OF_PROVIDERS = ("uuid", "name", "generation", "parent")
 KEYS = (
@@ -70,11 +70,11 @@ def _of_every_action() -> Plan:
 
 
 def _planned(world: World, **snapshot: t.Any) -> Plan:
-    return Plan.of(report(world.snapshot(**snapshot), HARSH), KINDS)
+    return Plan.from_findings(build_findings(world.snapshot(**snapshot), HARSH), KINDS)
 
 
 def _written(plan: Plan) -> Plan:
-    return Plan.read(_through_json(plan.as_dict()))
+    return Plan.parse(_through_json(plan.as_dict()))
 
 
 def _through_json(told: t.Any) -> t.Any:
@@ -171,7 +171,7 @@ def test_every_plan_is_read_as_it_was_written(world: World) -> None:
 def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_compares(edit: tuple[tuple[t.Any, ...], t.Any]) -> None:
     path, told = edit
     try:
-        plan = Plan.read(told)
+        plan = Plan.parse(told)
     except InvalidInput:
         hypothesis.event("refused")
         return
@@ -193,7 +193,7 @@ def test_each_edit_by_a_value_that_looks_like_the_old_is_refused_or_changes_no_w
             told = copy.deepcopy(TOLD)
             _at(told, path[:-1])[path[-1]] = other
             try:
-                assert _writes(Plan.read(told)) == _writes(EVERY_ACTION) or _told_nowhere_else(path), (path, other)
+                assert _writes(Plan.parse(told)) == _writes(EVERY_ACTION) or _told_nowhere_else(path), (path, other)
             except InvalidInput:
                 continue
 

@@ -17,10 +17,17 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
-from ansible_collections.osops.placement.plugins.module_utils._models.change import change_to
+from ansible_collections.osops.placement.plugins.module_utils._models.change import build_reduction
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Step
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import BEFORE, FORMAT, PLANNED, Journal, read, record
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    BEFORE,
+    FORMAT,
+    PLANNED,
+    Journal,
+    build_record,
+    read_journal,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
 
 if t.TYPE_CHECKING:
@@ -44,7 +51,7 @@ def _disk_of(size: int) -> Iterator[None]:
 def _step(number: int = 1) -> Step:
     consumer = f"{number:08x}-0000-4000-8000-000000000000"
     held = Allocation(consumer, 3, HOSTILE, "user", None, {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}}, 7200)
-    return Step(f"deleted_server/{consumer}", "deleted_server", change_to(held, set(held.resources)))
+    return Step(f"deleted_server/{consumer}", "deleted_server", build_reduction(held, set(held.resources)))
 
 
 ONE, TWO = _step(1), _step(2)
@@ -60,8 +67,8 @@ def _records(journal: Journal) -> list[t.Any]:
 
 def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.before([ONE, TWO])
-    journal.after([Outcome(ONE, "removed"), Outcome(TWO, "skipped", "It changed.")])
+    journal.record_before([ONE, TWO])
+    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "skipped", "It changed.")])
 
     assert [(known["event"], known["finding"]) for known in _records(journal)] == [
         ("before", ONE.finding),
@@ -73,7 +80,7 @@ def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
 
 def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.before([ONE])
+    journal.record_before([ONE])
 
     (known,) = _records(journal)
     assert {key: value for key, value in known.items() if key not in ("format", "at", "event", "placement_endpoint")} == ONE.as_dict()
@@ -82,7 +89,7 @@ def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(tmp_path:
 
 def test_after_a_write_its_outcome_is_recorded(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.after([Outcome(ONE, "failed", "No answer.")])
+    journal.record_after([Outcome(ONE, "failed", "No answer.")])
 
     (known,) = _records(journal)
     del known["at"]
@@ -98,7 +105,7 @@ def test_after_a_write_its_outcome_is_recorded(tmp_path: pathlib.Path) -> None:
 
 def test_every_record_has_a_format_and_a_time(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.before([ONE])
+    journal.record_before([ONE])
 
     (known,) = _records(journal)
     assert known["format"] == FORMAT
@@ -107,16 +114,16 @@ def test_every_record_has_a_format_and_a_time(tmp_path: pathlib.Path) -> None:
 
 def test_a_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.before([ONE])
+    journal.record_before([ONE])
 
     (known,) = _records(journal)
     assert known["before"]["project_id"] == HOSTILE
-    assert read(journal.path) == ([known], False)
+    assert read_journal(journal.path) == ([known], False)
 
 
 def test_it_is_readable_by_its_owner_alone(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path / "new")
-    journal.before([ONE])
+    journal.record_before([ONE])
 
     assert stat.S_IMODE(os.stat(journal.path).st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
@@ -131,7 +138,7 @@ def test_without_a_record_there_is_no_file(tmp_path: pathlib.Path) -> None:
 
 def test_it_is_written_with_its_first_record(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.before([ONE])
+    journal.record_before([ONE])
 
     assert journal.written and not journal.broken
 
@@ -152,9 +159,9 @@ def test_all_records_of_a_write_are_whole_when_the_disk_is_told_to_keep_them(
             kept.append([known["event"] for known in _records(journal)])
 
     monkeypatch.setattr(os, "fsync", watched)
-    journal.before([ONE, TWO])
+    journal.record_before([ONE, TWO])
     assert (kept, folders) == ([["before", "before"]], [True])
-    journal.after([Outcome(ONE, "removed")])
+    journal.record_after([Outcome(ONE, "removed")])
     assert kept == [["before", "before"], ["before", "before", "after"]]
 
 
@@ -163,7 +170,7 @@ def test_a_folder_that_cannot_be_made_fails_and_leaves_nothing(tmp_path: pathlib
     journal = _journal(tmp_path / "occupied")
 
     with pytest.raises(JournalError) as refusal:
-        journal.before([ONE])
+        journal.record_before([ONE])
 
     assert journal.path in str(refusal.value)
     assert "nothing is changed" in str(refusal.value)
@@ -176,7 +183,7 @@ def test_it_never_writes_into_a_file_that_is_there_already(tmp_path: pathlib.Pat
     pathlib.Path(journal.path).write_text("another run's")
 
     with pytest.raises(JournalError, match="File exists"):
-        journal.before([ONE])
+        journal.record_before([ONE])
     assert pathlib.Path(journal.path).read_text() == "another run's"
 
 
@@ -184,7 +191,7 @@ def test_a_full_disk_fails(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
 
     with pytest.raises(JournalError, match="cannot be written"), _disk_of(20):
-        journal.before([ONE])
+        journal.record_before([ONE])
     assert journal.broken
 
 
@@ -192,11 +199,11 @@ def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.P
     """The next one would be glued to it, and neither could be read."""
     journal = _journal(tmp_path)
     with pytest.raises(JournalError), _disk_of(20):
-        journal.before([ONE])
+        journal.record_before([ONE])
     before = pathlib.Path(journal.path).read_bytes()
 
     with pytest.raises(JournalError, match="could not be written before, and without it nothing is changed"):
-        journal.before([TWO])
+        journal.record_before([TWO])
     assert pathlib.Path(journal.path).read_bytes() == before
 
 
@@ -204,7 +211,7 @@ def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.P
 
 
 def _lines(*steps: Step) -> bytes:
-    return b"".join(json.dumps(record(BEFORE, step, ENDPOINT)).encode() + b"\n" for step in steps)
+    return b"".join(json.dumps(build_record(BEFORE, step, ENDPOINT)).encode() + b"\n" for step in steps)
 
 
 @pytest.fixture(name="path")
@@ -214,16 +221,16 @@ def _path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_a_journal_is_read_as_it_was_written(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.before([ONE, TWO])
-    journal.after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
+    journal.record_before([ONE, TWO])
+    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
 
-    assert read(journal.path) == (_records(journal), False)
+    assert read_journal(journal.path) == (_records(journal), False)
 
 
 def test_the_records_of_a_task_will_do() -> None:
-    records = [record(PLANNED, ONE, ENDPOINT), record(BEFORE, TWO, ENDPOINT)]
+    records = [build_record(PLANNED, ONE, ENDPOINT), build_record(BEFORE, TWO, ENDPOINT)]
 
-    assert read(records) == (records, False)
+    assert read_journal(records) == (records, False)
 
 
 def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
@@ -231,7 +238,7 @@ def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.P
     whole, first = _lines(ONE, TWO), len(_lines(ONE))
     for length in range(len(whole) + 1):
         path.write_bytes(whole[:length])
-        records, torn = read(str(path))
+        records, torn = read_journal(str(path))
 
         assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][: whole[: length + 1].count(b"\n")]
         assert torn == (length not in (0, first - 1, first, len(whole) - 1, len(whole)))
@@ -240,7 +247,7 @@ def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.P
 @pytest.mark.parametrize("tail", [b"\x00", b"\x00" * 512, b"\xff\xfe", b"{", b'{"format": 1, "event": "bef'], ids=repr)
 def test_a_last_line_of_anything_is_torn(path: pathlib.Path, tail: bytes) -> None:
     path.write_bytes(_lines(ONE) + tail)
-    records, torn = read(str(path))
+    records, torn = read_journal(str(path))
 
     assert ([known["finding"] for known in records], torn) == ([ONE.finding], True)
 
@@ -250,7 +257,7 @@ def test_a_line_within_that_is_no_record_is_refused(path: pathlib.Path, line: by
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
     with pytest.raises(InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal \("):
-        read(str(path))
+        read_journal(str(path))
 
 
 @pytest.mark.parametrize("other", [None, 7, "text", [], {}, {"format": 1}, {"format": 1, "event": "during"}, {"format": 1, "event": []}])
@@ -259,26 +266,26 @@ def test_json_that_is_no_record_is_refused_also_at_the_end(path: pathlib.Path, o
     path.write_bytes(_lines(ONE) + json.dumps(other).encode() + (b"" if last else b"\n" + _lines(TWO)))
 
     with pytest.raises(InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal\."):
-        read(str(path))
+        read_journal(str(path))
     with pytest.raises(InvalidInput, match=r"Record 1 is no record of a journal\."):
-        read([other])
+        read_journal([other])
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
 def test_a_record_of_another_format_is_refused(newer: t.Any) -> None:
     with pytest.raises(InvalidInput, match=f"Record 1 has format {newer!r} and this version of the collection reads format 1"):
-        read([{**record(BEFORE, ONE, ENDPOINT), "format": newer}])
+        read_journal([{**build_record(BEFORE, ONE, ENDPOINT), "format": newer}])
 
 
 @pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
 def test_what_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
     with pytest.raises(InvalidInput, match="must be the path of one, or a list of its records"):
-        read(other)
+        read_journal(other)
 
 
 def test_a_journal_that_is_not_there_is_named_with_its_cause(path: pathlib.Path) -> None:
     with pytest.raises(InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."):
-        read(str(path))
+        read_journal(str(path))
 
 
 @pytest.mark.parametrize("last", [True, False])
@@ -286,7 +293,7 @@ def test_a_line_that_is_nested_too_deep_is_no_record(path: pathlib.Path, last: b
     path.write_bytes(_lines(ONE) + b"[" * 200_000 + (b"" if last else b"\n" + _lines(TWO)))
 
     if last:
-        assert read(str(path))[1]
+        assert read_journal(str(path))[1]
     else:
         with pytest.raises(InvalidInput, match="is no record of a journal"):
-            read(str(path))
+            read_journal(str(path))

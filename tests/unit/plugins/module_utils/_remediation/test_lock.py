@@ -15,7 +15,7 @@ import tempfile
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone, lock_path
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock, get_lock_path
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child, said
 
 ENDPOINT = "http://placement"
@@ -23,13 +23,13 @@ ENDPOINT = "http://placement"
 HOLDING = f"""
 import pathlib, sys
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import alone
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import stopping
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
 patience, mark = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 try:
-    with stopping() as stopped:
+    with watch_for_stop() as stopped:
         print("begins", flush=True)
-        with alone("{ENDPOINT}", patience, stopped):
+        with acquire_lock("{ENDPOINT}", patience, stopped):
             print("alone, after another" if mark.exists() else "alone", flush=True)
             sys.stdin.readline()
             mark.touch()
@@ -47,7 +47,7 @@ def _folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.
     """The machine's folder for temporary files, of this process and of its children."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    assert pathlib.Path(lock_path(ENDPOINT)).parent == tmp_path
+    assert pathlib.Path(get_lock_path(ENDPOINT)).parent == tmp_path
     return tmp_path
 
 
@@ -67,10 +67,10 @@ def test_a_second_run_waits_for_the_end_of_the_first(folder: pathlib.Path) -> No
 def test_a_run_that_waited_long_enough_fails_and_says_for_what(folder: pathlib.Path) -> None:
     with child(HOLDING, "0", str(folder / "ended")) as first:
         assert (said(first), said(first)) == ("begins", "alone")
-        with pytest.raises(InvalidInput) as refusal, alone(ENDPOINT, 0, _nothing):
+        with pytest.raises(InvalidInput) as refusal, acquire_lock(ENDPOINT, 0, _nothing):
             pytest.fail("both are alone")
 
-    assert f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock {lock_path(ENDPOINT)})" in str(refusal.value)
+    assert f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock {get_lock_path(ENDPOINT)})" in str(refusal.value)
 
 
 def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> None:
@@ -80,12 +80,12 @@ def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> No
         assert first.wait(LONG) == -signal.SIGKILL
 
     assert not (folder / "ended").exists()
-    with alone(ENDPOINT, 0, _nothing):
-        assert pathlib.Path(lock_path(ENDPOINT)).exists()
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert pathlib.Path(get_lock_path(ENDPOINT)).exists()
 
 
 def test_a_run_that_is_stopped_while_it_waits_waits_no_longer(folder: pathlib.Path) -> None:
-    with alone(ENDPOINT, 0, _nothing), child(HOLDING, "100000", str(folder / "ended")) as second:
+    with acquire_lock(ENDPOINT, 0, _nothing), child(HOLDING, "100000", str(folder / "ended")) as second:
         assert said(second) == "begins"
         second.terminate()
 
@@ -94,19 +94,19 @@ def test_a_run_that_is_stopped_while_it_waits_waits_no_longer(folder: pathlib.Pa
 
 
 def test_a_run_that_fails_keeps_nobody_waiting() -> None:
-    with pytest.raises(KeyError), alone(ENDPOINT, 0, _nothing):
+    with pytest.raises(KeyError), acquire_lock(ENDPOINT, 0, _nothing):
         raise KeyError
-    with alone(ENDPOINT, 0, _nothing):
+    with acquire_lock(ENDPOINT, 0, _nothing):
         pass
 
 
 def test_runs_on_two_placements_do_not_wait_for_each_other() -> None:
-    with alone(ENDPOINT, 0, _nothing), alone("http://elsewhere", 0, _nothing):
+    with acquire_lock(ENDPOINT, 0, _nothing), acquire_lock("http://elsewhere", 0, _nothing):
         pass
 
 
 def test_a_slash_at_the_end_makes_no_other_placement() -> None:
-    with alone(ENDPOINT, 0, _nothing), pytest.raises(InvalidInput), alone(f"{ENDPOINT}/", 0, _nothing):
+    with acquire_lock(ENDPOINT, 0, _nothing), pytest.raises(InvalidInput), acquire_lock(f"{ENDPOINT}/", 0, _nothing):
         pytest.fail("both are alone")
 
 
@@ -114,32 +114,32 @@ def test_a_slash_at_the_end_makes_no_other_placement() -> None:
 def test_every_user_of_the_machine_can_lock_the_file_whoever_made_it(umask: int) -> None:
     before = os.umask(umask)
     try:
-        with alone(ENDPOINT, 0, _nothing):
+        with acquire_lock(ENDPOINT, 0, _nothing):
             pass
     finally:
         os.umask(before)
 
-    assert stat.S_IMODE(os.stat(lock_path(ENDPOINT)).st_mode) == 0o644
+    assert stat.S_IMODE(os.stat(get_lock_path(ENDPOINT)).st_mode) == 0o644
 
 
 def test_the_file_is_left_for_those_who_have_it_open() -> None:
     """A new one under the same name would let two runs lock two files."""
-    with alone(ENDPOINT, 0, _nothing):
-        first = os.stat(lock_path(ENDPOINT)).st_ino
-    with alone(ENDPOINT, 0, _nothing):
-        assert os.stat(lock_path(ENDPOINT)).st_ino == first
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        first = os.stat(get_lock_path(ENDPOINT)).st_ino
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert os.stat(get_lock_path(ENDPOINT)).st_ino == first
 
 
 def test_a_link_in_its_place_is_not_followed(folder: pathlib.Path) -> None:
     (folder / "theirs").write_text("")
-    os.symlink(folder / "theirs", lock_path(ENDPOINT))
+    os.symlink(folder / "theirs", get_lock_path(ENDPOINT))
 
-    with pytest.raises(InvalidInput, match="cannot be opened"), alone(ENDPOINT, 0, _nothing):
+    with pytest.raises(InvalidInput, match="cannot be opened"), acquire_lock(ENDPOINT, 0, _nothing):
         pytest.fail("it was followed")
 
 
 def test_a_pipe_in_its_place_keeps_nobody_waiting(folder: pathlib.Path) -> None:
-    os.mkfifo(lock_path(ENDPOINT))
+    os.mkfifo(get_lock_path(ENDPOINT))
     with child(HOLDING, "0", str(folder / "ended")) as run:
         output, _errors = run.communicate("\n", timeout=LONG)
 
@@ -149,5 +149,5 @@ def test_a_pipe_in_its_place_keeps_nobody_waiting(folder: pathlib.Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch, folder: pathlib.Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "missing"))
 
-    with pytest.raises(InvalidInput, match="cannot be opened: No such file or directory"), alone(ENDPOINT, 0, _nothing):
+    with pytest.raises(InvalidInput, match="cannot be opened: No such file or directory"), acquire_lock(ENDPOINT, 0, _nothing):
         pytest.fail("nothing is locked")

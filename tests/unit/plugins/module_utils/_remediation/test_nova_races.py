@@ -22,7 +22,7 @@ import hypothesis.strategies as st
 from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 from ansible_collections.osops.placement.plugins.module_utils._collector import collector
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, document
+from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, build_body
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED
@@ -111,11 +111,11 @@ class Cloud:
 
     # Placement
 
-    def providers(self) -> t.Any:
+    def list_providers(self) -> t.Any:
         self.happens()
         return dict(self.world.providers)
 
-    def holdings(self, providers: t.Iterable[str]) -> t.Any:
+    def list_allocations_on_providers(self, providers: t.Iterable[str]) -> t.Any:
         held: dict[str, dict[str, t.Any]] = {}
         for provider in providers:
             self.happens()
@@ -124,15 +124,15 @@ class Cloud:
                     held.setdefault(consumer, {})[provider] = allocation.resources[provider]
         return held
 
-    def allocation(self, consumer: str) -> t.Any:
+    def get_allocation(self, consumer: str) -> t.Any:
         self.happens()
         nothing = Allocation(consumer, None, None, None, None, {}, None)
         return answer("GET /allocations", 200, self.world.holdings.get(consumer, nothing))
 
-    def details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
+    def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
 
-    def stock(self, provider: str) -> t.Any:
+    def query_inventories(self, provider: str) -> t.Any:
         self.happens()
         return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
 
@@ -142,7 +142,7 @@ class Cloud:
         return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
 
     def _told(self, consumer: str) -> tuple[int, t.Any]:
-        told = document(self.allocation(consumer).value)
+        told = build_body(self.get_allocation(consumer).value)
         return 200, told if told["allocations"] else {"allocations": {}}
 
     def _take(self, body: t.Mapping[str, t.Any]) -> tuple[int, t.Any]:
@@ -155,7 +155,7 @@ class Cloud:
         for consumer, wanted in body.items():
             current = before[consumer]
             assert current
-            change = Change(consumer, wanted["consumer_generation"], document(current), wanted)
+            change = Change(consumer, wanted["consumer_generation"], build_body(current), wanted)
             # Not asserted here: a run survives every exception.
             if taken := lost(self.life.nova, change):
                 self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
@@ -165,92 +165,92 @@ class Cloud:
 
     # Nova
 
-    def services(self) -> t.Any:
+    def list_services(self) -> t.Any:
         self.happens()
         return answer("GET /os-services", 200, tuple(self.world.services))
 
-    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         self.happens()
         listing = self.world.snapshot().hypervisors
         servers = [node if with_servers else d.replace(node, servers=None) for node in listing.value or ()]
         return d.replace(listing, value=tuple(servers))
 
-    def servers_on(self, node: str) -> t.Any:
+    def list_hypervisor_servers(self, node: str) -> t.Any:
         self.happens()
         return next(known.servers for known in self.world.snapshot().hypervisors.value or () if known.uuid == node)
 
-    def servers_at(self, host: str) -> t.Any:
+    def list_servers_on_host(self, host: str) -> t.Any:
         self.happens()
         return tuple(server for server in self.world.servers.values() if server.host == host)
 
-    def shape(self, uuid: str) -> t.Any:
-        return self.server(uuid)
+    def get_server_with_image_properties(self, uuid: str) -> t.Any:
+        return self.get_server(uuid)
 
-    def interfaces(self, uuid: str) -> t.Any:
+    def list_attached_port_uuids(self, uuid: str) -> t.Any:
         self.happens()
         return answer("GET /os-interface", 200, ())
 
-    def ports_of(self, uuid: str) -> t.Any:
+    def list_ports(self, uuid: str) -> t.Any:
         self.happens()
         return answer("GET /v2.0/ports", 200, ())
 
-    def migrations(self) -> t.Any:
+    def list_migrations(self) -> t.Any:
         self.happens()
         return answer("GET /os-migrations", 200, tuple(self.world.migrations.values()))
 
-    def migrations_of(self, server: str) -> t.Any:
+    def list_migrations_of_server(self, server: str) -> t.Any:
         self.happens()
         return answer("GET /os-migrations?instance_uuid", 200, tuple(row for row in self.world.migrations.values() if row.server == server))
 
-    def migrations_at(self, host: str, attempt: int = 0) -> t.Any:
+    def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
         self.happens()
         rows = self.world.migrations.values()
         return answer("GET /os-migrations?host", 200, tuple(row for row in rows if host in (row.source_compute, row.dest_compute)))
 
-    def server(self, uuid: str) -> t.Any:
+    def get_server(self, uuid: str) -> t.Any:
         self.happens()
         found = self.world.servers.get(uuid)
         return answer("GET /servers", 200 if found else 404, found)
 
-    def deleted_listing(self, uuid: str, brief: bool = False) -> t.Any:
+    def find_deleted_server(self, uuid: str, brief: bool = False) -> t.Any:
         self.happens()
         found = self.world.deleted.get(uuid)
         return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
 
-    def actions(self, uuid: str) -> t.Any:
+    def list_instance_actions(self, uuid: str) -> t.Any:
         self.happens()
         known = uuid in self.world.servers or uuid in self.world.deleted or uuid in self.world.marked_deleted
         return answer("GET /os-instance-actions", 200 if known else 404, self.world.actions.get(uuid, ()) if known else None)
 
-    def action(self, uuid: str, request: str) -> t.Any:
+    def get_instance_action(self, uuid: str, request: str) -> t.Any:
         self.happens()
         found = next((action for action in self.world.actions.get(uuid, ()) if action.request_id == request), None)
         return answer("GET /os-instance-actions/", 200 if found else 404, found)
 
-    def marker(self, uuid: str, attempt: int = 0) -> t.Any:
+    def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
         self.happens()
         known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
 
-    def some_servers(self, count: int) -> t.Any:
+    def list_newest_servers(self, count: int) -> t.Any:
         self.happens()
         return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])
 
-    def server_uuids(self) -> t.Any:
+    def list_server_uuids(self) -> t.Any:
         self.happens()
         return frozenset(self.world.servers)
 
-    def some_servers_at(self, host: str, count: int) -> t.Any:
-        return answer("GET /servers/detail?host", 200, self.servers_at(host)[:count])
+    def list_newest_servers_on_host(self, host: str, count: int) -> t.Any:
+        return answer("GET /servers/detail?host", 200, self.list_servers_on_host(host)[:count])
 
-    def server_uuids_at(self, host: str) -> t.Any:
-        return answer("GET /servers?host", 200, tuple(server.uuid for server in self.servers_at(host)))
+    def list_server_uuids_on_host(self, host: str) -> t.Any:
+        return answer("GET /servers?host", 200, tuple(server.uuid for server in self.list_servers_on_host(host)))
 
-    def aggregates(self) -> t.Any:
+    def list_aggregates(self) -> t.Any:
         self.happens()
         return ()
 
-    def host(self, name: str) -> t.Any:
+    def get_host(self, name: str) -> t.Any:
         self.happens()
         found = any(node.host == name for node in self.world.nodes.values())
         return answer("GET /os-hosts", 200 if found else 404, found or None)
@@ -271,25 +271,25 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
     """Detect and remediate everything but some kinds; returns what was written."""
     newest = types.SimpleNamespace(max_microversion=(1, 37))
     adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=cloud.request)
-    journal = types.SimpleNamespace(before=lambda steps: None, after=lambda outcomes: None)
+    journal = types.SimpleNamespace(record_before=lambda steps: None, record_after=lambda outcomes: None)
     session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None)
     with (
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),
         mock.patch.object(collector, "NovaReader", lambda api: cloud),
         mock.patch.object(collector, "NeutronReader", lambda api: cloud),
-        mock.patch.object(collector, "each", _one_after_another),
-        mock.patch.object(allocation_writer, "each", _one_after_another),
-        mock.patch.object(collector, "together", lambda first, second: (first(), second())),
+        mock.patch.object(collector, "map_parallel", _one_after_another),
+        mock.patch.object(allocation_writer, "map_parallel", _one_after_another),
+        mock.patch.object(collector, "run_parallel", lambda first, second: (first(), second())),
     ):
         reading = collector.Reading(t.cast("t.Any", session))
-        found = judge(reading.of(Scope()), HARSH)
+        found = judge(reading.collect(Scope()), HARSH)
         steps = [
             Step(finding.id, finding.kind, finding.change)
             for finding in found
             if finding.verdict == ORPHANED and isinstance(finding.change, Change) and finding.kind not in but
         ]
         writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-        outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).of(steps, str)
+        outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).run(steps, str)
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
     return cloud.written
 

@@ -18,18 +18,30 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, ProviderRemoval, document, rewritten, same_claim
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    Change,
+    ProviderRemoval,
+    build_body,
+    build_change,
+    is_same_allocation,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import BEFORE, PLANNED, Journal, read, record
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    BEFORE,
+    PLANNED,
+    Journal,
+    build_record,
+    read_journal,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     Restoration,
-    changes_in,
-    deleted_in,
+    find_changes,
+    find_deleted_providers,
+    find_restore_steps,
+    invert_change,
     restore,
-    steps_in,
-    undone,
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Placement, uuid
@@ -52,11 +64,11 @@ def _held(consumer: str = SERVER, generation: int | None = 3, type: str | None =
 
 def _change(before: Allocation, partner: Change | None = None, **after: dict[str, int]) -> Change:
     owner = {} if before.project else {"project": "project", "user": "user"}
-    return rewritten(before, partner, resources=_held(**after).resources, **owner)
+    return build_change(before, partner, resources=_held(**after).resources, **owner)
 
 
 def _now(*allocations: Allocation) -> dict[str, dict[str, t.Any]]:
-    return {allocation.consumer: document(allocation) for allocation in allocations}
+    return {allocation.consumer: build_body(allocation) for allocation in allocations}
 
 
 def _step(change: Change, kind: str = "deleted_server") -> Step:
@@ -87,7 +99,7 @@ def _of(part: Change, side: t.Mapping[str, t.Any], generation: int) -> Allocatio
 
 
 def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Change:
-    inverse, why = undone(change, held)
+    inverse, why = invert_change(change, held)
     assert inverse is not None and why == ""
     return inverse
 
@@ -111,19 +123,19 @@ def test_a_reduced_consumer_gets_back_what_it_lost_under_the_generation_that_it_
 
     assert (inverse.generation, inverse.before["consumer_generation"], inverse.after["consumer_generation"]) == (7, 7, 7)
     assert inverse.after == {**change.before, "consumer_generation": 7}
-    assert (inverse.frees, inverse.claims) == ({}, change.frees)
+    assert (inverse.frees, inverse.allocates) == ({}, change.frees)
 
 
 def test_an_owner_that_was_put_right_is_put_back() -> None:
-    change = rewritten(_held(a=VCPU), project="theirs")
+    change = build_change(_held(a=VCPU), project="theirs")
     inverse = _inverse(change, _left(change))
 
-    assert (inverse.after["project_id"], inverse.frees, inverse.claims) == ("project", {}, {})
+    assert (inverse.after["project_id"], inverse.frees, inverse.allocates) == ("project", {}, {})
 
 
 @pytest.mark.parametrize("change", [MOVED, CREATED, _change(_held(a={"VCPU": 1}), a={"VCPU": 2})])
 def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
-    inverse, why = undone(change, _left(change))
+    inverse, why = invert_change(change, _left(change))
 
     assert inverse is None
     assert f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server may need" in why
@@ -137,13 +149,13 @@ def test_a_swapped_pair_is_taken_back_whole(change: Change) -> None:
     assert inverse.frees == {} and inverse.partner
     assert [part.consumer for part in inverse.parts] == [SERVER, MIGRATION]
     for undoing, made in zip(inverse.parts, change.parts, strict=True):
-        assert same_claim(undoing.before, made.after) and same_claim(undoing.after, made.before)
+        assert is_same_allocation(undoing.before, made.after) and is_same_allocation(undoing.after, made.before)
 
 
 @pytest.mark.parametrize("moved", [SERVER, MIGRATION])
 def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None:
     held = _left(SWAPPED)
-    inverse, why = undone(SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}})
+    inverse, why = invert_change(SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}})
 
     assert inverse is None and f"{moved} meanwhile holds something else" in why
 
@@ -161,14 +173,14 @@ def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None
     ids=lambda held: str(held.resources),
 )
 def test_a_reduced_consumer_that_holds_anything_else_now_is_left_alone(held: Allocation) -> None:
-    inverse, why = undone(REDUCED, _now(held))
+    inverse, why = invert_change(REDUCED, _now(held))
 
     assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on ")
 
 
 @pytest.mark.parametrize("held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources))
 def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Allocation) -> None:
-    inverse, why = undone(REMOVED, _now(held))
+    inverse, why = invert_change(REMOVED, _now(held))
 
     assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on {next(iter(held.resources))}")
 
@@ -177,20 +189,20 @@ def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Alloca
 def test_a_reduced_consumer_that_counts_for_somebody_else_now_is_left_alone(field: str) -> None:
     held = {SERVER: {**_left(REDUCED)[SERVER], field: "ANOTHER"}}
 
-    assert undone(REDUCED, held)[0] is None
+    assert invert_change(REDUCED, held)[0] is None
 
 
 def test_a_pair_of_which_one_changed_since_is_left_alone() -> None:
     held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
 
-    assert undone(SWAPPED, held) == (None, f"{MIGRATION} meanwhile holds something else, on {C}.")
+    assert invert_change(SWAPPED, held) == (None, f"{MIGRATION} meanwhile holds something else, on {C}.")
 
 
 @pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
 def test_what_is_held_as_before_needs_nothing(change: Change) -> None:
     """It was never made, or was taken back already."""
     held = _now(*(_of(part, part.before, 9) for part in change.parts))
-    inverse, why = undone(change, held)
+    inverse, why = invert_change(change, held)
 
     assert inverse is None and why.endswith("holds what it held before: there is nothing to put back.")
 
@@ -199,13 +211,13 @@ def test_what_was_put_back_is_not_put_back_twice() -> None:
     inverse = _inverse(REDUCED, _left(REDUCED))
     held = _now(_of(inverse, inverse.after, 8))
 
-    assert undone(REDUCED, held)[0] is None
+    assert invert_change(REDUCED, held)[0] is None
 
 
 def test_a_restoration_is_not_taken_back_itself() -> None:
     inverse = _inverse(REMOVED, _left(REMOVED))
 
-    assert undone(inverse, _left(inverse))[0] is None
+    assert invert_change(inverse, _left(inverse))[0] is None
 
 
 AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "DISK_GB"]), st.integers(1, 3), min_size=1)
@@ -228,7 +240,7 @@ def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
 def test_whatever_was_done_and_is_held_now_nobody_loses_anything(case: tuple[Change, dict[str, dict[str, t.Any]]]) -> None:
     change, held = case
     untouched = copy.deepcopy(held)
-    inverse, why = undone(change, held)
+    inverse, why = invert_change(change, held)
     hypothesis.event("taken back" if inverse else why.partition(" ")[2][:20])
 
     assert held == untouched
@@ -256,7 +268,7 @@ def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[t
 
 
 def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
-    return t.cast("list[dict[str, t.Any]]", json.loads(json.dumps([record(event, step, ENDPOINT) for step in steps])))
+    return t.cast("list[dict[str, t.Any]]", json.loads(json.dumps([build_record(event, step, ENDPOINT) for step in steps])))
 
 
 REMOVAL, REDUCTION = _step(REMOVED), _step(_change(_held(MIGRATION, a=VCPU, b=VCPU), b=VCPU), "evacuated_source")
@@ -264,7 +276,7 @@ REMOVAL, REDUCTION = _step(REMOVED), _step(_change(_held(MIGRATION, a=VCPU, b=VC
 
 @pytest.mark.parametrize("event", [BEFORE, PLANNED])
 def test_the_newest_change_is_taken_back_first(event: str) -> None:
-    assert changes_in(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
+    assert find_changes(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
 
 
 TREE = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
@@ -273,11 +285,11 @@ TREE = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provid
 def test_deleted_trees_come_before_allocations() -> None:
     records = [*_records(REMOVAL, TREE, event=PLANNED), *_records(TREE)]
 
-    tree, change = steps_in(records, ENDPOINT, [], [])
+    tree, change = find_restore_steps(records, ENDPOINT, [], [])
 
     assert (tree.finding, change) == (TREE.finding, REMOVAL)
-    assert changes_in(records, ENDPOINT, []) == [REMOVAL]
-    assert deleted_in(records, ENDPOINT) == {A: "compute-9"}
+    assert find_changes(records, ENDPOINT, []) == [REMOVAL]
+    assert find_deleted_providers(records, ENDPOINT) == {A: "compute-9"}
 
 
 @pytest.mark.parametrize(
@@ -291,31 +303,31 @@ def test_deleted_trees_come_before_allocations() -> None:
     ],
 )
 def test_what_is_not_named_is_left_alone(consumers: list[str], providers: list[str], chosen: list[str]) -> None:
-    assert [step.finding for step in steps_in(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)] == chosen
+    assert [step.finding for step in find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)] == chosen
 
 
 def test_trees_that_the_journal_does_not_name_are_refused() -> None:
     with pytest.raises(InvalidInput, match="does not tell of the deletion of provider compute-1"):
-        steps_in(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
+        find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
 
 
 def test_only_what_was_chosen_is_taken_back() -> None:
-    assert changes_in(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
+    assert find_changes(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
 
 
 def test_a_pair_is_chosen_by_either_of_the_two() -> None:
     pair = _step(SWAPPED, "swapped_claim")
 
-    assert changes_in(_records(pair), ENDPOINT, [SERVER]) == changes_in(_records(pair), ENDPOINT, [MIGRATION]) == [pair]
+    assert find_changes(_records(pair), ENDPOINT, [SERVER]) == find_changes(_records(pair), ENDPOINT, [MIGRATION]) == [pair]
 
 
 def test_an_empty_journal_tells_of_nothing() -> None:
-    assert changes_in([], ENDPOINT, []) == []
+    assert find_changes([], ENDPOINT, []) == []
 
 
 def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
     with pytest.raises(InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"):
-        changes_in(_records(REMOVAL), ENDPOINT, [SERVER, C])
+        find_changes(_records(REMOVAL), ENDPOINT, [SERVER, C])
 
 
 @pytest.mark.parametrize("there", ["http://elsewhere", "", None, 7])
@@ -323,7 +335,7 @@ def test_the_journal_of_another_cloud_is_refused_whole(there: t.Any) -> None:
     records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
 
     with pytest.raises(InvalidInput, match="is of another cloud"):
-        changes_in(records, ENDPOINT, [SERVER])
+        find_changes(records, ENDPOINT, [SERVER])
 
 
 @pytest.mark.parametrize("missing", [*REMOVAL.as_dict(), "placement_endpoint"])
@@ -332,13 +344,13 @@ def test_a_record_that_lacks_something_is_refused(missing: str) -> None:
     del told[missing]
 
     with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
-        changes_in([told], ENDPOINT, [])
+        find_changes([told], ENDPOINT, [])
 
 
 @pytest.mark.parametrize("edit", [{"consumer": "nobody"}, {"consumer": None}, {"generation": 9}, {"before": []}, {"frees": {}}], ids=str)
 def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput):
-        changes_in([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
+        find_changes([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
 
 
 @pytest.mark.parametrize(("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)])
@@ -347,34 +359,34 @@ def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(tmp_pa
     been made.
     """
     journal = Journal(str(tmp_path), ENDPOINT)
-    journal.before([REMOVAL, REDUCTION])
-    journal.after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "reduced")])
-    records, _torn = read(journal.path)
+    journal.record_before([REMOVAL, REDUCTION])
+    journal.record_after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "reduced")])
+    records, _torn = read_journal(journal.path)
 
-    assert changes_in(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
+    assert find_changes(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
     if not taken_back:
         with pytest.raises(InvalidInput, match=f"nothing that was taken from consumer {SERVER}"):
-            changes_in(records, ENDPOINT, [SERVER])
+            find_changes(records, ENDPOINT, [SERVER])
 
 
 def test_a_change_that_was_refused_once_and_made_later_is_taken_back(tmp_path: pathlib.Path) -> None:
     journal = Journal(str(tmp_path), ENDPOINT)
     for outcome in ("skipped", "removed"):
-        journal.before([REMOVAL])
-        journal.after([Outcome(REMOVAL, outcome)])
-    records, _torn = read(journal.path)
+        journal.record_before([REMOVAL])
+        journal.record_after([Outcome(REMOVAL, outcome)])
+    records, _torn = read_journal(journal.path)
 
-    assert changes_in(records, ENDPOINT, []) == [REMOVAL]
+    assert find_changes(records, ENDPOINT, []) == [REMOVAL]
 
 
 def test_the_journal_of_a_restoration_can_be_read_as_one(tmp_path: pathlib.Path) -> None:
     inverse = _step(_inverse(REMOVED, _left(REMOVED)))
     journal = Journal(str(tmp_path), ENDPOINT)
-    journal.before([inverse])
-    journal.after([Restoration(inverse, "restored", write=inverse.change)])
-    records, _torn = read(journal.path)
+    journal.record_before([inverse])
+    journal.record_after([Restoration(inverse, "restored", write=inverse.change)])
+    records, _torn = read_journal(journal.path)
 
-    assert changes_in(records, ENDPOINT, []) == [inverse]
+    assert find_changes(records, ENDPOINT, []) == [inverse]
 
 
 # Putting it back
@@ -388,9 +400,9 @@ class Site:
         self.journal = Journal(str(folder), ENDPOINT)
         self.steps = []
         for number in range(3):
-            held = PlacementReader(self.placement.api()).allocation(self.placement.give(number, VCPU=2)).value
+            held = PlacementReader(self.placement.api()).get_allocation(self.placement.give(number, VCPU=2)).value
             assert held
-            self.steps.append(_step(rewritten(held, resources={})))
+            self.steps.append(_step(build_change(held, resources={})))
             self.placement.give(number)
 
     def restored(
@@ -419,7 +431,7 @@ def test_all_is_put_back_and_journalled(site: Site) -> None:
     assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
         step.change.consumer: step.change.before["allocations"] for step in site.steps
     }
-    assert [known["event"] for known in read(site.journal.path)[0]] == ["before", "after"] * 3
+    assert [known["event"] for known in read_journal(site.journal.path)[0]] == ["before", "after"] * 3
 
 
 def test_put_back_twice_there_is_nothing_to_do(site: Site) -> None:

@@ -17,7 +17,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, stopping
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child
 
 GONE = "The run was stopped: Ansible, which started it, is gone."
@@ -25,8 +25,8 @@ GONE = "The run was stopped: Ansible, which started it, is gone."
 # What it would do between two changes, without end.
 RUNNING = """
 import sys, time
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, stopping
-with stopping() as stopped:
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+with watch_for_stop() as stopped:
     print(f"runs{stopped()}", file=sys.stderr, flush=True)
     while not (why := stopped()):
         time.sleep(0.01)
@@ -36,8 +36,8 @@ with stopping() as stopped:
 # Twice between two changes, and to its end.
 ENDING = """
 import sys
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, stopping
-with stopping() as stopped:
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+with watch_for_stop() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """
 
@@ -152,7 +152,7 @@ def test_as_long_as_somebody_reads_it_goes_on(output: str, tmp_path: pathlib.Pat
 def test_afterwards_signals_mean_what_they_meant_before() -> None:
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
-    with pytest.raises(KeyError), stopping():
+    with pytest.raises(KeyError), watch_for_stop():
         assert [signal.getsignal(number) for number in numbers] != before
         raise KeyError
 
@@ -237,5 +237,5 @@ def test_what_forks_workers_is_known_by_its_command(command: str, runs: bool) ->
 
 def test_what_ansible_was_is_not_asked_where_numbers_are_of_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: sys.maxsize)
-    with stopping() as stopped:
+    with watch_for_stop() as stopped:
         assert stopped() == ""

@@ -17,22 +17,32 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import provider_writer
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderState, StateReader, state_from
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+    ProviderState,
+    ProviderStateReader,
+    parse_provider_state,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, JournalError, ProviderConflict
 from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import BEFORE, PLANNED, Journal, read, record
-from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import changes_in
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    BEFORE,
+    PLANNED,
+    Journal,
+    build_record,
+    read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import find_changes
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeOutcome,
     TreeRestorer,
-    changed_inventory,
-    lost_aggregates,
-    lost_traits,
-    trees_in,
+    describe_inventory_changes,
+    find_deleted_trees,
+    find_lost_aggregates,
+    find_lost_traits,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
     CHILD,
@@ -63,7 +73,7 @@ HAD = {
 
 def _records(step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None = None, event: str = BEFORE) -> list[dict[str, t.Any]]:
     details = {uuid: known.as_dict() for uuid, known in (HAD if states is None else states).items()}
-    told = {**record(event, step, ENDPOINT), **({"details": details} if event == BEFORE else {})}
+    told = {**build_record(event, step, ENDPOINT), **({"details": details} if event == BEFORE else {})}
     return [json.loads(json.dumps(told))]
 
 
@@ -71,16 +81,16 @@ def _records(step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None
 
 
 def test_a_tree_is_read_as_it_was_written() -> None:
-    (tree,) = trees_in(_records(), ENDPOINT)
+    (tree,) = find_deleted_trees(_records(), ENDPOINT)
 
     assert (tree.step, tree.states, tree.root.name) == (TREE, HAD, "compute-9")
     assert [provider.uuid for provider in tree.providers] == [ROOT, CHILD]
 
 
 def test_a_journal_of_version_1_0_is_read() -> None:
-    records, torn = read(str(OLD_JOURNAL))
-    (tree,) = trees_in(records, "http://127.0.0.1:29106/")
-    (change,) = changes_in(records, "http://127.0.0.1:29106/", [])
+    records, torn = read_journal(str(OLD_JOURNAL))
+    (tree,) = find_deleted_trees(records, "http://127.0.0.1:29106/")
+    (change,) = find_changes(records, "http://127.0.0.1:29106/", [])
 
     assert not torn and change.kind == "forgotten_consumer" and tree.deleted
     assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
@@ -92,7 +102,7 @@ def test_a_journal_of_version_1_0_is_read() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_record_of_a_plan_does_not_hide_that_of_the_run(order: int) -> None:
-    (tree,) = trees_in([*_records(event=PLANNED), *_records()][::order], ENDPOINT)
+    (tree,) = find_deleted_trees([*_records(event=PLANNED), *_records()][::order], ENDPOINT)
 
     assert tree.states == HAD
 
@@ -100,12 +110,12 @@ def test_the_record_of_a_plan_does_not_hide_that_of_the_run(order: int) -> None:
 def test_the_newest_tree_comes_first() -> None:
     other = TreeStep(f"name_conflict/{OTHER}", "name_conflict", ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)))
 
-    assert [tree.subject for tree in trees_in([*_records(), *_records(other, {})], ENDPOINT)] == [OTHER, ROOT]
+    assert [tree.subject for tree in find_deleted_trees([*_records(), *_records(other, {})], ENDPOINT)] == [OTHER, ROOT]
 
 
 def test_the_journal_of_another_cloud_is_refused() -> None:
     with pytest.raises(InvalidInput, match="is of another cloud"):
-        trees_in(_records(), "http://elsewhere/")
+        find_deleted_trees(_records(), "http://elsewhere/")
 
 
 @pytest.mark.parametrize("key", ["finding", "kind", "providers", "placement_endpoint"])
@@ -114,7 +124,7 @@ def test_a_record_that_lacks_something_is_refused(key: str) -> None:
     del entry[key]
 
     with pytest.raises(InvalidInput):
-        trees_in([entry], ENDPOINT)
+        find_deleted_trees([entry], ENDPOINT)
 
 
 @pytest.mark.parametrize(
@@ -138,11 +148,11 @@ def test_names_that_cannot_be_right_are_refused(edit: dict[str, t.Any]) -> None:
     entry["details"][ROOT] |= edit
 
     with pytest.raises(InvalidInput, match="is not as orphan_remediate writes it"):
-        trees_in([entry], ENDPOINT)
+        find_deleted_trees([entry], ENDPOINT)
 
 
 def test_a_state_is_read_back_as_it_was() -> None:
-    assert state_from(json.loads(json.dumps(HAD[ROOT].as_dict()))) == HAD[ROOT]
+    assert parse_provider_state(json.loads(json.dumps(HAD[ROOT].as_dict()))) == HAD[ROOT]
 
 
 # What is given back
@@ -174,8 +184,8 @@ def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
     ],
 )
 def test_only_traits_that_no_service_reports_come_back(trait: str, back: bool) -> None:
-    assert lost_traits(_state(trait), _state("CUSTOM_B")) == (({trait}, set()) if back else (set(), {trait}))
-    assert lost_traits(_state(trait), _state(trait)) == (set(), set())
+    assert find_lost_traits(_state(trait), _state("CUSTOM_B")) == (({trait}, set()) if back else (set(), {trait}))
+    assert find_lost_traits(_state(trait), _state(trait)) == (set(), set())
 
 
 @pytest.mark.parametrize("mark", ["COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"])
@@ -183,7 +193,7 @@ def test_only_traits_that_no_service_reports_come_back(trait: str, back: bool) -
 def test_a_provider_whose_service_replaces_all_its_traits_gets_none(mark: str, since: bool) -> None:
     then, now = ("CUSTOM_A",) if since else ("CUSTOM_A", mark), (mark,) if since else ()
 
-    assert lost_traits(_state(*then), _state(*now))[0] == set()
+    assert find_lost_traits(_state(*then), _state(*now))[0] == set()
 
 
 TRAITS = st.frozensets(
@@ -193,7 +203,7 @@ TRAITS = st.frozensets(
 
 @hypothesis.given(TRAITS, TRAITS)
 def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(then: frozenset[str], now: frozenset[str]) -> None:
-    back, left = lost_traits(_state(*then), _state(*now))
+    back, left = find_lost_traits(_state(*then), _state(*now))
 
     assert back | left == then - now and not back & left
     assert all(trait.startswith("CUSTOM_") for trait in back)
@@ -206,20 +216,20 @@ def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(then: frozens
 def test_an_aggregate_of_nova_comes_back_if_nova_still_has_the_host_in_it(hosts: tuple[str, ...], back: set[str], left: set[str]) -> None:
     known = {RACK: Aggregate(RACK, "rack-1", None, hosts)}
 
-    assert lost_aggregates(_state(aggregates=[RACK]), _state(), "compute-9", known) == (back, left)
+    assert find_lost_aggregates(_state(aggregates=[RACK]), _state(), "compute-9", known) == (back, left)
 
 
 def test_an_aggregate_of_placement_alone_comes_back() -> None:
     known = {RACK: Aggregate(RACK, "rack-1", None, ())}
 
-    assert lost_aggregates(_state(aggregates=[DISKS]), _state(aggregates=[RACK]), "compute-9", known) == ({DISKS}, set())
+    assert find_lost_aggregates(_state(aggregates=[DISKS]), _state(aggregates=[RACK]), "compute-9", known) == ({DISKS}, set())
 
 
 def test_what_an_operator_may_have_set_of_the_inventory_is_reported() -> None:
     then = {"VCPU": Inventory(**inventory(8, 2, 16.0)), "CUSTOM_GOLD": Inventory(**inventory(3)), "DISK_GB": Inventory(**inventory())}
     now = {"VCPU": Inventory(**inventory(4, 0, 4.0)), "DISK_GB": Inventory(**inventory(9)), "PCPU": Inventory(**inventory())}
 
-    assert changed_inventory(ProviderState(then), ProviderState(now)) == [
+    assert describe_inventory_changes(ProviderState(then), ProviderState(now)) == [
         "no CUSTOM_GOLD (it had 3)",
         "reserved of VCPU 0 (it had 2)",
         "allocation_ratio of VCPU 4.0 (it had 16.0)",
@@ -234,7 +244,9 @@ def test_what_is_read_is_of_one_generation() -> None:
     trees.make(ROOT, "compute-9", traits={"CUSTOM_A"})
     trees.while_read = [lambda: trees.give(ROOT, "aggregates", RACK), lambda: None, lambda: trees.give(ROOT, "traits", "CUSTOM_B")]
 
-    assert StateReader(trees.placement()).read(ROOT) == ProviderState(CPU, frozenset({"CUSTOM_A", "CUSTOM_B"}), frozenset({RACK}), 3)
+    assert ProviderStateReader(trees.placement()).read(ROOT) == ProviderState(
+        CPU, frozenset({"CUSTOM_A", "CUSTOM_B"}), frozenset({RACK}), 3
+    )
 
 
 def test_a_provider_that_changes_all_the_time_cannot_be_read() -> None:
@@ -243,7 +255,7 @@ def test_a_provider_that_changes_all_the_time_cannot_be_read() -> None:
     trees.while_read = [lambda: trees.give(ROOT, "traits", "CUSTOM_A") for _request in range(99)]
 
     with pytest.raises(CloudError, match="changed 5 times while it was read"):
-        StateReader(trees.placement()).read(ROOT)
+        ProviderStateReader(trees.placement()).read(ROOT)
 
 
 def test_a_provider_that_goes_while_it_is_read_does_not_exist() -> None:
@@ -251,7 +263,7 @@ def test_a_provider_that_goes_while_it_is_read_does_not_exist() -> None:
     trees.make(ROOT, "compute-9")
     trees.while_read = [lambda: None, trees.providers.clear]
 
-    assert StateReader(trees.placement()).read(ROOT) is None
+    assert ProviderStateReader(trees.placement()).read(ROOT) is None
 
 
 # Writing to it
@@ -272,7 +284,7 @@ NOW = Provider(ROOT, "compute-9", 1, ROOT, None)
 
 
 def _added(trees: Trees) -> tuple[set[str], CloudError | None]:
-    return ProviderWriter(trees.placement()).add(NOW, ["CUSTOM_A"], [RACK])
+    return ProviderWriter(trees.placement()).add_traits_and_aggregates(NOW, ["CUSTOM_A"], [RACK])
 
 
 def test_what_it_has_stays(trees: Trees) -> None:
@@ -348,9 +360,9 @@ def _restored(
 ) -> TreeOutcome:
     """Restore a tree of which the journal tells this outcome; none when the run was killed."""
     after = [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}] if outcome else []
-    (tree,) = trees_in([*_records(states=states), *after], ENDPOINT)
+    (tree,) = find_deleted_trees([*_records(states=states), *after], ENDPOINT)
     placement = trees.placement()
-    return TreeRestorer(placement, trees.nova(), journal).restored(tree, PlacementReader(placement).providers())
+    return TreeRestorer(placement, trees.nova(), journal).restore_tree(tree, PlacementReader(placement).list_providers())
 
 
 @pytest.fixture(name="journal")
@@ -372,11 +384,11 @@ def test_a_tree_is_journalled_and_restored_once(trees: Trees, journal: Journal) 
         "generation": before[ROOT]["generation"] + 2,
     }
     assert trees.providers[CHILD]["traits"] == {"CUSTOM_B"}
-    (entry,) = read(journal.path)[0]
+    (entry,) = read_journal(journal.path)[0]
     assert [provider["name"] for provider in entry["providers"]] == ["compute-9", "compute-9_card"]
     assert entry["providers"][0]["before"] == {"traits": ["COMPUTE_NODE"], "aggregates": [DISKS]}
     assert entry["providers"][0]["after"] == {"traits": ["COMPUTE_NODE", "CUSTOM_A"], "aggregates": [RACK, DISKS]}
-    assert trees_in([entry], ENDPOINT) == [] and changes_in([entry], ENDPOINT, []) == []
+    assert find_deleted_trees([entry], ENDPOINT) == [] and find_changes([entry], ENDPOINT, []) == []
 
     puts = len(trees.puts)
     again = _restored(trees, journal)
@@ -387,8 +399,8 @@ def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Tree
     done = _restored(trees)
 
     assert done.outcome == "restored" and trees.puts == [] and done.write
-    assert done.write.side("before") == {ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}}
-    assert done.write.side("after")[ROOT]["aggregates"] == [RACK, DISKS]
+    assert done.write.get_side("before") == {ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}}
+    assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
     assert done.reason == f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to makes it; run this again then."
 
 

@@ -13,7 +13,12 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import absent, described, guard, present
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
+    check_generation,
+    describe_allocation,
+    remove_resources,
+    set_resources,
+)
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 HERE = "0a000000-0000-4000-8000-000000000001"
@@ -33,37 +38,37 @@ def _wish(**options: t.Any) -> dict[str, t.Any]:
 
 
 def test_present_replaces_everything_that_is_held() -> None:
-    wanted = present(HELD, _wish(resources={"compute-1": {"VCPU": 1}}), PROVIDERS)
+    wanted = set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}}), PROVIDERS)
 
     assert wanted == d.replace(HELD, resources={HERE: {"VCPU": 1}})
 
 
 @pytest.mark.parametrize("name", ["compute-1", HERE, HERE.upper(), HERE.replace("-", "")])
 def test_a_provider_is_named_by_name_or_by_uuid_however_written(name: str) -> None:
-    assert set(present(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {HERE}
+    assert set(set_resources(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {HERE}
 
 
 def test_a_provider_with_a_template_for_a_name_is_found_by_it() -> None:
-    assert set(present(HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS).resources) == {CHILD}
+    assert set(set_resources(HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS).resources) == {CHILD}
 
 
 def test_a_uuid_that_placement_does_not_list_is_refused() -> None:
     with pytest.raises(InvalidInput, match=f"no resource provider with the UUID {UNLISTED}"):
-        present(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
+        set_resources(HELD, _wish(resources={UNLISTED: {"VCPU": 1}}), PROVIDERS)
 
 
 def test_a_provider_that_is_gone_has_nothing_to_be_removed() -> None:
-    assert absent(HELD, _wish(resource_provider=[UNLISTED]), PROVIDERS) == HELD
+    assert remove_resources(HELD, _wish(resource_provider=[UNLISTED]), PROVIDERS) == HELD
 
 
 def test_a_provider_that_is_named_twice_is_refused() -> None:
     with pytest.raises(InvalidInput, match="names a provider twice"):
-        present(HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS)
+        set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS)
 
 
 @pytest.mark.parametrize("amount", [2, "2"])
 def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> None:
-    assert present(HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS).resources == {HERE: {"VCPU": 2}}
+    assert set_resources(HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS).resources == {HERE: {"VCPU": 2}}
 
 
 @pytest.mark.parametrize(
@@ -83,36 +88,36 @@ def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> No
 )
 def test_amounts_that_are_no_whole_numbers_are_refused(share: t.Any) -> None:
     with pytest.raises(InvalidInput, match="resources of compute-1 must be whole amounts"):
-        present(HELD, _wish(resources={"compute-1": share}), PROVIDERS)
+        set_resources(HELD, _wish(resources={"compute-1": share}), PROVIDERS)
 
 
 def test_an_unknown_provider_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
-        present(HELD, _wish(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
+        set_resources(HELD, _wish(resources={"compute-9": {"VCPU": 1}}), PROVIDERS)
 
 
 @pytest.mark.parametrize("resources", [None, {}])
 def test_present_without_resources_is_refused(resources: dict[str, t.Any] | None) -> None:
     with pytest.raises(InvalidInput, match="use state=absent"):
-        present(HELD, _wish(resources=resources), PROVIDERS)
+        set_resources(HELD, _wish(resources=resources), PROVIDERS)
 
 
 @pytest.mark.parametrize("option", ["resource_provider", "resource_classes"])
 def test_present_refuses_what_says_what_shall_go(option: str) -> None:
     with pytest.raises(InvalidInput, match="state=present takes resources"):
-        present(HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS)
+        set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS)
 
 
 @pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
 def test_a_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="give project and user"):
-        present(NOTHING, _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
+        set_resources(NOTHING, _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
 
 
 def test_a_new_consumer_is_made_as_asked() -> None:
     wish = _wish(resources={"compute-1": {"VCPU": 1}}, project="p", user="u", consumer_type="INSTANCE")
 
-    assert present(NOTHING, wish, PROVIDERS) == Allocation(CONSUMER, None, "p", "u", "INSTANCE", {HERE: {"VCPU": 1}}, None)
+    assert set_resources(NOTHING, wish, PROVIDERS) == Allocation(CONSUMER, None, "p", "u", "INSTANCE", {HERE: {"VCPU": 1}}, None)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_a_new_consumer_is_made_as_asked() -> None:
     ],
 )
 def test_owner_and_type_are_changed_only_where_given(given: dict[str, str], expected: tuple[str, ...]) -> None:
-    wanted = present(d.replace(HELD, type="INSTANCE"), _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
+    wanted = set_resources(d.replace(HELD, type="INSTANCE"), _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
 
     assert (wanted.project, wanted.user, wanted.type) == expected
 
@@ -147,38 +152,38 @@ def test_owner_and_type_are_changed_only_where_given(given: dict[str, str], expe
     ids=str,
 )
 def test_absent_takes_what_is_named_and_leaves_the_rest(wish: dict[str, t.Any], left: dict[str, t.Any]) -> None:
-    assert absent(HELD, _wish(**wish), PROVIDERS) == d.replace(HELD, resources=left)
+    assert remove_resources(HELD, _wish(**wish), PROVIDERS) == d.replace(HELD, resources=left)
 
 
 def test_absent_of_nothing_is_nothing() -> None:
-    assert absent(NOTHING, _wish(), PROVIDERS) == NOTHING
+    assert remove_resources(NOTHING, _wish(), PROVIDERS) == NOTHING
 
 
 def test_absent_from_an_unknown_provider_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no resource provider named 'compute-9'"):
-        absent(HELD, _wish(resource_provider=["compute-9"]), PROVIDERS)
+        remove_resources(HELD, _wish(resource_provider=["compute-9"]), PROVIDERS)
 
 
 @pytest.mark.parametrize("generation", [None, 4])
 def test_the_guard_lets_the_expected_generation_pass(generation: int | None) -> None:
-    guard(HELD, generation)
+    check_generation(HELD, generation)
 
 
 @pytest.mark.parametrize("generation", [0, 3, 5])
 def test_the_guard_names_both_generations(generation: int) -> None:
     with pytest.raises(AllocationConflict, match=f"expected at generation {generation} and has 4"):
-        guard(HELD, generation)
+        check_generation(HELD, generation)
 
 
 def test_the_guard_refuses_a_consumer_that_is_gone() -> None:
     with pytest.raises(AllocationConflict, match="expected at generation 4 and has none"):
-        guard(NOTHING, 4)
+        check_generation(NOTHING, 4)
 
 
 def test_an_allocation_is_described_with_names_and_roots_by_uuid() -> None:
     allocation = d.replace(HELD, resources={UNLISTED: {"VCPU": 1}, **HELD.resources})
 
-    assert described(allocation, PROVIDERS) == {
+    assert describe_allocation(allocation, PROVIDERS) == {
         "consumer": CONSUMER,
         "generation": 4,
         "type": None,

@@ -14,14 +14,14 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Candidates, Details, Inventory, Provider, Summary
 from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
-    Demand,
-    Host,
-    anywhere,
-    apart,
-    demand,
-    fitting,
-    lacking,
-    query,
+    HostTree,
+    ResourceRequest,
+    build_query,
+    describe_all_hosts,
+    describe_fitting_host,
+    describe_unfit_host,
+    list_groupings,
+    parse_request,
 )
 
 HOST = "0a000000-0000-4000-8000-000000000001"
@@ -51,9 +51,9 @@ def _having(cls: str, inventory: Inventory, used: int = 0, traits: str = "", agg
     return Details({cls: inventory}, {cls: used}, frozenset(traits.split()), frozenset(aggregates.split()))
 
 
-def _lacking(wanted: Demand, **known: Details) -> dict[str, t.Any]:
+def _lacking(wanted: ResourceRequest, **known: Details) -> dict[str, t.Any]:
     """The answer for a host whose providers, by the names above, have these details."""
-    return lacking(wanted, Host(ROOT, PROVIDERS, {globals()[name.upper()]: details for name, details in known.items()}))
+    return describe_unfit_host(wanted, HostTree(ROOT, PROVIDERS, {globals()[name.upper()]: details for name, details in known.items()}))
 
 
 def _causes(answer: dict[str, t.Any]) -> str:
@@ -68,9 +68,9 @@ def _offered(*holdings: dict[str, dict[str, int]], traits: frozenset[str] = froz
 
 
 def test_traits_are_told_apart_by_their_mark() -> None:
-    wanted = demand(_options(resources={"VCPU": "2"}, required=["B", "!C", "A"], member_of=[AGGREGATE.upper()], limit=5))
+    wanted = parse_request(_options(resources={"VCPU": "2"}, required=["B", "!C", "A"], member_of=[AGGREGATE.upper()], limit=5))
 
-    assert wanted == Demand({"VCPU": 2}, frozenset("AB"), frozenset("C"), frozenset({AGGREGATE}), 5)
+    assert wanted == ResourceRequest({"VCPU": 2}, frozenset("AB"), frozenset("C"), frozenset({AGGREGATE}), 5)
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_traits_are_told_apart_by_their_mark() -> None:
 )
 def test_what_cannot_be_asked_is_refused(options: dict[str, t.Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        demand(_options(**options))
+        parse_request(_options(**options))
 
 
-WANTED = Demand({"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset("V"), frozenset({AGGREGATE}), 7)
+WANTED = ResourceRequest({"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset("V"), frozenset({AGGREGATE}), 7)
 
 
 @pytest.mark.parametrize(
     ("wanted", "root", "groups", "parameters"),
     [
-        (Demand({"VCPU": 2}), None, {}, {"resources": "VCPU:2"}),
-        (Demand({"VCPU": 2, "DISK_GB": 5}), ROOT, {}, {"resources": "VCPU:2,DISK_GB:5", "in_tree": HOST}),
+        (ResourceRequest({"VCPU": 2}), None, {}, {"resources": "VCPU:2"}),
+        (ResourceRequest({"VCPU": 2, "DISK_GB": 5}), ROOT, {}, {"resources": "VCPU:2,DISK_GB:5", "in_tree": HOST}),
         (
             WANTED,
             None,
@@ -108,7 +108,7 @@ WANTED = Demand({"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset
             {"resources": "VCPU:2,VGPU:1", "required": "T,!V", "in_tree": HOST, "resources1": "DISK_GB:5", "required1": "U,!V"},
         ),
         (
-            Demand({"VCPU": 2, "VGPU": 1, "DISK_GB": 5}, member_of=frozenset({AGGREGATE})),
+            ResourceRequest({"VCPU": 2, "VGPU": 1, "DISK_GB": 5}, member_of=frozenset({AGGREGATE})),
             ROOT,
             {"VGPU": frozenset(), "DISK_GB": frozenset()},
             {
@@ -125,9 +125,9 @@ WANTED = Demand({"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset
     ],
 )
 def test_a_demand_is_asked_as_the_api_takes_it(
-    wanted: Demand, root: Provider | None, groups: dict[str, frozenset[str]], parameters: dict[str, str]
+    wanted: ResourceRequest, root: Provider | None, groups: dict[str, frozenset[str]], parameters: dict[str, str]
 ) -> None:
-    assert query(wanted, root, groups) == parameters
+    assert build_query(wanted, root, groups) == parameters
 
 
 SSD_POOL = _having("DISK_GB", _inventory(), traits="STORAGE_DISK_SSD")
@@ -152,10 +152,10 @@ SSD_POOL = _having("DISK_GB", _inventory(), traits="STORAGE_DISK_SSD")
 def test_what_others_share_is_asked_apart(
     resources: tuple[str, ...], required: str, elsewhere: list[Details], ways: list[dict[str, str]]
 ) -> None:
-    wanted = Demand(dict.fromkeys(resources, 1), frozenset(required.split()))
+    wanted = ResourceRequest(dict.fromkeys(resources, 1), frozenset(required.split()))
     own = [_having("VCPU", _inventory(), traits="COMPUTE_NODE BOTH")]
 
-    found = apart(wanted, own, elsewhere)
+    found = list_groupings(wanted, own, elsewhere)
 
     assert found == [{cls: frozenset(traits.split()) for cls, traits in groups.items()} for groups in ways]
 
@@ -182,7 +182,7 @@ def test_what_others_share_is_asked_apart(
 def test_an_amount_that_cannot_be_had_is_told_by_what_it_violates(
     asked: int, inventory: Inventory, used: int, violates: list[str], said: str
 ) -> None:
-    answer = _lacking(Demand({"VCPU": asked}), host=_having("VCPU", inventory, used))
+    answer = _lacking(ResourceRequest({"VCPU": asked}), host=_having("VCPU", inventory, used))
 
     (entry,) = answer["lacking"]
     assert (entry["violates"], _causes(answer)) == (violates, said)
@@ -195,7 +195,7 @@ def test_the_first_source_document_is_told_in_its_own_figures() -> None:
     used = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1668}
     inventories = {"VCPU": _inventory(30), "MEMORY_MB": _inventory(772495, reserved=8192), "DISK_GB": _inventory(1760)}
 
-    answer = _lacking(Demand({"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}), host=Details(inventories, used))
+    answer = _lacking(ResourceRequest({"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}), host=Details(inventories, used))
 
     assert not answer["fits"]
     assert answer["reason"] == (
@@ -205,7 +205,7 @@ def test_the_first_source_document_is_told_in_its_own_figures() -> None:
 
 
 def test_a_class_that_nobody_has_is_told() -> None:
-    answer = _lacking(Demand({"VCPU": 1, "VGPU": 1}), host=_having("VCPU", _inventory()))
+    answer = _lacking(ResourceRequest({"VCPU": 1, "VGPU": 1}), host=_having("VCPU", _inventory()))
 
     (entry,) = answer["lacking"]
     assert (entry["resource_class"], entry["violates"], entry["uuid"], entry["total"], entry["free"]) == (
@@ -219,7 +219,7 @@ def test_a_class_that_nobody_has_is_told() -> None:
 
 
 def test_of_several_providers_the_reason_names_the_one_with_the_most_free() -> None:
-    pci = Demand({"CUSTOM_PCI": 4})
+    pci = ResourceRequest({"CUSTOM_PCI": 4})
 
     answer = _lacking(pci, child=_having("CUSTOM_PCI", _inventory(4), 3), other=_having("CUSTOM_PCI", _inventory(4), 2))
 
@@ -230,7 +230,7 @@ def test_of_several_providers_the_reason_names_the_one_with_the_most_free() -> N
 def test_what_one_provider_of_several_can_give_is_not_lacking() -> None:
     details = {"child": _having("CUSTOM_PCI", _inventory(4), 4), "other": _having("CUSTOM_PCI", _inventory(4), 0)}
 
-    answer = _lacking(Demand({"VGPU": 1, "CUSTOM_PCI": 4}), **details)
+    answer = _lacking(ResourceRequest({"VGPU": 1, "CUSTOM_PCI": 4}), **details)
 
     assert [entry["resource_class"] for entry in answer["lacking"]] == ["VGPU"]
 
@@ -256,7 +256,7 @@ NIC = _having("CUSTOM_NIC", _inventory(), traits="HW_NIC_SRIOV")
 def test_traits_that_are_missing_or_forbidden_are_told_with_room_and_without(
     host: Details, required: str, forbidden: str, resources: dict[str, int], missing: list[str], clashing: list[str]
 ) -> None:
-    answer = _lacking(Demand(resources, frozenset(required.split()), frozenset(forbidden.split())), host=host, child=NIC)
+    answer = _lacking(ResourceRequest(resources, frozenset(required.split()), frozenset(forbidden.split())), host=host, child=NIC)
 
     assert (answer["missing_traits"], answer["forbidden_traits"]) == (missing, clashing)
     assert bool(answer["lacking"]) == (host is FULL)
@@ -265,7 +265,7 @@ def test_traits_that_are_missing_or_forbidden_are_told_with_room_and_without(
 
 
 def test_a_forbidden_trait_does_not_matter_where_another_provider_can_give_the_class() -> None:
-    wanted = Demand({"CUSTOM_NIC": 1, "VGPU": 1}, forbidden=frozenset({"HW_NIC_SRIOV"}))
+    wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, forbidden=frozenset({"HW_NIC_SRIOV"}))
 
     answer = _lacking(wanted, child=NIC, other=_having("CUSTOM_NIC", _inventory()))
 
@@ -278,13 +278,13 @@ def test_a_forbidden_trait_does_not_matter_where_another_provider_can_give_the_c
     ids=["root in it", "none in it", "child in it"],
 )
 def test_the_aggregates_of_a_root_are_those_of_its_tree(host: Details, child: Details, outside: bool) -> None:
-    wanted = Demand({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
+    wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
 
     assert ("none of the aggregates" in _lacking(wanted, host=host, child=child)["reason"]) == outside
 
 
 def test_a_refusal_that_the_figures_do_not_explain_is_told_as_such() -> None:
-    wanted = Demand({"CUSTOM_NIC": 10}, required=frozenset({"HW_NIC_SRIOV"}))
+    wanted = ResourceRequest({"CUSTOM_NIC": 10}, required=frozenset({"HW_NIC_SRIOV"}))
 
     answer = _lacking(wanted, child=NIC, other=_having("CUSTOM_NIC", _inventory()))
 
@@ -294,7 +294,7 @@ def test_a_refusal_that_the_figures_do_not_explain_is_told_as_such() -> None:
 
 @pytest.mark.parametrize("forbidden", [frozenset[str](), DISABLED])
 def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> None:
-    answer = _lacking(Demand({"VCPU": 1}, forbidden=forbidden), host=d.replace(FULL, traits=DISABLED))
+    answer = _lacking(ResourceRequest({"VCPU": 1}, forbidden=forbidden), host=d.replace(FULL, traits=DISABLED))
 
     assert answer["disabled"]
     assert ("Nova would pass over it anyway" in answer["reason"]) == (not forbidden)
@@ -316,14 +316,16 @@ def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> N
     ],
 )
 def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(holdings: t.Any, traits: frozenset[str], reason: str) -> None:
-    answer = fitting(Demand({"VCPU": 1}), ROOT, _offered(*holdings, traits=traits), PROVIDERS)
+    answer = describe_fitting_host(ResourceRequest({"VCPU": 1}), ROOT, _offered(*holdings, traits=traits), PROVIDERS)
 
     assert (answer["fits"], answer["disabled"], answer["reason"]) == (True, bool(traits), reason)
     assert (answer["lacking"], answer["missing_traits"], answer["forbidden_traits"]) == ([], [], [])
 
 
 def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() -> None:
-    (candidate,) = fitting(Demand({}), ROOT, _offered({POOL: {"DISK_GB": 5}, HOST: {"VCPU": 1}}), PROVIDERS)["candidates"]
+    (candidate,) = describe_fitting_host(ResourceRequest({}), ROOT, _offered({POOL: {"DISK_GB": 5}, HOST: {"VCPU": 1}}), PROVIDERS)[
+        "candidates"
+    ]
 
     assert candidate == {
         "root": HOST,
@@ -349,7 +351,7 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
     ],
 )
 def test_without_a_host_the_candidates_are_counted(holdings: t.Any, traits: frozenset[str], reason: str) -> None:
-    answer = anywhere(Demand({"VCPU": 1}), _offered(*holdings, traits=traits), PROVIDERS)
+    answer = describe_all_hosts(ResourceRequest({"VCPU": 1}), _offered(*holdings, traits=traits), PROVIDERS)
 
     assert (answer["fits"], answer["reason"]) == (bool(holdings), reason)
 
@@ -357,8 +359,8 @@ def test_without_a_host_the_candidates_are_counted(holdings: t.Any, traits: froz
 def test_candidates_come_by_name_and_a_provider_that_came_meanwhile_has_none() -> None:
     offered = _offered({POOL: {"VCPU": 1}}, {HOST: {"VCPU": 1}})
 
-    known = anywhere(Demand({"VCPU": 1}), offered, PROVIDERS)["candidates"]
-    unknown = anywhere(Demand({"VCPU": 1}), offered, {HOST: ROOT})["candidates"]
+    known = describe_all_hosts(ResourceRequest({"VCPU": 1}), offered, PROVIDERS)["candidates"]
+    unknown = describe_all_hosts(ResourceRequest({"VCPU": 1}), offered, {HOST: ROOT})["candidates"]
 
     assert [candidate["root_name"] for candidate in known] == ["compute-1", "pool-1"]
     assert [(candidate["root"], candidate["root_name"]) for candidate in unknown] == [(POOL, None), (HOST, "compute-1")]

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PARTS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory, Provider
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import described, unknown
+from ansible_collections.osops.placement.plugins.module_utils._resources.providers import describe_providers, find_unknown_names
 
 HOST = "0a000000-0000-4000-8000-000000000001"
 CHILD = "0b000000-0000-4000-8000-000000000002"
@@ -34,7 +34,7 @@ FULL = Details(
 
 
 def test_a_tree_comes_from_its_root_down() -> None:
-    names = [provider["name"] for provider in described(PROVIDERS, NOTHING, ())]
+    names = [provider["name"] for provider in describe_providers(PROVIDERS, NOTHING, ())]
 
     assert names == ["compute-1", "{{ compute-1 }}_pci", "a port", "pool"]
 
@@ -42,17 +42,17 @@ def test_a_tree_comes_from_its_root_down() -> None:
 def test_a_provider_that_went_meanwhile_is_left_out() -> None:
     left = {uuid: Details() for uuid in PROVIDERS if uuid != CHILD}
 
-    assert [provider["uuid"] for provider in described(PROVIDERS, left, ())] == [HOST, GRANDCHILD, POOL]
+    assert [provider["uuid"] for provider in describe_providers(PROVIDERS, left, ())] == [HOST, GRANDCHILD, POOL]
 
 
 def test_without_parts_there_is_the_place_in_the_tree() -> None:
-    assert described({CHILD: PROVIDERS[CHILD]}, NOTHING, ()) == [
+    assert describe_providers({CHILD: PROVIDERS[CHILD]}, NOTHING, ()) == [
         {"uuid": CHILD, "name": "{{ compute-1 }}_pci", "generation": 2, "root": HOST, "parent": HOST, "sharing": False}
     ]
 
 
 def test_all_parts_are_told() -> None:
-    (provider,) = described({HOST: PROVIDERS[HOST]}, {HOST: FULL}, PARTS)
+    (provider,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, PARTS)
 
     vcpu = {"total": 4, "reserved": 1, "min_unit": 1, "max_unit": 4, "step_size": 2, "allocation_ratio": 2.0, "capacity": 6}
     assert provider["inventories"]["VCPU"] == vcpu
@@ -73,8 +73,8 @@ def test_all_parts_are_told() -> None:
     ],
 )
 def test_only_the_parts_that_were_read_are_told(parts: list[str], shown: set[str]) -> None:
-    (bare,) = described({HOST: PROVIDERS[HOST]}, {HOST: FULL}, ())
-    (provider,) = described({HOST: PROVIDERS[HOST]}, {HOST: FULL}, parts)
+    (bare,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, ())
+    (provider,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, parts)
 
     assert set(provider) - set(bare) == shown
 
@@ -89,4 +89,4 @@ def test_only_the_parts_that_were_read_are_told(parts: list[str], shown: set[str
     ],
 )
 def test_names_that_nobody_has_are_named(wanted: list[str], said: t.Any) -> None:
-    assert unknown(wanted, PROVIDERS) == said
+    assert find_unknown_names(wanted, PROVIDERS) == said

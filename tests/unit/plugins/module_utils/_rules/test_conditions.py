@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Cloud, Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import names_of_root
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World, answer
@@ -147,7 +147,7 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
     site.server(used, used)
     site.details = dict.fromkeys((used, empty), Details(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"})))
     nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
-    lookups = {name: answer("GET /os-hosts", 404) for name in names_of_root(site.providers[empty].name)}
+    lookups = {name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)}
 
     snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
 

@@ -130,7 +130,7 @@ def test_found(situation: Situation) -> None:
 
     assert finding is not None
     assert (finding.verdict, finding.kind, finding.change and finding.change.action) == ("drifted", kind, action)
-    assert finding.reason.endswith(".") and finding.evidence and not finding.dropped
+    assert finding.reason.endswith(".") and finding.evidence and not finding.freed_providers
 
 
 @pytest.mark.parametrize("situation", [situation for situation, (_kind, action) in DRIFTED.items() if action], ids=lambda one: one.__name__)
@@ -152,7 +152,7 @@ def test_a_swap_is_one_request_and_takes_nothing_from_the_host() -> None:
     assert finding and finding.change and finding.change.partner and finding.migration
     assert finding.change.partner.consumer == finding.migration.uuid
     assert finding.change.partner.after["allocations"] == {}
-    assert (finding.change.frees, finding.change.claims) == ({cloud.there: CLAIM}, {})
+    assert (finding.change.frees, finding.change.allocates) == ({cloud.there: CLAIM}, {})
 
 
 def the_migration_holds_another_host_too(cloud: Cloud) -> str:

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import nominate
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import find_candidates
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
@@ -326,9 +326,9 @@ def test_proven(situation: Situation) -> None:
     finding = _found(world, consumer)
 
     assert (finding.verdict, finding.kind) == ("orphaned", kind)
-    assert {world.providers[provider].name for provider in finding.dropped} == names
+    assert {world.providers[provider].name for provider in finding.freed_providers} == names
     assert finding.change is not None
-    assert set(finding.change.after["allocations"]) == set(world.holdings[consumer].resources) - finding.dropped
+    assert set(finding.change.after["allocations"]) == set(world.holdings[consumer].resources) - finding.freed_providers
     assert finding.evidence and finding.reason.endswith(".")
 
 
@@ -1094,7 +1094,7 @@ def test_without_a_sound_listing_of_hosts_none_is_gone(changes: dict[str, t.Any]
     land = Landscape(world.snapshot(**changes))
 
     assert Landscape(world.snapshot()).is_gone(here)
-    assert not land.is_gone(here) and told in land.may_stand_behind(here)
+    assert not land.is_gone(here) and told in land.find_possible_host(here)
 
 
 def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
@@ -1113,7 +1113,7 @@ def test_nominates_only_what_the_listings_leave_open() -> None:
     doubtful = [situation(world, here, there) for situation in (deleted, wrong_host, moving, forgotten)]
     snapshot = world.snapshot()
 
-    nominated = nominate(snapshot)
+    nominated = find_candidates(snapshot)
 
     assert plain not in nominated
     assert set(doubtful) <= set(nominated)

@@ -17,7 +17,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHANS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
@@ -33,7 +33,7 @@ HARSH = Policy(min_age=0, forgotten_min_age=0)
 many = hypothesis.settings(max_examples=200)
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in ORPHANS])
+@pytest.mark.parametrize("kind", [kind.name for kind in ORPHAN_KINDS])
 def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
     """Without them the properties below would hold of nothing."""
     hypothesis.find(
@@ -48,7 +48,7 @@ def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
 def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World) -> None:
     for finding in _changing(world):
         if home := _home(world, finding.consumer):
-            taken = {provider for provider in finding.dropped if not _is_of_another_host(world, provider, finding.consumer, home)}
+            taken = {provider for provider in finding.freed_providers if not _is_of_another_host(world, provider, finding.consumer, home)}
             assert not taken, finding.reason
 
 
@@ -60,7 +60,7 @@ def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
         move = world.migrations.get(finding.consumer)
         if move and move.status != "confirmed" and (home := _home(world, move.server)):
             claimed = world.holdings[move.server].resources
-            for uuid in finding.dropped:
+            for uuid in finding.freed_providers:
                 provider = world.providers.get(uuid)
                 if provider and (provider.sharing or provider.root == home):
                     for resource_class, amount in finding.allocation.resources[uuid].items():
@@ -133,8 +133,8 @@ def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_
             continue
         assert finding.change.generation == world.holdings[finding.consumer].generation
         assert {uuid: share["resources"] for uuid, share in before.items()} == world.holdings[finding.consumer].resources
-        assert after == {uuid: share for uuid, share in before.items() if uuid not in finding.dropped}
-        assert set(before) - set(after) == finding.dropped != frozenset()
+        assert after == {uuid: share for uuid, share in before.items() if uuid not in finding.freed_providers}
+        assert set(before) - set(after) == finding.freed_providers != frozenset()
 
 
 @many
@@ -224,7 +224,7 @@ def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> Non
 def _changing(world: World, policy: Policy = HARSH) -> list[Finding]:
     """The findings that would be changed by a user who asks for everything."""
     found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
-    return [finding for finding in found if finding.change or finding.dropped or finding.verdict == "orphaned"]
+    return [finding for finding in found if finding.change or finding.freed_providers or finding.verdict == "orphaned"]
 
 
 def _server_of(world: World, consumer: str) -> str:
@@ -249,7 +249,7 @@ def _has_no_host(world: World, server: str) -> bool:
         return False
     did = world.actions.get(server, ())
     placed = next((number for number, action in enumerate(did) if action.action in ("create", "unshelve", "rebuild")), None)
-    shelved = next((number for number, action in enumerate(did) if action.shelved_by), None)
+    shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
     # What came before a finished shelve is over, but for what placed it; without that, it has to be where it was shelved.
     newest = did[: shelved + 1] if shelved is not None and shelved < before else did[: before + 1] if placed is not None else ()
@@ -283,7 +283,7 @@ def _names(world: World, uuid: str) -> set[str]:
 def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
     """What matters of each finding about a consumer; which of several moves explains it may depend on their order."""
     about = [finding for finding in findings if finding.consumer]
-    return {str(finding.consumer): (finding.verdict, finding.kind, finding.change, finding.dropped) for finding in about}
+    return {str(finding.consumer): (finding.verdict, finding.kind, finding.change, finding.freed_providers) for finding in about}
 
 
 def _shuffled(world: World, chance: random.Random) -> World:

@@ -79,40 +79,40 @@ class TwoCells(Cloud):
         """Return a listing of migrations, all of which are of the first cell."""
         return d.replace(found, value=()) if self.lacks_first() else found
 
-    def services(self) -> t.Any:
-        found = super().services()
+    def list_services(self) -> t.Any:
+        found = super().list_services()
         if not self.lacks_first():
             return found
         silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first}
         return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
 
-    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        found = super().hypervisors(with_servers, roots)
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = super().list_hypervisors(with_servers, roots)
         return answer("GET /os-hypervisors/detail", 500) if self.is_down else found
 
-    def servers_at(self, host: str) -> t.Any:
-        found = super().servers_at(host)
+    def list_servers_on_host(self, host: str) -> t.Any:
+        found = super().list_servers_on_host(host)
         return () if host in self.first and self.lacks_first() else found
 
-    def migrations(self) -> t.Any:
-        return self._rows(super().migrations())
+    def list_migrations(self) -> t.Any:
+        return self._rows(super().list_migrations())
 
-    def migrations_of(self, server: str) -> t.Any:
-        return self._rows(super().migrations_of(server))
+    def list_migrations_of_server(self, server: str) -> t.Any:
+        return self._rows(super().list_migrations_of_server(server))
 
-    def migrations_at(self, host: str, attempt: int = 0) -> t.Any:
-        return self._rows(super().migrations_at(host, attempt))
+    def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
+        return self._rows(super().list_migrations_of_host(host, attempt))
 
-    def server(self, uuid: str) -> t.Any:
-        found = super().server(uuid)
+    def get_server(self, uuid: str) -> t.Any:
+        found = super().get_server(uuid)
         return self._fails(found, uuid)
 
-    def actions(self, uuid: str) -> t.Any:
-        found = super().actions(uuid)
+    def list_instance_actions(self, uuid: str) -> t.Any:
+        found = super().list_instance_actions(uuid)
         return self._fails(found, uuid)
 
-    def action(self, uuid: str, request: str) -> t.Any:
-        found = super().action(uuid, request)
+    def get_instance_action(self, uuid: str, request: str) -> t.Any:
+        found = super().get_instance_action(uuid, request)
         return self._fails(found, uuid)
 
     def _fails(self, found: Answer[t.Any], uuid: str) -> Answer[t.Any]:
@@ -121,24 +121,24 @@ class TwoCells(Cloud):
             return answer(found.request, 500)
         return found
 
-    def deleted_listing(self, uuid: str, brief: bool = False) -> t.Any:
-        found = super().deleted_listing(uuid, brief)
+    def find_deleted_server(self, uuid: str, brief: bool = False) -> t.Any:
+        found = super().find_deleted_server(uuid, brief)
         return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
 
-    def marker(self, uuid: str, attempt: int = 0) -> t.Any:
-        found = super().marker(uuid, attempt)
+    def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().probe_migration_marker(uuid, attempt)
         return answer(found.request, 400) if self.lacks_first() else found
 
-    def host(self, name: str) -> t.Any:
-        found = super().host(name)
+    def get_host(self, name: str) -> t.Any:
+        found = super().get_host(name)
         return answer(found.request, 500) if self.is_down and name in self.first else found
 
-    def server_uuids(self) -> t.Any:
-        found = super().server_uuids()
+    def list_server_uuids(self) -> t.Any:
+        found = super().list_server_uuids()
         return frozenset(uuid for uuid in found if not self._is_first(uuid)) if self.lacks_first() else found
 
-    def some_servers(self, count: int) -> t.Any:
-        found = super().some_servers(count)
+    def list_newest_servers(self, count: int) -> t.Any:
+        found = super().list_newest_servers(count)
         shown = tuple(server for server in found.value if not self._is_first(server.uuid))
         return d.replace(found, value=shown) if self.lacks_first() else found
 
@@ -154,14 +154,14 @@ class MixedWorkers(TwoCells):
     def lacks_first(self) -> bool:
         return self._random.random() < self._unaware
 
-    def services(self) -> t.Any:
-        found = Cloud.services(self)
+    def list_services(self) -> t.Any:
+        found = Cloud.list_services(self)
         if not self.lacks_first():
             return found
         return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
 
-    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        found = Cloud.hypervisors(self, with_servers, roots)
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.list_hypervisors(self, with_servers, roots)
         if not self.lacks_first():
             return found
         return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
@@ -174,15 +174,15 @@ class DeadAndUnaware(MixedWorkers):
         """Tell whether a listing leaves the cell out, because it is down or because the worker does not know it."""
         return self.is_down or super().lacks_first()
 
-    def services(self) -> t.Any:
-        found = Cloud.services(self)
+    def list_services(self) -> t.Any:
+        found = Cloud.list_services(self)
         if super().lacks_first():
             return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
         silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first if self.is_down}
         return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
 
-    def hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        found = Cloud.hypervisors(self, with_servers, roots)
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.list_hypervisors(self, with_servers, roots)
         if super().lacks_first():
             return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
         return answer(found.request, 500) if self.is_down else found
@@ -191,7 +191,16 @@ class DeadAndUnaware(MixedWorkers):
 class UnawareListings(TwoCells):
     """A cloud in which an adversary chooses the listings that come from workers which do not know the first cell."""
 
-    LISTINGS = ("migrations", "migrations_of", "migrations_at", "deleted_listing", "marker", "servers_at", "some_servers", "server_uuids")
+    LISTINGS = (
+        "list_migrations",
+        "list_migrations_of_server",
+        "list_migrations_of_host",
+        "find_deleted_server",
+        "probe_migration_marker",
+        "list_servers_on_host",
+        "list_newest_servers",
+        "list_server_uuids",
+    )
 
     def __init__(self, life: Life, script: t.Mapping[int, str], unaware: t.Collection[str]) -> None:
         super().__init__(life, script)
@@ -266,8 +275,8 @@ def unaware_listings(draw: st.DrawFn) -> UnawareListings:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at a cell follow the first without a pause."""
-    monkeypatch.setattr(collector, "_SECOND_LOOK", 0)
-    monkeypatch.setattr(answering_cells, "each", lambda function, items: list(map(function, items)))
+    monkeypatch.setattr(collector, "_RETRY_PAUSE", 0)
+    monkeypatch.setattr(answering_cells, "map_parallel", lambda function, items: list(map(function, items)))
 
 
 SETTINGS = hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
@@ -313,7 +322,7 @@ def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed(
     """A live guest has arrived where an evacuation was cut, Nova still has the server elsewhere, and each listing lacks the migration."""
     absent = [kind.name for kind in KINDS if kind.needs_every_cell]
     for state in leftovers():
-        cloud = UnawareListings(left_over(*state), {}, ("migrations", "migrations_of", "migrations_at"))
+        cloud = UnawareListings(left_over(*state), {}, ("list_migrations", "list_migrations_of_server", "list_migrations_of_host"))
         run_or_refuse(cloud, but=absent)
         assert not cloud.wrong, "\n".join(cloud.wrong)
 

@@ -16,7 +16,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, ORPHANS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, ORPHAN_KINDS, REMEDIATE
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, Life, begun_with, do, lives
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Aborted, Nova, RolledBack
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import Watch, half_way
@@ -83,7 +83,7 @@ def _interrupted(
     return True
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind in ORPHANS or kind.by_default == REMEDIATE])
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind in ORPHAN_KINDS or kind.by_default == REMEDIATE])
 def test_these_lives_reach_every_kind_of_orphan_and_all_that_is_changed_by_default(watch: Watch, kind: str) -> None:
     """Only of what is reached anything is shown."""
     _all_seen(watch)

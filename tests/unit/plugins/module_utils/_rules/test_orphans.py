@@ -207,7 +207,7 @@ def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacu
         cloud.migration(server, third, cloud.here, "done", type="evacuation")
     cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
 
-    assert (cloud.found(server).kind, cloud.found(server).dropped) == (kind, {cloud.here, third})
+    assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (kind, {cloud.here, third})
 
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])

@@ -14,12 +14,12 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
-    disagreements,
-    hosts_in_doubt,
-    names_of_root,
-    names_to_look_up,
+    list_disagreements,
+    list_doubtful_hosts,
+    list_host_names,
+    list_hosts_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_for_absence, closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates, list_failed_absence_checks
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
@@ -43,13 +43,13 @@ class Site(World):
 
 
 def _told(snapshot: Snapshot) -> str:
-    (sentence,) = disagreements(snapshot)
+    (sentence,) = list_disagreements(snapshot)
     assert closed_gates(snapshot) == (sentence,)
     return sentence
 
 
 def test_a_whole_answer_contradicts_nothing() -> None:
-    assert disagreements(Site().snapshot()) == ()
+    assert list_disagreements(Site().snapshot()) == ()
 
 
 def test_services_that_differ_before_and_after_are_named() -> None:
@@ -62,7 +62,7 @@ def test_a_cell_that_goes_down_meanwhile_is_no_contradiction() -> None:
     site = Site()
     silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN", state=None) for service in site.services))
 
-    assert disagreements(site.snapshot(services_after=silent)) == ()
+    assert list_disagreements(site.snapshot(services_after=silent)) == ()
 
 
 def test_compute_nodes_without_a_service_are_named() -> None:
@@ -93,14 +93,14 @@ def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
     snapshot = Site().snapshot(aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups)
 
-    assert hosts_in_doubt(snapshot) == doubtful
+    assert list_doubtful_hosts(snapshot) == doubtful
     assert closed_gates(snapshot) == ()
-    assert bool(closed_for_absence(snapshot)) is bool(doubtful)
+    assert bool(list_failed_absence_checks(snapshot)) is bool(doubtful)
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])
 def test_a_host_that_is_not_found_contradicts_nothing(status: int) -> None:
-    assert disagreements(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})) == ()
+    assert list_disagreements(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})) == ()
 
 
 @pytest.mark.parametrize(("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)])
@@ -111,8 +111,8 @@ def test_a_server_on_a_host_that_is_not_listed_is_looked_into(status: int | None
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status, status == 200 or None)} if status else {}
     snapshot = site.snapshot(host_lookups=lookups)
 
-    assert (disagreements(snapshot) == ()) is agrees
-    assert names_to_look_up(snapshot) == [NEW]
+    assert (list_disagreements(snapshot) == ()) is agrees
+    assert list_hosts_to_look_up(snapshot) == [NEW]
 
 
 def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
@@ -135,17 +135,17 @@ def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
     site = Site()
     gone = {"server": answer("GET /servers", 404), "migrations": answer("GET /os-migrations?instance_uuid", 200, ())}
 
-    assert disagreements(site.snapshot(dossiers=site.dossiers_with(site.live, **gone))) == ()
+    assert list_disagreements(site.snapshot(dossiers=site.dossiers_with(site.live, **gone))) == ()
 
 
 def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:
     aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
 
-    assert names_to_look_up(Site().snapshot(aggregates=aggregates)) == [NEW]
+    assert list_hosts_to_look_up(Site().snapshot(aggregates=aggregates)) == [NEW]
 
 
 @pytest.mark.parametrize(
     ("provider", "names"), [("compute-1", ("compute-1",)), ("compute-1.example.org", ("compute-1.example.org", "compute-1"))]
 )
 def test_a_host_may_go_by_the_name_of_its_node_or_by_that_without_its_domain(provider: str, names: tuple[str, ...]) -> None:
-    assert names_of_root(provider) == names
+    assert list_host_names(provider) == names

@@ -11,9 +11,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import lacking, unprovable, without_proof
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+    explain_unprovable,
+    list_blocking_requirements,
+    list_unmet_requirements,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 
@@ -25,7 +29,7 @@ def _found(**versions: tuple[int, int]) -> t.Any:
     world.delete(world.server(here, here))
     world.stranger(here)
     snapshot = world.snapshot()
-    return report(d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy())
+    return build_findings(d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy())
 
 
 def _verdicts(found: t.Any) -> dict[str, str]:
@@ -75,5 +79,5 @@ def test_what_one_kind_needs_leaves_that_undecided() -> None:
 def test_each_missing_version_is_told_once(version: tuple[int, int], sentences: int) -> None:
     cloud = d.replace(World().snapshot().cloud, compute_version=version)
 
-    assert len(lacking(cloud)) == len(without_proof(cloud)) == sentences
-    assert (unprovable("deleted_server", cloud) is None) == (sentences == 0)
+    assert len(list_unmet_requirements(cloud)) == len(list_blocking_requirements(cloud)) == sentences
+    assert (explain_unprovable("deleted_server", cloud) is None) == (sentences == 0)

@@ -99,7 +99,7 @@ def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status:
     server = wrong_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)
 
-    assert (cloud.found(server).verdict, cloud.found(server).dropped) == ("orphaned", {cloud.here})
+    assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == ("orphaned", {cloud.here})
 
 
 def test_only_the_newest_move_says_where_the_server_is() -> None:

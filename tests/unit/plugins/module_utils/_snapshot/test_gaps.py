@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _cases, judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap, hosts_touched
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _build_views, judge
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap, list_touched_hosts
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
@@ -147,7 +147,7 @@ def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: S
 def test_without_a_silent_cell_there_is_no_gap(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
-    (case,) = _cases(Landscape(site.snapshot(nominated=(server,))))
+    (case,) = _build_views(Landscape(site.snapshot(nominated=(server,))))
 
     assert find_gap(case, needs_every_cell=True) is None
-    assert hosts_touched(case) == {"compute-1", "compute-2", SILENT}
+    assert list_touched_hosts(case) == {"compute-1", "compute-2", SILENT}

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import telling_actions
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import LATER, World
 
 if t.TYPE_CHECKING:
@@ -311,7 +311,7 @@ def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -
     asked = [("lock", MUCH_LATER), ("start", MUCH_LATER), ("migrate", LATER), ("stop", LATER), ("resize", EARLIER), ("migrate", EARLIER)]
     actions = [Action(name, f"{name} at {at}", None, at, None) for name, at in asked]
 
-    assert telling_actions(actions, "2026-11-20T12:59:59.000000") == [
+    assert list_relevant_request_ids(actions, "2026-11-20T12:59:59.000000") == [
         f"start at {MUCH_LATER}",
         f"migrate at {LATER}",
         f"resize at {EARLIER}",
@@ -321,4 +321,4 @@ def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -
 def test_of_a_server_with_a_long_life_not_everything_is_asked() -> None:
     actions = [Action("reboot", f"req-{number}", None, LATER, None) for number in range(100)]
 
-    assert len(telling_actions(actions, EARLIER)) == 20
+    assert len(list_relevant_request_ids(actions, EARLIER)) == 20

@@ -13,7 +13,14 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import amended, amendment, chosen, described, listed, named
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    apply_update,
+    build_update,
+    describe_services,
+    filter_services,
+    find_service,
+    get_listed_services,
+)
 
 ONE = "0a000000-0000-4000-8000-000000000001"
 TWO = "0a000000-0000-4000-8000-000000000002"
@@ -30,7 +37,7 @@ def _wish(**given: t.Any) -> dict[str, t.Any]:
 
 
 def test_services_come_by_host_and_binary() -> None:
-    assert [entry["id"] for entry in described(ALL)] == [ONE, THREE, TWO]
+    assert [entry["id"] for entry in describe_services(ALL)] == [ONE, THREE, TWO]
 
 
 @pytest.mark.parametrize(
@@ -45,12 +52,12 @@ def test_services_come_by_host_and_binary() -> None:
     ],
 )
 def test_hosts_and_binaries_choose(hosts: list[str] | None, binaries: list[str] | None, left: set[str]) -> None:
-    assert {service.id for service in chosen(ALL, hosts, binaries)} == left
+    assert {service.id for service in filter_services(ALL, hosts, binaries)} == left
 
 
 def test_a_listing_that_failed_is_not_an_empty_one() -> None:
     with pytest.raises(CloudError, match="Nova answered 500"):
-        listed(Answer("GET /os-services", "2.90", 500, ""))
+        get_listed_services(Answer("GET /os-services", "2.90", 500, ""))
 
 
 @pytest.mark.parametrize(
@@ -64,28 +71,28 @@ def test_a_listing_that_failed_is_not_an_empty_one() -> None:
     ],
 )
 def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> None:
-    assert named(ALL, _wish(**wish)) == found
+    assert find_service(ALL, _wish(**wish)) == found
 
 
 @pytest.mark.parametrize("wish", [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}])
 def test_nothing_is_absent_while_a_cell_does_not_answer(wish: dict[str, str]) -> None:
     with pytest.raises(CloudError, match="could not say anything of compute-9"):
-        named((*ALL, SILENT), _wish(**wish))
+        find_service((*ALL, SILENT), _wish(**wish))
 
 
 def test_a_service_that_answers_is_found_beside_a_silent_cell() -> None:
-    assert named((*ALL, SILENT), _wish(host="compute-1")) == ON
+    assert find_service((*ALL, SILENT), _wish(host="compute-1")) == ON
 
 
 @pytest.mark.parametrize("id", ["42", "", "compute-1"])
 def test_an_id_that_is_none_names_no_service_of_a_silent_cell(id: str) -> None:
     with pytest.raises(InvalidInput, match="is no UUID"):
-        named([SILENT], _wish(id=id))
+        find_service([SILENT], _wish(id=id))
 
 
 def test_a_host_of_two_cells_is_not_guessed_at() -> None:
     with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
-        named((ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)), _wish(host="compute-1"))
+        find_service((ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)), _wish(host="compute-1"))
 
 
 @pytest.mark.parametrize(
@@ -104,19 +111,19 @@ def test_a_host_of_two_cells_is_not_guessed_at() -> None:
     ],
 )
 def test_only_what_differs_is_changed(service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]) -> None:
-    assert amendment(service, _wish(**wish)) == body
-    assert amendment(amended(service, body), _wish(**wish)) == {}
+    assert build_update(service, _wish(**wish)) == body
+    assert build_update(apply_update(service, body), _wish(**wish)) == {}
 
 
 @pytest.mark.parametrize("enabled", [None, True])
 def test_a_reason_is_of_a_disabled_service(enabled: bool | None) -> None:
     with pytest.raises(InvalidInput, match="enabled=false"):
-        amendment(OFF, _wish(enabled=enabled, disabled_reason="rusty"))
+        build_update(OFF, _wish(enabled=enabled, disabled_reason="rusty"))
 
 
 def test_a_change_is_foretold() -> None:
-    down = amended(OFF, {"status": "enabled", "forced_down": True})
+    down = apply_update(OFF, {"status": "enabled", "forced_down": True})
 
     assert (down.status, down.disabled_reason, down.forced_down, down.state) == ("enabled", None, True, "down")
-    assert amended(ON, {"forced_down": True}).state == "down"
-    assert amended(OFF, {"forced_down": True}).disabled_reason == "rusty"
+    assert apply_update(ON, {"forced_down": True}).state == "down"
+    assert apply_update(OFF, {"forced_down": True}).disabled_reason == "rusty"

@@ -14,10 +14,10 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration, Server, Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    closed_for_absence,
     closed_gates,
-    silent_hosts,
-    unjudged_hosts,
+    list_down_cell_hosts,
+    list_failed_absence_checks,
+    list_unjudged_hosts,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
 
@@ -168,7 +168,7 @@ def test_without_a_live_server_there_is_none_that_could_be_listed_as_deleted() -
 
 
 def test_silent_hosts_are_named_once_and_in_order() -> None:
-    assert silent_hosts(_silent("compute-2", "compute-1", "compute-2")) == ["compute-1", "compute-2"]
+    assert list_down_cell_hosts(_silent("compute-2", "compute-1", "compute-2")) == ["compute-1", "compute-2"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_silent_hosts_are_named_once_and_in_order() -> None:
 )
 def test_of_many_silent_hosts_three_are_named_and_the_others_counted(count: int, named: str) -> None:
     silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
-    (sentence,) = closed_for_absence(d.replace(_sound(), services=silent, services_after=silent))
+    (sentence,) = list_failed_absence_checks(d.replace(_sound(), services=silent, services_after=silent))
 
     assert sentence.endswith(named)
 
@@ -192,14 +192,14 @@ def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str
     snapshot = d.replace(_sound(), **(both if when == "both" else {when: both[when]}))
 
     assert closed_gates(snapshot) == ()
-    assert unjudged_hosts(snapshot) == ["compute-1"]
-    assert closed_for_absence(snapshot) == ("A cell is not answering: Nova could not say anything of compute-1.",)
+    assert list_unjudged_hosts(snapshot) == ["compute-1"]
+    assert list_failed_absence_checks(snapshot) == ("A cell is not answering: Nova could not say anything of compute-1.",)
 
 
 def test_an_unreadable_answer_names_no_silent_host() -> None:
     unreadable: Answer[t.Any] = answer("GET /os-services", 500)
 
-    assert silent_hosts(unreadable) == []
+    assert list_down_cell_hosts(unreadable) == []
 
 
 def test_a_cell_that_was_away_only_while_the_compute_nodes_were_listed_closes_it() -> None:

@@ -11,7 +11,7 @@ import io
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._report.csv_file import COLUMNS, render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
@@ -44,7 +44,7 @@ def test_a_hostile_name_adds_neither_rows_nor_cells_and_can_be_read_back(name: s
 
     assert len(rows) == len(_rows(Report(told(hostile("x"))))) == 4
     assert {len(row) for row in rows} == {len(COLUMNS)}
-    assert {row["server_name"].removeprefix("'") for row in rows if row["kind"] == "booting"} == {printable(HOSTILE[name])}
+    assert {row["server_name"].removeprefix("'") for row in rows if row["kind"] == "booting"} == {make_printable(HOSTILE[name])}
 
 
 def test_lines_and_quotes_are_those_of_the_standard() -> None:

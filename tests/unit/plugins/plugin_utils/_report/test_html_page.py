@@ -18,7 +18,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.browser import reports
@@ -111,7 +111,7 @@ def test_a_hostile_name_makes_no_element_and_ends_none(name: str) -> None:
     assert collections.Counter(tag for tag, attrs in page.elements) == collections.Counter(tag for tag, attrs in harmless.elements)
     assert [sorted(attrs) for tag, attrs in page.elements] == [sorted(attrs) for tag, attrs in harmless.elements]
     assert page.policy == harmless.policy and page.raw["script"] == harmless.raw["script"]
-    assert page.text.count(printable(reports.HOSTILE[name])) >= 20
+    assert page.text.count(make_printable(reports.HOSTILE[name])) >= 20
 
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
@@ -121,7 +121,7 @@ def test_data_is_plain_ascii_to_html_and_spelled_out_to_its_reader(name: str) ->
         assert not set("<>&\u2028\u2029") & set(text)
     found = list(_strings(page.data))
     assert all(text.isprintable() for text in found)
-    assert sum(printable(reports.HOSTILE[name]) in text for text in found) >= 50
+    assert sum(make_printable(reports.HOSTILE[name]) in text for text in found) >= 50
 
 
 def test_text_of_a_page_is_spelled_out() -> None:

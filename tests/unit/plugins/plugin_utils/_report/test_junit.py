@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._report.junit import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
@@ -59,7 +59,7 @@ def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
         "unproven": ["skipped"],
         "booting": ["skipped"],
     }
-    assert printable(HOSTILE[name]).strip() in str(root.find(".//testcase[@classname='osops.placement.booting']").attrib["name"])
+    assert make_printable(HOSTILE[name]).strip() in str(root.find(".//testcase[@classname='osops.placement.booting']").attrib["name"])
     assert all(text.replace("\n", "").isprintable() for text in root.itertext())
 
 

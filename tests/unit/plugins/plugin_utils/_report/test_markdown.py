@@ -12,8 +12,14 @@ import typing as t
 import pytest
 from markdown_it import MarkdownIt
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import ROWS, code, prose, render, table
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import (
+    MAX_ROWS,
+    escape_text,
+    format_code_span,
+    format_table,
+    render,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
@@ -69,11 +75,11 @@ def test_a_hostile_name_adds_neither_rows_nor_cells(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_is_seen_as_it_is(name: str) -> None:
     """But for one more backslash where a bar comes behind an odd number of them."""
-    shown = printable(HOSTILE[name], 80)
-    seen = _rows(table(["name", "why"], [[code(HOSTILE[name]), prose(HOSTILE[name])]]))[1]
+    shown = make_printable(HOSTILE[name], 80)
+    seen = _rows(format_table(["name", "why"], [[format_code_span(HOSTILE[name]), escape_text(HOSTILE[name])]]))[1]
 
     assert seen[0].strip() == re.sub(r"(?<!\\)((?:\\\\)*\\)\|", r"\1\\|", shown).strip()
-    assert seen[1].strip() == printable(HOSTILE[name], 400).strip()
+    assert seen[1].strip() == make_printable(HOSTILE[name], 400).strip()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -97,7 +103,7 @@ def test_a_finding_is_told_with_what_it_frees_and_what_became_of_it() -> None:
 
 def test_of_many_findings_the_others_are_counted() -> None:
     findings = told(hostile("x"))
-    findings["findings"] = findings["findings"][:1] * (ROWS + 3)
+    findings["findings"] = findings["findings"][:1] * (MAX_ROWS + 3)
 
     assert "… and 3 more" in render(Report(findings))
 

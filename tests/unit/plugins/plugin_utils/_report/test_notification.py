@@ -13,8 +13,8 @@ import typing as t
 import pytest
 from markdown_it import MarkdownIt
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import MOST, NOTICES, Notice
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import MAX_NEW_FINDINGS, NOTICE_FORMATTERS, Notice
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile
 
 
 def _notice(report: Report | None, failure: str = "", remediation: t.Any = None) -> Notice:
-    return Notice.of(report, remediation, failure, {"markdown": "/r/report.md"})
+    return Notice.from_report(report, remediation, failure, {"markdown": "/r/report.md"})
 
 
 def _known() -> t.Any:
@@ -58,35 +58,38 @@ def test_what_is_new_or_failed_is_worth_a_notice(what: str) -> None:
     assert _notice(report, failure, remediation).notable
 
 
-@pytest.mark.parametrize("product", NOTICES)
+@pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 def test_a_notice_has_the_cloud_the_trouble_and_what_is_new(product: str) -> None:
     findings = told(hostile("web-1"))
     findings["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
-    text = json.dumps(NOTICES[product](_notice(Report(findings))))
+    text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))))
 
     for part in ("http://placement", "Wrong region.", "deleted_server", findings["findings"][0]["consumer"], "web-1", "/r/report.md"):
         assert part in text.replace("&#8203;", ""), part
 
 
-@pytest.mark.parametrize("product", NOTICES)
+@pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 def test_a_run_without_a_reading_is_told_by_its_failure(product: str) -> None:
-    assert "The cloud did not answer." in json.dumps(NOTICES[product](_notice(None, "The cloud did not answer.")))
+    assert "The cloud did not answer." in json.dumps(NOTICE_FORMATTERS[product](_notice(None, "The cloud did not answer.")))
 
 
-@pytest.mark.parametrize("product", NOTICES)
+@pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 def test_of_many_new_findings_the_others_are_counted(product: str) -> None:
     findings = told(hostile("web-1"))
-    findings["findings"] = findings["findings"][:1] * (MOST + 3)
-    text = json.dumps(NOTICES[product](_notice(Report(findings))), ensure_ascii=False)
+    findings["findings"] = findings["findings"][:1] * (MAX_NEW_FINDINGS + 3)
+    text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))), ensure_ascii=False)
 
-    assert text.count(f'"deleted_server/{findings["findings"][0]["consumer"]}"' if product == "json" else "deleted_server ") == MOST
+    assert (
+        text.count(f'"deleted_server/{findings["findings"][0]["consumer"]}"' if product == "json" else "deleted_server ")
+        == MAX_NEW_FINDINGS
+    )
     assert ('"new_count": 23' if product == "json" else "… and 3 more") in text
 
 
-@pytest.mark.parametrize("product", NOTICES)
+@pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_notice_can_be_sent_whatever_the_names(product: str, name: str) -> None:
-    body = NOTICES[product](_notice(hostile_report(name)))
+    body = NOTICE_FORMATTERS[product](_notice(hostile_report(name)))
 
     assert json.loads(json.dumps(body).encode()) == body
 
@@ -94,17 +97,17 @@ def test_a_notice_can_be_sent_whatever_the_names(product: str, name: str) -> Non
 @pytest.mark.parametrize("name", HOSTILE)
 def test_slack_finds_no_markup_in_a_name(name: str) -> None:
     """Every mention, link and date of Slack's begins with a less-than sign."""
-    text = NOTICES["slack"](_notice(hostile_report(name)))["text"]
+    text = NOTICE_FORMATTERS["slack"](_notice(hostile_report(name)))["text"]
 
     assert "<" not in text and ">" not in text
     assert not re.search("&(?!(amp|lt|gt);)", text)
-    assert text.count("\n") == NOTICES["slack"](_notice(hostile_report("template")))["text"].count("\n")
+    assert text.count("\n") == NOTICE_FORMATTERS["slack"](_notice(hostile_report("template")))["text"].count("\n")
     assert all(line.isprintable() for line in text.replace("\u2060", "").split("\n"))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_mattermost_finds_no_markup_in_a_name(name: str) -> None:
-    tokens = MarkdownIt("gfm-like").parse(NOTICES["mattermost"](_notice(hostile_report(name)))["text"])
+    tokens = MarkdownIt("gfm-like").parse(NOTICE_FORMATTERS["mattermost"](_notice(hostile_report(name)))["text"])
     inline = [child for token in tokens for child in token.children or ()]
 
     assert {token.type for token in inline} <= {"text", "code_inline", "softbreak"}
@@ -113,7 +116,7 @@ def test_mattermost_finds_no_markup_in_a_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_teams_has_names_only_where_no_markup_is_known(name: str) -> None:
-    (attachment,) = NOTICES["teams"](_notice(hostile_report(name)))["attachments"]
+    (attachment,) = NOTICE_FORMATTERS["teams"](_notice(hostile_report(name)))["attachments"]
     title, *lines = attachment["content"]["body"]
 
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
@@ -129,8 +132,8 @@ def test_teams_has_names_only_where_no_markup_is_known(name: str) -> None:
 
 
 def test_the_generic_notice_is_data() -> None:
-    body = NOTICES["json"](_notice(hostile_report("script")))
+    body = NOTICE_FORMATTERS["json"](_notice(hostile_report("script")))
 
     assert body["new"][0]["server"] == HOSTILE["script"]
     assert (body["new_count"], body["summary"]["verdicts"]["orphaned"], body["reports"]) == (2, 2, {"markdown": "/r/report.md"})
-    assert printable(HOSTILE["script"]) in body["troubles"][0]
+    assert make_printable(HOSTILE["script"]) in body["troubles"][0]

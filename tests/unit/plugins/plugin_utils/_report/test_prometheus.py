@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import printable
+from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._report.prometheus import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
@@ -62,7 +62,7 @@ def test_a_hostile_name_is_a_label_and_nothing_else(name: str) -> None:
     text = render(hostile_report(name))
 
     assert len(_series(text)) == len(_series(render(hostile_report("quotes"))))
-    assert _value(text, "stranded", provider=printable(HOSTILE[name]), resource_class="VCPU") == 2
+    assert _value(text, "stranded", provider=make_printable(HOSTILE[name]), resource_class="VCPU") == 2
 
 
 def test_names_that_look_alike_are_one_series() -> None:

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import guest_lines, host_lines
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import format_guests, format_host
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
 
 PATH = "/var/lib/placement/guests.json"
@@ -39,23 +39,23 @@ def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_of_a_host_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
     for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
-        for line in host_lines(host, 100):
+        for line in format_host(host, 100):
             assert line.isprintable()
             line.encode("utf-8")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_of_a_host_add_no_lines(name: str) -> None:
-    assert len(host_lines(_host(HOSTILE[name]), 10_000)) == len(host_lines(_host("x"), 10_000))
+    assert len(format_host(_host(HOSTILE[name]), 10_000)) == len(format_host(_host("x"), 10_000))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
-    assert max(map(len, host_lines(_host(HOSTILE[name]), 80))) <= 80
+    assert max(map(len, format_host(_host(HOSTILE[name]), 80))) <= 80
 
 
 def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
-    assert host_lines(_host(), 1000) == [
+    assert format_host(_host(), 1000) == [
         "",
         "compute-17",
         "    service  disabled, down (compute-17)",
@@ -74,17 +74,17 @@ def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
 
 
 def test_a_host_that_nothing_holds_back_says_so() -> None:
-    assert host_lines(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
-    assert "Nothing holds it back." not in host_lines(_host(), 100)
+    assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
+    assert "Nothing holds it back." not in format_host(_host(), 100)
 
 
 def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> None:
-    assert "    service  none" in host_lines(_host(service=None), 100)
-    assert host_lines(_host(known=False), 100) == ["", "compute-17: neither Nova nor Placement knows it."]
+    assert "    service  none" in format_host(_host(service=None), 100)
+    assert format_host(_host(known=False), 100) == ["", "compute-17: neither Nova nor Placement knows it."]
 
 
 def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
-    lines = host_lines(_host(blockers=_host()["blockers"] * 103), 100)
+    lines = format_host(_host(blockers=_host()["blockers"] * 103), 100)
 
     assert sum(line.startswith("server ") for line in lines) == 100
     assert "… and 3 more in host.json" in lines
@@ -107,7 +107,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
 
 
 def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> None:
-    assert guest_lines(_guests(), PATH, ["leftover_domain"], 1000) == [
+    assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
         "",
         "Left over on 1 hypervisors at 2026-10-25T20:13:51Z",
         "",
@@ -134,13 +134,13 @@ def test_closed_gates_are_told_after_what_is_on_hypervisors() -> None:
     found = _guests()
     found["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
 
-    assert guest_lines(found, PATH, [], 100)[-1] == "NOTHING MAY BE CHANGED: A cell is not answering."
+    assert format_guests(found, PATH, [], 100)[-1] == "NOTHING MAY BE CHANGED: A cell is not answering."
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_of_hypervisors_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
-    lines = guest_lines(_guests(HOSTILE[name]), PATH, [], 10_000)
+    lines = format_guests(_guests(HOSTILE[name]), PATH, [], 10_000)
 
     assert all(line.isprintable() for line in lines)
-    assert len(lines) == len(guest_lines(_guests("x"), PATH, [], 10_000))
-    assert max(map(len, guest_lines(_guests(HOSTILE[name]), PATH, [], 100))) <= 100
+    assert len(lines) == len(format_guests(_guests("x"), PATH, [], 10_000))
+    assert max(map(len, format_guests(_guests(HOSTILE[name]), PATH, [], 100))) <= 100

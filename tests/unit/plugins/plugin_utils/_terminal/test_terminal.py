@@ -12,13 +12,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import report
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import Line, toned
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import Line, group_by_tone
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
-    findings_lines,
-    remediation_lines,
+    format_findings,
+    format_remediation,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE, hostile
@@ -28,15 +28,15 @@ CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _found(world: World, **changes: t.Any) -> t.Any:
-    return json.loads(json.dumps(report(world.snapshot(**changes), Policy())))
+    return json.loads(json.dumps(build_findings(world.snapshot(**changes), Policy())))
 
 
 def _grown_old(world: World) -> t.Any:
-    return json.loads(json.dumps(report(world.snapshot(), Policy(min_age=0))))
+    return json.loads(json.dumps(build_findings(world.snapshot(), Policy(min_age=0))))
 
 
 def _lines(found: t.Any, kinds: list[str] | None = None, width: int = 100) -> list[str]:
-    return findings_lines(found, PATH, kinds, width)
+    return format_findings(found, PATH, kinds, width)
 
 
 def _words(lines: list[str]) -> str:
@@ -88,8 +88,8 @@ def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
 
 def test_a_path_is_never_cut() -> None:
     path = f"/{'deep/' * 30}findings.json"
-    lines = findings_lines(_found(_orphans(101)), path, None, 80)
-    told = remediation_lines(_remediation(("removed", "")), path, 80)
+    lines = format_findings(_found(_orphans(101)), path, None, 80)
+    told = format_remediation(_remediation(("removed", "")), path, 80)
 
     assert path in lines and path in told
 
@@ -114,7 +114,7 @@ def test_lines_have_the_tone_of_what_they_tell() -> None:
 
 @pytest.mark.parametrize(("outcome", "tones"), [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])])
 def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
-    lines = remediation_lines(_remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80)
+    lines = format_remediation(_remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80)
 
     assert [line.tone for line in lines if isinstance(line, Line)] == tones
 
@@ -123,15 +123,15 @@ def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
     told = _remediation(("skipped", "It does not exist."))
     told["outcomes"][0] |= {"consumer": None, "kind": "ghost_provider", "provider": {"uuid": CONSUMER, "name": "compute-9"}}
 
-    assert "skipped   compute-9  ghost_provider" in remediation_lines(told, None, 80)
+    assert "skipped   compute-9  ghost_provider" in format_remediation(told, None, 80)
     told["outcomes"][0]["provider"]["name"] = HOSTILE
-    assert all(line.isprintable() for line in map(str, remediation_lines(told, None, 80)))
+    assert all(line.isprintable() for line in map(str, format_remediation(told, None, 80)))
 
 
 def test_lines_of_one_tone_are_printed_together() -> None:
     lines = ["a", Line("b", "wrong"), Line("c", "wrong"), Line("d", "fine"), "", "e"]
 
-    assert toned(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
+    assert group_by_tone(lines) == [(None, "a"), ("wrong", "b\nc"), ("fine", "d"), (None, "\ne")]
 
 
 def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
@@ -304,7 +304,7 @@ def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[s
 
 
 def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
-    lines = remediation_lines(_remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")), "/j\x07.jsonl", 100)
+    lines = format_remediation(_remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")), "/j\x07.jsonl", 100)
 
     assert lines == [
         "",
@@ -320,22 +320,22 @@ def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> N
     told = _remediation((outcome, "It is gone."))
     told["outcomes"] = [{"outcome": outcome, "kind": "ghost_provider", "finding": f"ghost_provider/{CONSUMER}", "reason": "It is gone."}]
 
-    assert remediation_lines(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  ghost_provider", "    why      It is gone."]
+    assert format_remediation(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  ghost_provider", "    why      It is gone."]
 
 
 def test_check_mode_says_that_nothing_was_written() -> None:
-    lines = remediation_lines(_remediation(("reduced", ""), check_mode=True), None, 100)
+    lines = format_remediation(_remediation(("reduced", ""), check_mode=True), None, 100)
 
     assert lines == ["", "Check mode, nothing was written. Without it: 1 reduced."]
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_an_empty_remediation_says_so(check_mode: bool) -> None:
-    assert remediation_lines(_remediation(check_mode=check_mode), None, 100) == ["", "Nothing to remediate."]
+    assert format_remediation(_remediation(check_mode=check_mode), None, 100) == ["", "Nothing to remediate."]
 
 
 def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
-    lines = remediation_lines(_remediation(*[("skipped", "It is healthy now.")] * 103), None, 100)
+    lines = format_remediation(_remediation(*[("skipped", "It is healthy now.")] * 103), None, 100)
 
     assert sum(line.startswith("skipped") for line in lines) == 100
     assert "… and 3 more in remediation.json" in lines
@@ -354,7 +354,7 @@ def _complaint(instance: str | None, kind: str = "not_managed", host: str = "com
 
 
 def _with_complaints(world: World, *complaints: dict[str, t.Any], width: int = 1000) -> list[str]:
-    return findings_lines(_found(world), PATH, None, width, complaints)
+    return format_findings(_found(world), PATH, None, width, complaints)
 
 
 def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
