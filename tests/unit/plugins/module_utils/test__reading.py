@@ -232,7 +232,9 @@ def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed
     at_host = {"compute-0": (site.servers[live],)}
     reading._nova.some_servers_at = lambda host, _limit: answer(f"GET /servers/detail?host={host}", 200, at_host[host])
     listed = {
-        with_servers: tuple(node if with_servers else d.replace(node, servers=None, running_vms=0) for node in shown.hypervisors.value or ())
+        with_servers: tuple(
+            node if with_servers else d.replace(node, servers=None, running_vms=0) for node in shown.hypervisors.value or ()
+        )
         for with_servers in (True, False)
     }
     reading._nova.hypervisors = lambda with_servers, _roots: answer("GET /os-hypervisors/detail", 200, listed[with_servers])
