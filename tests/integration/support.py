@@ -185,6 +185,11 @@ class Run:
         return int(recap.partition("changed=")[2].split()[0])
 
 
+def long(*values: t.Any) -> t.Any:
+    """Return a set of parameters that is left to `make test-all`."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 class Ansible:
     """`ansible-playbook` and `ansible`, with an environment that knows the collection and the cloud."""
 
@@ -219,7 +224,12 @@ class Ansible:
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
-        """Run one module on localhost and return its result, with the diff that was printed under `printed_diff`."""
+        """Run one module on localhost and return its result; with `--diff` as Ansible runs it, and what it prints as `printed_diff`.
+
+        Without it the second is saved that Ansible itself takes: every playbook shows that Ansible and the modules fit together.
+        """
+        if "--diff" not in flags:
+            return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)
         given = ("-a", json.dumps(arguments)) if arguments else ()
         interpreter = f"ansible_python_interpreter={sys.executable}"
         done = self._run("ansible", "localhost", "-e", interpreter, *flags, "-m", f"osops.placement.{name}", *given)
@@ -228,7 +238,7 @@ class Ansible:
         outcome, _arrow, result = rest.partition(" => ")
         return {**json.JSONDecoder().raw_decode(result)[0], "failed": "FAILED" in outcome, "printed_diff": diff}
 
-    def started(self, name: str, *, wrapper: t.Sequence[str] = (), **arguments: t.Any) -> subprocess.Popen[str]:
+    def started(self, name: str, /, *, wrapper: t.Sequence[str] = (), **arguments: t.Any) -> subprocess.Popen[str]:
         """Start one module as the process that Ansible would start, to be watched or killed; `told` waits for its end.
 
         wrapper: a command that is given that of the module, and runs it.
@@ -250,7 +260,7 @@ class Ansible:
         path = os.pathsep.join([self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")])
         return {**self.environment, "PYTHONPATH": path}
 
-    def direct(self, name: str, **arguments: t.Any) -> dict[str, t.Any]:
+    def direct(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module without the second that Ansible itself takes, where it is run many times."""
         return told(self.started(name, **arguments))
 

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -51,10 +52,6 @@ NAMED = {
     Fault.OBJECT: "(?i)without|lack|no .*servers|not have|unexpected|json",
     Fault.BROKEN: "500",
 }
-
-
-def long(*values: t.Any) -> t.Any:
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 def each_question(wires: Wires, fault: Fault) -> dict[str, Hook]:
@@ -148,7 +145,7 @@ def test_one_that_stays_broken_is_told_as_what_it_is(
     assert few.held == few.consumers
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT, Fault.HTML, Fault.OBJECT])
+@pytest.mark.parametrize("fault", [Fault.CUT, long(Fault.HTML), long(Fault.OBJECT)])
 def test_a_question_about_one_consumer_that_stays_broken_leaves_it_alone(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:

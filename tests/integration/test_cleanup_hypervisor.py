@@ -218,6 +218,7 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(ansible: real.Inside,
     servers.confirm(world.cloud, parked)
 
 
+@pytest.mark.long
 def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(host: Hypervisor, world: World, clean: Cleaning) -> None:
     """The last steps of source document 002: the domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
 

@@ -201,6 +201,7 @@ def test_when_the_play_fails(ansible: Ansible, dead_cell: Story, placement: Plac
     spared(run, before, placement)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fail_on", ["error", "partial"])
 def test_the_play_fails_only_after_its_work(ansible: Ansible, planted: Cast, placement: Placement, world: World, fail_on: str) -> None:
     before = placement.everything()
@@ -269,6 +270,7 @@ def test_is_dead_for_one_answer(planted: Cast, placement: Placement, scheduled: 
     _went(planted, before, placement)
 
 
+@pytest.mark.long
 def test_dies_between_two_writes(ansible: Ansible, planted: Cast, placement: Placement, wires: Wires, world: World, tmp_path: Path) -> None:
     """From the moment on at which the first consumer of the dead cell is looked at again, nothing of that cell is written."""
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")

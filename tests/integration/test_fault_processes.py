@@ -21,7 +21,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock, get_lock_path
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import records
-from ansible_collections.osops.placement.tests.integration.support import Ansible, told
+from ansible_collections.osops.placement.tests.integration.support import Ansible, long, told
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
@@ -95,6 +95,7 @@ def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_pa
     assert "POST /allocations" not in wires.placement.requests
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
     """What was journalled before is made, the rest is not; what the torn journal tells gives all of it back."""
     many.claim()
@@ -135,6 +136,7 @@ def test_a_run_does_not_wait_for_ever_for_another(ansible: Ansible, wires: Wires
     assert few.held == few.consumers
 
 
+@pytest.mark.long
 def test_two_runs_at_once_on_two_machines(ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path) -> None:
     """The other run comes and goes between proof and write of this one's second request, without a lock between them."""
     many.claim()
@@ -155,7 +157,7 @@ def test_two_runs_at_once_on_two_machines(ansible: Ansible, minicloud: Minicloud
     assert many.held == [] and not any(result["tally"]["failed"] or result.get("failed") for result in results)
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL", "SIGINT to the group"])
+@pytest.mark.parametrize("how", ["SIGTERM", long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")])
 def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str) -> None:
     """As Ctrl-C, a cancelled job or a closed terminal does it: what is under way is finished and told, and nothing else is begun."""
     many.claim()
@@ -200,7 +202,7 @@ def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world:
     assert [record["event"] for record in journal] == (["before"] * 8 + ["after"] * 8) * 2
 
 
-@pytest.mark.parametrize("part", [b"AnsiballZ_orphan_remediate", b"-c"])
+@pytest.mark.parametrize("part", [b"AnsiballZ_orphan_remediate", long(b"-c")])
 def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, part: bytes
 ) -> None:
@@ -237,6 +239,7 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
         pass
 
 
+@pytest.mark.long
 def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path) -> None:
     """A task in the background outlives its `ansible-playbook`, and that under nohup the shell that started it."""
     few.claim()

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM
+from ansible_collections.osops.placement.tests.integration.support import long
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +91,7 @@ def test_each_request_meets_each_fault(ansible: Ansible, wires: Wires, few: Stra
     few.others_are_spared()
 
 
-@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.RESET, Fault.BAD_GATEWAY])
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.RESET), long(Fault.BAD_GATEWAY)])
 def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
     few.claim()
     write = wires.placement.on("POST", "^/allocations$", nth=0, after=lambda: fault)
@@ -102,7 +103,7 @@ def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires:
     assert few.recorded(tmp_path) == few.recorded(tmp_path, "after") == few.consumers
 
 
-@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.CONFLICT])
+@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.UNAVAILABLE), Fault.CONFLICT])
 def test_no_write_ever_arrives(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
     few.claim()
     write = wires.placement.on("POST", "^/allocations$", nth=0, before=lambda: fault)
@@ -114,6 +115,7 @@ def test_no_write_ever_arrives(ansible: Ansible, wires: Wires, few: Strays, tmp_
     assert few.held == few.consumers
 
 
+@pytest.mark.long
 def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
     """Some requests are never answered, and a write takes effect whose answer does not come."""
     few.claim()
@@ -130,6 +132,7 @@ def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_
     assert set(few.truth(told).values()) == {"removed"}
 
 
+@pytest.mark.long
 def test_a_write_takes_effect_after_it_was_given_up(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
     """The second one then meets what the first one did, and is refused."""
     few.claim()
@@ -172,6 +175,7 @@ def test_one_that_moves_between_its_proof_and_the_write(ansible: Ansible, wires:
     many.put(moved, {}, 2)
 
 
+@pytest.mark.long
 def test_a_token_expires_in_the_middle_of_the_run(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
     """A write and a look-up meet a service that no longer knows the token with which they come."""
     many.claim()
@@ -184,7 +188,7 @@ def test_a_token_expires_in_the_middle_of_the_run(ansible: Ansible, wires: Wires
     assert set(many.truth(told).values()) == {"removed"}
 
 
-@pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), (8, 8), (9, 16)])
+@pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), long(8, 8), long(9, 16)])
 def test_a_run_gives_up_when_write_after_write_fails(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path, max_failures: int, tried: int
 ) -> None:

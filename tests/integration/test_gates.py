@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import long, spared
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
@@ -36,6 +36,7 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
     assert run.read("findings.json")["findings"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "restore", "said"),
     [
@@ -76,8 +77,8 @@ def test_credentials_that_see_too_little(ansible: Ansible, placement: Placement,
     ("service", "newest", "said"),
     [
         ("nova", "2.68", "2.69 is needed to see whether every cell answers"),
-        ("nova", "2.58", "2.59 is needed to see which consumers are migrations"),
-        ("placement", "1.27", "1.28 is needed to see the generations of consumers"),
+        long("nova", "2.58", "2.59 is needed to see which consumers are migrations"),
+        long("placement", "1.27", "1.28 is needed to see the generations of consumers"),
     ],
 )
 def test_services_that_are_too_old_for_a_proof(
@@ -99,6 +100,7 @@ def test_services_that_are_too_old_for_a_proof(
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_a_placement_without_consumer_types(ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires) -> None:
     """Whose consumer it is cannot be seen: what Nova forgot is undecided, and what is proven otherwise goes."""
     wires.placement.offer("1.37")

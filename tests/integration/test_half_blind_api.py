@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
 from ansible_collections.osops.placement.tests.integration.forks import schedule
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import long, spared
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
 # Before anybody lives in the new cell ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answering", [(OLD,), (PRIMED,), (OLD, NEW)], ids=" and ".join)
+@pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
 def test_the_trees_of_running_hosts_that_are_still_empty(
     ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, answering: tuple[str, ...]
 ) -> None:
@@ -117,6 +117,7 @@ def test_the_trees_of_running_hosts_that_are_still_empty(
     assert not deletions.seen, run.told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
 def test_the_tree_of_one_such_host_that_is_named(
     ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, host: str
@@ -132,6 +133,7 @@ def test_the_tree_of_one_such_host_that_is_named(
 # One worker that knows half, or nothing ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_hypervisors_that_no_service_stands_for(
     ansible: Ansible, before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers
 ) -> None:
@@ -148,7 +150,7 @@ def test_hypervisors_that_no_service_stands_for(
     assert any(f"{CELL}-" in sentence for sentence in coverage["closed_gates"]), coverage
 
 
-@pytest.mark.parametrize("answering", [OLD, PRIMED])
+@pytest.mark.parametrize("answering", [long(OLD), PRIMED])
 def test_every_kind_is_opted_in(
     ansible: Ansible,
     before: dict[str, t.Any],

@@ -102,6 +102,7 @@ def test_a_tree_is_deleted_children_first_and_once(ansible: Ansible, placement: 
     }
 
 
+@pytest.mark.long
 def test_a_tree_of_which_somebody_holds_a_share_is_kept(
     ansible: Ansible, placement: Placement, tree: dict[str, str], claim: t.Callable[[str], str]
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_lost_answer_to_a_deletion_is_no_failure(ansible: Ansible, placement: 
     assert tree["root"] not in placement.providers().values()
 
 
+@pytest.mark.long
 def test_a_part_of_a_tree_is_not_deleted(ansible: Ansible, placement: Placement, tree: dict[str, str]) -> None:
     result = ansible.module("placement_provider", name=tree["child"], **ABSENT)
 
@@ -155,6 +157,7 @@ def test_the_tree_of_a_compute_node_is_never_deleted(ansible: Ansible, placement
     assert dead in placement.providers()
 
 
+@pytest.mark.long
 def test_without_the_list_of_compute_nodes_nothing_is_deleted(
     ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
 ) -> None:
@@ -233,6 +236,7 @@ def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, hos
     assert [(service["host"], service["binary"], service["state"]) for service in some] == [(host, "nova-compute", "up")]
 
 
+@pytest.mark.long
 def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) -> None:
     assert ansible.module("compute_service_info", host=["nonesuch"])["services"] == []
     assert ansible.module("compute_service_info", host=[host], binary=["nova-conductor"])["services"] == []
@@ -321,6 +325,7 @@ def test_a_service_that_is_up_is_kept(ansible: Ansible, world: World, host: str)
     assert host in world.cloud.compute_services()
 
 
+@pytest.mark.long
 def test_a_service_with_servers_is_kept_even_by_force(ansible: Ansible, world: World, placement: Placement) -> None:
     name = _new_host(world)
     server = world.boot(name)
@@ -356,6 +361,7 @@ def test_what_nova_leaves_behind_is_told_and_can_be_deleted(
     assert dead not in placement.providers()
 
 
+@pytest.mark.long
 def test_a_lost_answer_to_the_deletion_of_a_service_is_no_failure(ansible: Ansible, world: World, wires: Wires, dead: str) -> None:
     lost = wires.nova.on("DELETE", "/os-services/", after=lambda: Fault.NO_ANSWER)
 

@@ -73,6 +73,7 @@ def newest(world: World, count: int) -> list[str]:
     return [server["id"] for server in listed]
 
 
+@pytest.mark.long
 def test_none_of_them_has_a_host(ansible: Ansible, world: World, failed_boots: list[str], orphan: str) -> None:
     assert set(newest(world, FAILED)) == set(failed_boots)
 

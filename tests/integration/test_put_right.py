@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
     from ansible_collections.osops.placement.tests.integration.world import World
 
+pytestmark = pytest.mark.long
+
 OWN_CLOUD = True
 MADE = {
     "swapped_claim": "rewritten",

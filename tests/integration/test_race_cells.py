@@ -107,6 +107,7 @@ def test_dies_during_the_listings(ansible: Ansible, placement: Placement, wires:
     spared(run, before, placement)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("queued_for_delete", [0, 1])
 def test_is_dead_for_one_look_up(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, queued_for_delete: int
@@ -124,6 +125,7 @@ def test_is_dead_for_one_look_up(
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_is_dead_and_its_server_queued_for_delete(ansible: Ansible, placement: Placement, world: World, victim: str) -> None:
     before = placement.everything()
     world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 1 WHERE instance_uuid = ?", victim)
@@ -137,6 +139,7 @@ def test_is_dead_and_its_server_queued_for_delete(ansible: Ansible, placement: P
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_is_dead_while_the_migrations_are_listed(ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str) -> None:
     """The listing then lacks a migration without a word, and its consumer looks like nobody's."""
     before = placement.everything()
@@ -165,6 +168,7 @@ def test_is_dead_from_the_migrations_to_the_last_look_up(
     spared(run, before, placement)
 
 
+@pytest.mark.long
 def test_is_dead_while_the_migrations_are_listed_again(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, moving: str
 ) -> None:
@@ -179,6 +183,7 @@ def test_is_dead_while_the_migrations_are_listed_again(
     spared(run, before, placement)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("stray", "victim")
 def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
     before = placement.everything()

@@ -24,6 +24,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
     from ansible_collections.osops.placement.tests.integration.world import World
 
+pytestmark = pytest.mark.long
+
 SOURCE, DESTINATION, SLOW = "race-source", "compute-2", "compute-3"
 # An answer waits for whole evacuations here.
 CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "evacuated_source"], "orphan_cleanup_api_timeout": 900}

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.osops.placement.tests.integration.support import long
+
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -168,6 +170,7 @@ def test_too_many_changes_stop_before_the_first(
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_too_great_a_share_stops_before_the_first_change(
     ansible: Ansible, placement: Placement, tmp_path: Path, minicloud: Minicloud, detect: Callable[..., str]
 ) -> None:
@@ -308,7 +311,7 @@ def test_a_wrong_plan_is_refused_whole(ansible: Ansible, placement: Placement, t
     assert not list(tmp_path.glob("journal-*"))
 
 
-@pytest.mark.parametrize("how", ["empty", "nothing", "missing", "cut_short", "of_another_cloud"])
+@pytest.mark.parametrize("how", ["empty", long("nothing"), long("missing"), "cut_short", long("of_another_cloud")])
 def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str
 ) -> None:
@@ -395,6 +398,7 @@ def test_age_protects(ansible: Ansible, orphans: list[str]) -> None:
     assert {entry["kind"] for entry in result["protected"] if entry["consumer"] in orphans} == {"too_young"}
 
 
+@pytest.mark.long
 def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     by_consumer = ansible.module("orphan_detect", exclude_consumers=orphans[:1], **NO_AGE)
     by_provider = ansible.module("orphan_detect", exclude_providers=["compute-1"], **NO_AGE)
@@ -461,6 +465,7 @@ def test_an_orphan_is_removed_at_the_second_look(ansible: Ansible, placement: Pl
     assert third.outcome(orphans[0])["outcome"] == "removed"
 
 
+@pytest.mark.long
 def test_a_second_look_needs_a_memory(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
     without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
     (tmp_path / "occupied").write_text("")

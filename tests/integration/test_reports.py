@@ -27,7 +27,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import long, spared
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,6 +145,7 @@ def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_n
     assert f"known since {known[f'forgotten_consumer/{orphan}']}" in again.told
 
 
+@pytest.mark.long
 def test_what_was_really_removed_is_told_with_the_journal(ansible: Ansible, placement: Placement, orphan: str) -> None:
     variables = {**FORGOTTEN, "orphan_cleanup_report_formats": ALL, "orphan_cleanup_consumers": [orphan]}
 
@@ -160,6 +161,7 @@ def test_what_was_really_removed_is_told_with_the_journal(ansible: Ansible, plac
     assert _metric(metrics, "findings_left", kind="forgotten_consumer") == 0
 
 
+@pytest.mark.long
 def test_after_a_failed_run_the_metrics_say_when_the_last_one_succeeded(
     ansible: Ansible, placement: Placement, world: World, orphan: str, webhook: Webhook
 ) -> None:
@@ -205,7 +207,7 @@ def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_
     assert body["summary"] is None and "nonesuch" in " ".join(body["troubles"])
 
 
-@pytest.mark.parametrize("product", ["slack", "mattermost", "teams", "json"])
+@pytest.mark.parametrize("product", ["slack", long("mattermost"), long("teams"), long("json")])
 def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orphan: str, webhook: Webhook, product: str) -> None:
     variables = {
         **{"orphan_cleanup_consumers": [orphan], "orphan_cleanup_state": "kept/state.json", "orphan_cleanup_report_formats": ["markdown"]},
@@ -245,6 +247,7 @@ def test_each_of_several_clouds_tells_for_itself(ansible: Ansible, orphan: str, 
     assert _metric(_text(run, "north/placement_orphans.prom"), "failed") == 0
 
 
+@pytest.mark.long
 def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
     variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["prometheus"]}
     handed = {"orphan_cleanup_plan": "of-the-job-before.json", "orphan_cleanup_notify_url": webhook.url}

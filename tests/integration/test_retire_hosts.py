@@ -410,6 +410,7 @@ def test_a_forgotten_limit_stops_before_anything_is_touched(ansible: Ansible, wo
     _is_gone(world, placement, host)
 
 
+@pytest.mark.long
 def test_a_server_that_lands_between_check_and_disable_stops_it(retire: Retirement, world: World, wires: Wires) -> None:
     host = _new_host(world)
     landed: list[str] = []

@@ -82,6 +82,7 @@ def test_named_consumers_are_looked_at_and_no_others(ansible: Ansible, minicloud
     }
 
 
+@pytest.mark.long
 def test_a_project_is_that_of_the_claim(ansible: Ansible, minicloud: Minicloud, placement: Placement) -> None:
     server = _server(minicloud, "deleted_server")
     project = placement.allocation(server)["project_id"]
@@ -90,6 +91,7 @@ def test_a_project_is_that_of_the_claim(ansible: Ansible, minicloud: Minicloud, 
     assert not any(consumer for _kind, consumer in _found(ansible, projects=["00000000000000000000000000000000"]))
 
 
+@pytest.mark.long
 def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(ansible: Ansible, minicloud: Minicloud) -> None:
     found = _found(ansible, kinds=["wrong_owner"])
 
@@ -97,6 +99,7 @@ def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(ansible: Ans
     assert {kind for kind, _consumer in found} == {"wrong_owner"}
 
 
+@pytest.mark.long
 def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> None:
     ansible.module("orphan_detect", **YOUNG, kinds=["capacity_drift"], dest=str(tmp_path / "all.json"))
     result = ansible.module("orphan_detect", **YOUNG, kinds=["capacity_drift"])
@@ -162,6 +165,7 @@ def test_only_what_is_selected_is_changed(ansible: Ansible, minicloud: Minicloud
     assert {consumer: held for consumer, held in before.items() if consumer != server} == after
 
 
+@pytest.mark.long
 def test_an_empty_selection_changes_nothing_and_says_so(ansible: Ansible, placement: Placement) -> None:
     before = placement.everything()
 

@@ -94,9 +94,13 @@ class World:
             self._undo.callback(self._delete, server)
 
     def boot_samples(self) -> None:
-        """Boot what a reading looks at to test its credentials, the newest live servers: no other is looked up before its turn."""
-        for _count in range(3):
-            self.boot("compute-4")
+        """Boot what a reading looks at to test its credentials, the newest servers of a host: no other is looked up before its turn.
+
+        Of which host depends on which nova-compute has written already that it has servers.
+        """
+        for host in ("compute-1", "compute-2", "compute-3", "compute-4"):
+            for _count in range(3):
+                self.boot(host)
 
     def _delete(self, server: str) -> None:
         moves = [migration["uuid"] for migration in servers.migrations(self.cloud, server)]

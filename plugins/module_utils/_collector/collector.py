@@ -130,10 +130,12 @@ class Reading:
         # A dead cell is left out of that listing without a word.
         services_after = self._list_services()
         samples, projects = self._read_samples(hypervisors)
-        live = next((sample.value for sample in samples if sample.value), None)
-        if live is None and hypervisors.value and not with_servers:
-            # Whether there is no live server, or these credentials see none, the hosts must say.
+        if hypervisors.value and not with_servers and not any(sample.value for sample in samples):
+            # Whether there is no live server, or these credentials see none, the hosts must say: nova-compute writes only now and then
+            # how many servers it has.
             hypervisors = self._list_compute_nodes(services, providers, True)
+            if any(node.servers for node in hypervisors.value or ()):
+                samples, projects = self._read_samples(hypervisors)
         snapshot = Snapshot(
             cloud=self._session.cloud,
             scope=scope or Scope(),

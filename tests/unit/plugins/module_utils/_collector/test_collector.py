@@ -219,3 +219,29 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site:
     found = reading.add_servers(wanted, [site.roots[0]]).hypervisors.value or ()
 
     assert {node.uuid: node.servers for node in found if node.servers is not None} == {site.roots[0]: (server,)}
+
+
+def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed_yet(site: Site) -> None:
+    """nova-compute writes that number only now and then, and the newest servers of the cloud may be failed boots, which have no host."""
+    live = site.server(site.roots[0], site.roots[0])
+    failed = site.server(status="ERROR")
+    shown = site.snapshot()
+    reading = site.reading()
+    reading._session = t.cast("t.Any", types.SimpleNamespace(cloud=shown.cloud, project=PROJECT))
+    reading._placement.list_providers = lambda: shown.providers
+    reading._nova.list_aggregates = lambda: ()
+    reading._nova.list_newest_servers = lambda _limit: answer("GET /servers/detail", 200, (site.servers[failed],))
+    at_host = {"compute-0": (site.servers[live],)}
+    reading._nova.list_newest_servers_on_host = lambda host, _limit: answer(f"GET /servers/detail?host={host}", 200, at_host[host])
+    listed = {
+        with_servers: tuple(
+            node if with_servers else d.replace(node, servers=None, running_vms=0) for node in shown.hypervisors.value or ()
+        )
+        for with_servers in (True, False)
+    }
+    reading._nova.list_hypervisors = lambda with_servers, _roots: answer("GET /os-hypervisors/detail", 200, listed[with_servers])
+
+    snapshot = reading.collect_listings(with_servers=False)
+
+    assert [sample.value and sample.value.uuid for sample in snapshot.samples] == [live]
+    assert snapshot.sampled_projects == (PROJECT,) and snapshot.control is not None
