@@ -252,10 +252,12 @@ def _ensure_absent(module: AnsibleModule, session: Session, service: Service | N
     providers = placement.list_providers()
     trees = find_service_providers(service, nodes, providers)
     gone = module.params["assume_removed"] if module.check_mode else ()
-    holdings = {consumer: held for consumer, held in placement.list_allocations_on_providers(trees).items() if consumer not in gone}
-    if holdings:
-        result["consumers"] = sorted(holdings)
-    if not module.params["force_residual"] and (why_not := describe_service_blocker(service, holdings)):
+    allocations_by_consumer = {
+        consumer: held for consumer, held in placement.list_allocations_on_providers(trees).items() if consumer not in gone
+    }
+    if allocations_by_consumer:
+        result["consumers"] = sorted(allocations_by_consumer)
+    if not module.params["force_residual"] and (why_not := describe_service_blocker(service, allocations_by_consumer)):
         return {**result, "failed": True, "changed": False, "msg": why_not}
     if module.check_mode:
         return result

@@ -445,7 +445,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     find_absent_allocators,
     find_unknown_exclusions,
@@ -487,7 +487,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         session = connect()
         for sentence in list_unmet_requirements(session.cloud):
             module.warn(sentence)
-        snapshot = Reading(session).collect(chosen)
+        snapshot = Collector(session).collect(chosen)
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]

@@ -193,7 +193,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
 from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy, policy_options, warn_ended_exclusions
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json_option, write_json
@@ -231,7 +231,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     plan.check_limits(parse_limits(options))
     journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
     with watch_for_stop() as stopped, acquire_lock(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
-        run_of = Remediation(Reading(session), spare, AllocationWriter(session.placement), journal, max_failures)
+        run_of = Remediation(Collector(session), spare, AllocationWriter(session.placement), journal, max_failures)
         outcomes = run_of.run(plan.steps, stopped) if plan.steps else []
         outcomes += TreeRemover(session, spare, journal, max_failures).remove_trees(plan.removals, stopped, count_failed(outcomes))
         why_stopped = stopped()

@@ -143,12 +143,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     root = tree[-1]
     assumed = module.params["assume_removed"] if module.check_mode else ()
     found = placement.list_allocations_on_providers(provider.uuid for provider in tree)
-    holdings = {consumer: held for consumer, held in found.items() if consumer not in assumed}
+    allocations_by_consumer = {consumer: held for consumer, held in found.items() if consumer not in assumed}
     others = () if module.params["ignore_other_regions"] else session.other_novas
     lookups = {name: nova.get_host(name) for name in list_host_names(root.name)}
     check_no_compute_node(root, providers, nova.list_hypervisors(with_servers=False), nova.list_services(), others, lookups)
-    if held := describe_consumers(holdings, f"the tree of {root.name}"):
-        return {"failed": True, "msg": f"{held} Remove what they hold first.", "consumers": sorted(holdings)}
+    if held := describe_consumers(allocations_by_consumer, f"the tree of {root.name}"):
+        return {"failed": True, "msg": f"{held} Remove what they hold first.", "consumers": sorted(allocations_by_consumer)}
     if not module.check_mode:
         gone, refusal = ProviderWriter(session.placement).delete_tree(tree)
         if refusal:

@@ -21,12 +21,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
-    Candidates,
-    Details,
-    Holding,
+    AllocationCandidates,
+    Allocations,
     Inventory,
     Provider,
-    Summary,
+    ProviderDetails,
+    ProviderSummary,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
@@ -79,7 +79,7 @@ class PlacementReader:
             entry["uuid"]: _parse_provider(entry, sharing) for tree in map_parallel(self._list_tree_entries, list(wanted)) for entry in tree
         }
 
-    def get_details(self, providers: Iterable[str], parts: Sequence[str] = PARTS) -> dict[str, Details]:
+    def get_details(self, providers: Iterable[str], parts: Sequence[str] = PARTS) -> dict[str, ProviderDetails]:
         """Return the `parts` of what is known about `providers`, from one request for each, read concurrently.
 
         A provider that is deleted meanwhile is left out.
@@ -88,7 +88,7 @@ class PlacementReader:
         wanted = [(provider, part) for provider in read for part in parts]
         for (provider, part), value in zip(wanted, map_parallel(self._read_part, wanted), strict=True):
             read[provider][part] = value
-        return {provider: Details(**known) for provider, known in read.items() if None not in known.values()}
+        return {provider: ProviderDetails(**known) for provider, known in read.items() if None not in known.values()}
 
     def inventories(self, provider: str) -> dict[str, Inventory] | None:
         """Return what `provider` has by resource class, or None when it is gone."""
@@ -118,7 +118,7 @@ class PlacementReader:
         entries = self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{within}") if within else []
         return {entry["uuid"]: _parse_provider(entry, {entry["uuid"]}) for entry in entries}
 
-    def list_allocation_candidates(self, query: Mapping[str, str]) -> Candidates:
+    def list_allocation_candidates(self, query: Mapping[str, str]) -> AllocationCandidates:
         """Return what Placement offers to such a request for resources. Raises CloudError when it is too old to be asked about trees."""
         path = "/allocation_candidates"
         reply = self._api.expect(
@@ -137,7 +137,7 @@ class PlacementReader:
         asked = self.get_details(left, ("usages",))
         return {**{uuid: known.used for uuid, known in summaries.items()}, **{uuid: known.usages for uuid, known in asked.items()}}
 
-    def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Holding]:
+    def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Allocations]:
         """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.
 
         A provider that is deleted meanwhile holds nothing.
@@ -147,7 +147,7 @@ class PlacementReader:
         for provider, consumers in zip(wanted, map_parallel(self._list_allocations_on_provider, wanted, _LISTINGS_AT_ONCE), strict=True):
             for consumer, share in consumers.items():
                 held.setdefault(consumer, {})[provider] = share["resources"]
-        return t.cast("dict[str, Holding]", held)
+        return t.cast("dict[str, Allocations]", held)
 
     def get_allocation(self, consumer: str) -> Answer[Allocation]:
         """Return everything that `consumer` holds; holding nothing is an answer too."""
@@ -212,13 +212,13 @@ def _parse_inventories(body: t.Any) -> dict[str, Inventory]:
     return {cls: Inventory(**{field: known[field] for field in fields}) for cls, known in body["inventories"].items()}
 
 
-def _parse_candidates(body: Mapping[str, t.Any]) -> Candidates:
-    return Candidates(
-        holdings=tuple(
+def _parse_candidates(body: Mapping[str, t.Any]) -> AllocationCandidates:
+    return AllocationCandidates(
+        allocations=tuple(
             {provider: share["resources"] for provider, share in request["allocations"].items()} for request in body["allocation_requests"]
         ),
         summaries={
-            provider: Summary(
+            provider: ProviderSummary(
                 root=summary["root_provider_uuid"],
                 traits=frozenset(summary["traits"]),
                 capacity={cls: known["capacity"] for cls, known in summary["resources"].items()},

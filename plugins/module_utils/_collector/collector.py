@@ -22,7 +22,12 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.neutron i
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
 from ansible_collections.osops.placement.plugins.module_utils._collector import answering_cells
-from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Look, MigrationsAtHosts, Questions, merge_evidence
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    LookupContext,
+    Lookups,
+    MigrationsAtHosts,
+    merge_evidence,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
     choose_hosts_for_server_details,
     choose_nodes_for_absence_proof,
@@ -44,14 +49,14 @@ from ansible_collections.osops.placement.plugins.module_utils._common.clock impo
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel, run_parallel
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier, Scope, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence, Scope, Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     have_same_compute_hosts,
     list_host_names,
     list_hosts_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, find_roots_of_hosts
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex, find_roots_of_hosts
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import has_every_cell_answered, is_same_listing
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -59,7 +64,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Holding, Provider, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Allocations, Provider, Resources
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 # How many servers are looked at to see what these credentials may, and of how many hosts they are taken.
@@ -80,19 +85,19 @@ _MAX_DETAILED_PROVIDERS = 100
 class _AllocationListing:
     """Who holds what, of which trees (None: of all), and where only that was asked what is in use of each provider."""
 
-    holdings: Mapping[str, Holding] = d.field(default_factory=dict)
+    allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
     trees: Collection[str] | None = None
     usages: Mapping[str, Resources] = d.field(default_factory=dict)
 
 
-class Reading:
+class Collector:
     """Reads snapshots from one session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
-        self._lookups = Questions(self._placement, self._nova, NeutronReader(session.network))
+        self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
 
     def collect(self, scope: Scope) -> Snapshot:
         """Read what `parse_scope` names, and look closely at each consumer that the listings nominate."""
@@ -104,9 +109,9 @@ class Reading:
             for server in servers
         }
         living = self._nova.list_server_uuids() if listed.hypervisors.value is None else ()
-        nominated = find_candidates(listed, glances, living)
-        looked_at = limit_candidates(nominated, listed, _MAX_CANDIDATES_WHEN_UNSOUND)
-        listed = d.replace(listed, nominated=tuple(looked_at), left_out=len(nominated) - len(looked_at))
+        candidates = find_candidates(listed, glances, living)
+        looked_at = limit_candidates(candidates, listed, _MAX_CANDIDATES_WHEN_UNSOUND)
+        listed = d.replace(listed, candidates=tuple(looked_at), left_out=len(candidates) - len(looked_at))
         return self._add_evidence(self._add_details(listed), looked_at, server_details=glances)
 
     def collect_listings(self, with_servers: bool) -> Snapshot:
@@ -142,7 +147,7 @@ class Reading:
             started_at=started,
             finished_at=get_utc_now(),
             providers=providers,
-            holdings=claims.holdings,
+            allocations=claims.allocations,
             trees=None if claims.trees is None else tuple(sorted(claims.trees)),
             usages=claims.usages,
             services=services,
@@ -150,8 +155,8 @@ class Reading:
             migrations=migrations,
             samples=samples,
             control=self._read_control(samples),
-            nominated=(),
-            dossiers={},
+            candidates=(),
+            evidence={},
             services_after=services_after,
             aggregates=self._nova.list_aggregates(),
             sampled_projects=projects,
@@ -210,11 +215,11 @@ class Reading:
             return hypervisors, _AllocationListing(self._read_allocations_in_trees(trees, providers), trees, usages)
         shard = scope.shard
         wanted = list_providers_to_read(shard, providers) if shard else providers
-        holdings, hypervisors = run_parallel(lambda: self._placement.list_allocations_on_providers(wanted), list_nodes)
+        allocations_by_consumer, hypervisors = run_parallel(lambda: self._placement.list_allocations_on_providers(wanted), list_nodes)
         if shard is None:
-            return hypervisors, _AllocationListing(holdings)
+            return hypervisors, _AllocationListing(allocations_by_consumer)
         return hypervisors, _AllocationListing(
-            select_allocations(shard, holdings, providers), list_roots_in_shard(shard, providers, hypervisors.value or ())
+            select_allocations(shard, allocations_by_consumer, providers), list_roots_in_shard(shard, providers, hypervisors.value or ())
         )
 
     @staticmethod
@@ -225,10 +230,10 @@ class Reading:
             )
         return find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
 
-    def _read_allocations_in_trees(self, trees: Collection[str], providers: Mapping[str, Provider]) -> dict[str, Holding]:
+    def _read_allocations_in_trees(self, trees: Collection[str], providers: Mapping[str, Provider]) -> dict[str, Allocations]:
         return self._placement.list_allocations_on_providers(uuid for uuid, provider in providers.items() if provider.root in trees)
 
-    def _read_named_consumers(self, scope: Scope) -> dict[str, Holding]:
+    def _read_named_consumers(self, scope: Scope) -> dict[str, Allocations]:
         """Return what the named consumers hold, and the migrations of those that are servers."""
         moves = map_parallel(self._nova.list_migrations_of_server, scope.consumers)
         consumers = {*scope.consumers, *(move.uuid for answer in moves for move in answer.value or ())}
@@ -266,25 +271,25 @@ class Reading:
         fresh: whether nothing that a listing said may stand for a direct answer.
         server_details: as `_collector.shards.find_owning_root` takes them: of a shard, only what it owns is looked at.
         """
-        land = Landscape(snapshot)
-        subjects = {land.migrations[uuid].server for uuid in consumers if uuid in land.migrations}
+        index = SnapshotIndex(snapshot)
+        subjects = {index.migrations[uuid].server for uuid in consumers if uuid in index.migrations}
         everybody = [*consumers, *sorted(subjects - set(consumers))]
         allocations = dict(zip(everybody, map_parallel(self._placement.get_allocation, everybody), strict=True))
         if snapshot.scope.shard:
-            consumers = [uuid for uuid in consumers if _is_in_shard(allocations[uuid], land, server_details or {})]
-        holdings = [answer.value.resources for answer in allocations.values() if answer.value]
-        snapshot = self._add_traits(snapshot, holdings)
-        snapshot = self._add_host_lookups_of_roots(snapshot, find_roots_without_node(land, holdings))
-        land = Landscape(snapshot)
+            consumers = [uuid for uuid in consumers if _is_in_shard(allocations[uuid], index, server_details or {})]
+        allocations_by_consumer = [answer.value.resources for answer in allocations.values() if answer.value]
+        snapshot = self._add_traits(snapshot, allocations_by_consumer)
+        snapshot = self._add_host_lookups_of_roots(snapshot, find_roots_without_node(index, allocations_by_consumer))
+        index = SnapshotIndex(snapshot)
         migrations_of = self._nova.list_migrations_of_server
-        if not fresh and len(land.migrations) <= _ROWS_PER_REQUEST * len(everybody):
-            migrations_of = Landscape(d.replace(snapshot, migrations=self._nova.list_migrations())).get_listed_migrations
-        look = Look(land, allocations, migrations_of, fresh, MigrationsAtHosts(self._nova))
+        if not fresh and len(index.migrations) <= _ROWS_PER_REQUEST * len(everybody):
+            migrations_of = SnapshotIndex(d.replace(snapshot, migrations=self._nova.list_migrations())).get_listed_migrations
+        look = LookupContext(index, allocations, migrations_of, fresh, MigrationsAtHosts(self._nova))
         asked = [some for some in map_parallel(lambda consumer: self._lookups.collect_evidence(consumer, look), consumers) if some]
-        dossiers: dict[str, Dossier] = {}
-        for dossier in (known for some in asked for known in some):
-            dossiers[dossier.uuid] = merge_evidence(dossiers.get(dossier.uuid), dossier)
-        looked_at = d.replace(snapshot, nominated=tuple(own.uuid for own, *_others in asked), dossiers=dossiers)
+        evidence_by_uuid: dict[str, Evidence] = {}
+        for evidence in (known for some in asked for known in some):
+            evidence_by_uuid[evidence.uuid] = merge_evidence(evidence_by_uuid.get(evidence.uuid), evidence)
+        looked_at = d.replace(snapshot, candidates=tuple(own.uuid for own, *_others in asked), evidence=evidence_by_uuid)
         looked_at = self.add_servers(looked_at, choose_nodes_for_absence_proof(looked_at, fresh))
         looked_at = self._add_host_lookups(looked_at, list_hosts_to_look_up(looked_at))
         # An answer that differs from the first stays: nothing that follows makes it good.
@@ -297,11 +302,11 @@ class Reading:
 
     def _add_host_lookups_of_roots(self, snapshot: Snapshot, roots: Iterable[str]) -> Snapshot:
         """Look directly for the hosts that may stand behind root providers without a compute node."""
-        land = Landscape(snapshot)
-        if land.closed_gates:
+        index = SnapshotIndex(snapshot)
+        if index.failed_checks:
             return snapshot
-        names = {name for root in roots for name in list_host_names(land.get_name(root))}
-        return self._add_host_lookups(snapshot, names - land.hosts_listed)
+        names = {name for root in roots for name in list_host_names(index.get_name(root))}
+        return self._add_host_lookups(snapshot, names - index.hosts_listed)
 
     def _add_host_lookups(self, snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
         wanted = sorted(set(names) - set(snapshot.host_lookups))
@@ -315,32 +320,37 @@ class Reading:
         """
         if snapshot.hypervisors.value is None:
             return snapshot
-        land, scope = Landscape(snapshot), snapshot.scope
-        named = {root.uuid for root in land.roots if land.covers(root.uuid)}
-        strangers = named - set(land.nodes) if scope.includes_any("ghost_provider", "name_conflict") else set()
+        index, scope = SnapshotIndex(snapshot), snapshot.scope
+        named = {root.uuid for root in index.roots if index.covers(root.uuid)}
+        strangers = named - set(index.nodes) if scope.includes_any("ghost_provider", "name_conflict") else set()
         if strangers and not snapshot.cloud.other_novas:
             # All of them, in scope or not: one whose host goes by another name is given away by its neighbours.
-            snapshot = self._add_host_lookups_of_roots(snapshot, {root.uuid for root in land.roots} - set(land.nodes))
-        asked_for = named & set(land.nodes) if scope.is_narrow or "capacity_drift" in scope.kinds else set()
-        held = {provider for uuid in snapshot.nominated for provider in snapshot.holdings.get(uuid, ())}
+            snapshot = self._add_host_lookups_of_roots(snapshot, {root.uuid for root in index.roots} - set(index.nodes))
+        asked_for = named & set(index.nodes) if scope.is_narrow or "capacity_drift" in scope.kinds else set()
+        held = {provider for uuid in snapshot.candidates for provider in snapshot.allocations.get(uuid, ())}
         if scope.shard:
-            held = {provider for provider in held if land.covers(snapshot.providers[provider].root)}
+            held = {provider for provider in held if index.covers(snapshot.providers[provider].root)}
         wanted = (asked_for | (held if len(held) <= _MAX_DETAILED_PROVIDERS else set())) & set(snapshot.providers)
         details = self._placement.get_details(sorted(wanted), ("inventories",))
         return d.replace(snapshot, details={**details, **self._placement.get_details(sorted(strangers), ("inventories", "traits"))})
 
-    def _add_traits(self, snapshot: Snapshot, holdings: Iterable[Holding]) -> Snapshot:
+    def _add_traits(self, snapshot: Snapshot, allocations_by_consumer: Iterable[Allocations]) -> Snapshot:
         """Add the traits of those roots of `holdings` that are no compute node's: whether they were one's, these say."""
-        land = Landscape(snapshot)
+        index = SnapshotIndex(snapshot)
         if snapshot.hypervisors.value is None:
             return snapshot
-        held = (snapshot.providers[provider] for holding in holdings for provider in holding if provider in snapshot.providers)
+        held = (
+            snapshot.providers[provider]
+            for allocations in allocations_by_consumer
+            for provider in allocations
+            if provider in snapshot.providers
+        )
         roots = {provider.root for provider in held if not provider.sharing}
-        wanted = sorted(root for root in roots if root not in land.nodes and not land.has_nova_trait(root))
+        wanted = sorted(root for root in roots if root not in index.nodes and not index.has_nova_trait(root))
         if not wanted:
             return snapshot
         told = self._placement.get_details(wanted, ("traits",))
-        known = {root: snapshot.details.get(root, Details()) for root in told}
+        known = {root: snapshot.details.get(root, ProviderDetails()) for root in told}
         return d.replace(
             snapshot,
             details={**snapshot.details, **{root: d.replace(known[root], traits=details.traits) for root, details in told.items()}},
@@ -376,8 +386,8 @@ class Reading:
         return tuple(looked_up), tuple(server.project for server in chosen)
 
 
-def _is_in_shard(answer: Answer[Allocation], land: Landscape, server_details: Mapping[str, Server]) -> bool:
+def _is_in_shard(answer: Answer[Allocation], index: SnapshotIndex, server_details: Mapping[str, Server]) -> bool:
     """Tell whether what is found out about a consumer is told by the shard that is being read."""
     allocation = answer.value
-    root = find_owning_root(allocation.consumer, allocation.resources, land, server_details) if allocation else None
-    return root is not None and land.covers(root)
+    root = find_owning_root(allocation.consumer, allocation.resources, index, server_details) if allocation else None
+    return root is not None and index.covers(root)

@@ -22,8 +22,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     UNHOSTED_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED, Dossier
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, find_deletion
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED, Evidence
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView, find_deletion
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import needs_resource_lookups
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
 
@@ -36,7 +36,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Migration, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 # How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
 _MAX_ACTIONS = 10
@@ -66,17 +66,17 @@ class MigrationsAtHosts:
 
 
 @d.dataclass(frozen=True)
-class Look:
+class LookupContext:
     """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
 
-    land: Landscape
+    index: SnapshotIndex
     allocations: Mapping[str, Answer[Allocation]]
     migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
     fresh: bool
     at_hosts: MigrationsAtHosts
 
 
-class Questions:
+class Lookups:
     """Asks the three services about single consumers."""
 
     def __init__(self, placement: PlacementReader, nova: NovaReader, neutron: NeutronReader) -> None:
@@ -84,29 +84,29 @@ class Questions:
         self._nova = nova
         self._neutron = neutron
 
-    def collect_evidence(self, consumer: str, look: Look) -> list[Dossier]:
+    def collect_evidence(self, consumer: str, look: LookupContext) -> list[Evidence]:
         """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
-        land, allocation = look.land, look.allocations[consumer]
+        index, allocation = look.index, look.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
-        projects = land.snapshot.scope.projects
+        projects = index.snapshot.scope.projects
         if projects and holds and allocation.value and allocation.value.project not in projects:
             return []
-        if consumer in land.migrations:
+        if consumer in index.migrations:
             if not holds:
                 return []
-            move = land.migrations[consumer]
+            move = index.migrations[consumer]
             subject = self._collect_server_evidence(move.server, look)
-            case = _build_view(subject, land)
-            if case is not None and case.is_at_failed_destination(move):
+            view = _build_view(subject, index)
+            if view is not None and view.is_at_failed_destination(move):
                 subject = d.replace(subject, actions=self._nova.list_instance_actions(move.server))
-            return [Dossier(consumer, allocation), subject]
-        dossier = self._collect_server_evidence(consumer, look)
-        if projects and not holds and (dossier.server.value is None or dossier.server.value.project not in projects):
+            return [Evidence(consumer, allocation), subject]
+        evidence = self._collect_server_evidence(consumer, look)
+        if projects and not holds and (evidence.server.value is None or evidence.server.value.project not in projects):
             return []
-        claims = self._collect_migration_allocations(dossier, look)
-        return [self._add_guest_location_evidence(self._add_flavor_evidence(dossier, land), claims, land), *claims]
+        claims = self._collect_migration_allocations(evidence, look)
+        return [self._add_guest_location_evidence(self._add_flavor_evidence(evidence, index), claims, index), *claims]
 
-    def _collect_server_evidence(self, uuid: str, context: Look) -> Dossier:
+    def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:
         allocation = context.allocations[uuid]
         migrations = context.migrations_of(uuid)
         server = self._nova.get_server(uuid)
@@ -115,12 +115,12 @@ class Questions:
             if server.value is not None and server.value.host and not migrations.value:
                 # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
                 actions = self._nova.list_instance_actions(uuid)
-            dossier = Dossier(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
-            return self._add_unshelve_action(dossier, context.land)
+            evidence = Evidence(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
+            return self._add_unshelve_action(evidence, context.index)
         actions = self._nova.list_instance_actions(uuid)
         deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)
         if deleted.value:
-            return Dossier(uuid, allocation, migrations, server, deleted, actions)
+            return Evidence(uuid, allocation, migrations, server, deleted, actions)
         if actions.value:
             # Only these say that its row is marked as deleted; so that it was not made or brought back meanwhile, it is looked for again.
             server = self._nova.get_server(uuid)
@@ -128,11 +128,11 @@ class Questions:
         # no listing is therefore asked again with a filter that has an index.
         marker = self._nova.probe_migration_marker(uuid)
         markers, times = self._ask_more_workers(uuid, marker, context)
-        hosts = context.land.list_host_names_of(allocation.value.resources if allocation.value else ())
+        hosts = context.index.list_host_names_of(allocation.value.resources if allocation.value else ())
         at_hosts = [answer for host in hosts for answer in context.at_hosts.list_answers(host, times)]
-        return Dossier(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
+        return Evidence(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
 
-    def _ask_more_workers(self, uuid: str, marker: Answer[bool], context: Look) -> tuple[tuple[Answer[bool], ...], int]:
+    def _ask_more_workers(self, uuid: str, marker: Answer[bool], context: LookupContext) -> tuple[tuple[Answer[bool], ...], int]:
         """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
 
         One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
@@ -151,56 +151,58 @@ class Questions:
             answers.append(self._nova.probe_migration_marker(uuid, 1 + len(answers)))
         return tuple(answers)
 
-    def _add_flavor_evidence(self, dossier: Dossier, land: Landscape) -> Dossier:
+    def _add_flavor_evidence(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
         """Ask what a server was given besides its flavor, if its claim may have to be written anew."""
-        case = _build_view(dossier, land)
-        if case is None or case.own_tree is None or not needs_resource_lookups(case):
-            return dossier
+        view = _build_view(evidence, index)
+        if view is None or view.own_tree is None or not needs_resource_lookups(view):
+            return evidence
         return d.replace(
-            dossier,
-            shape=self._nova.get_server_with_image_properties(dossier.uuid),
-            interfaces=self._nova.list_attached_port_uuids(dossier.uuid),
-            ports=self._neutron.list_ports(dossier.uuid),
-            stock=self._placement.query_inventories(case.own_tree),
+            evidence,
+            shape=self._nova.get_server_with_image_properties(evidence.uuid),
+            interfaces=self._nova.list_attached_port_uuids(evidence.uuid),
+            ports=self._neutron.list_ports(evidence.uuid),
+            stock=self._placement.query_inventories(view.own_tree),
         )
 
-    def _collect_migration_allocations(self, dossier: Dossier, context: Look) -> list[Dossier]:
+    def _collect_migration_allocations(self, evidence: Evidence, context: LookupContext) -> list[Evidence]:
         """Ask what the ended migrations of a server hold that has nothing of its own host."""
-        case = _build_view(dossier, context.land)
-        if case is None or not case.settled or case.own_tree in case.trees:
+        view = _build_view(evidence, context.index)
+        if view is None or not view.settled or view.own_tree in view.trees:
             return []
-        snapshot = context.land.snapshot
+        snapshot = context.index.snapshot
         partly = context.fresh or snapshot.trees is not None
-        ended = [known.uuid for known in case.server_migrations if known.ended and (partly or known.uuid in snapshot.holdings)]
-        return [Dossier(uuid, self._placement.get_allocation(uuid)) for uuid in ended]
+        ended = [known.uuid for known in view.server_migrations if known.ended and (partly or known.uuid in snapshot.allocations)]
+        return [Evidence(uuid, self._placement.get_allocation(uuid)) for uuid in ended]
 
-    def _add_unshelve_action(self, dossier: Dossier, land: Landscape) -> Dossier:
+    def _add_unshelve_action(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
         """Ask whether a server that is not where its newest move ended was unshelved there since, which no migration tells."""
-        case = _build_view(dossier, land)
-        if case is None or not case.settled or case.arrived:
-            return dossier
-        actions = self._nova.list_instance_actions(dossier.uuid)
+        view = _build_view(evidence, index)
+        if view is None or not view.settled or view.arrived:
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
         newest = next((action for action in actions.value or () if action.action == UNSHELVE_ACTION), None)
-        told = (self._nova.get_instance_action(dossier.uuid, newest.request_id),) if newest else ()
-        return d.replace(dossier, actions=actions, last_actions=told)
+        told = (self._nova.get_instance_action(evidence.uuid, newest.request_id),) if newest else ()
+        return d.replace(evidence, actions=actions, last_actions=told)
 
-    def _add_guest_location_evidence(self, dossier: Dossier, migration_evidence: list[Dossier], land: Landscape) -> Dossier:
+    def _add_guest_location_evidence(self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex) -> Evidence:
         """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
-        case = _build_view(dossier, land)
-        holding = {
+        view = _build_view(evidence, index)
+        allocations = {
             claim.uuid
             for claim in migration_evidence
-            if claim.allocation.value and case and case.own_tree in claim.allocation.value.resources
+            if claim.allocation.value and view and view.own_tree in claim.allocation.value.resources
         }
-        failed = [known for known in case.server_migrations if known.uuid in holding and known.type in COLD_MIGRATION_TYPES] if case else []
+        failed = (
+            [known for known in view.server_migrations if known.uuid in allocations and known.type in COLD_MIGRATION_TYPES] if view else []
+        )
         if not failed:
-            return dossier
-        actions = self._nova.list_instance_actions(dossier.uuid)
-        known = {answer.value.request_id: answer for answer in dossier.last_actions if answer.value}
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        known = {answer.value.request_id: answer for answer in evidence.last_actions if answer.value}
         wanted = {*list_relevant_request_ids(actions.value or (), failed[-1].created_at), *known}
         requests = [action.request_id for action in actions.value or () if action.request_id in wanted]
-        asked = [known.get(request) or self._nova.get_instance_action(dossier.uuid, request) for request in requests]
-        return d.replace(dossier, actions=actions, last_actions=tuple(asked))
+        asked = [known.get(request) or self._nova.get_instance_action(evidence.uuid, request) for request in requests]
+        return d.replace(evidence, actions=actions, last_actions=tuple(asked))
 
     def _read_last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
         """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
@@ -224,7 +226,7 @@ class Questions:
         return actions, tuple(asked)
 
 
-def merge_evidence(one: Dossier | None, other: Dossier) -> Dossier:
+def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
     if one is None:
         return other
@@ -232,7 +234,7 @@ def merge_evidence(one: Dossier | None, other: Dossier) -> Dossier:
     return d.replace(other, **answered)
 
 
-def _build_view(dossier: Dossier, land: Landscape) -> Case | None:
+def _build_view(evidence: Evidence, index: SnapshotIndex) -> ConsumerView | None:
     """Return the case of a live server, None without one."""
-    allocation = dossier.allocation.value
-    return Case(land, allocation, dossier, dossier, None) if allocation and dossier.server.value else None
+    allocation = evidence.allocation.value
+    return ConsumerView(index, allocation, evidence, evidence, None) if allocation and evidence.server.value else None

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape, group_by_tree
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex, group_by_tree
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations, Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 
 
@@ -39,33 +39,36 @@ def list_providers_to_read(shard: Shard, providers: Mapping[str, Provider]) -> l
     return [uuid for uuid, provider in providers.items() if provider.sharing or shard.contains(provider.root)]
 
 
-def select_allocations(shard: Shard, holdings: Mapping[str, Holding], providers: Mapping[str, Provider]) -> dict[str, Holding]:
+def select_allocations(
+    shard: Shard, allocations_by_consumer: Mapping[str, Allocations], providers: Mapping[str, Provider]
+) -> dict[str, Allocations]:
     """Return those of `holdings` that the shard has to do with, as far as it reads them."""
     read = set(list_providers_to_read(shard, providers))
     parts = {
-        consumer: {provider: share for provider, share in holding.items() if provider in read} for consumer, holding in holdings.items()
+        consumer: {provider: share for provider, share in allocations.items() if provider in read}
+        for consumer, allocations in allocations_by_consumer.items()
     }
     return {consumer: part for consumer, part in parts.items() if any(shard.contains(providers[provider].root) for provider in part)}
 
 
-def is_left_to_other_shard(consumer: str, holding: Holding, land: Landscape) -> bool:
+def is_left_to_other_shard(consumer: str, allocations: Allocations, index: SnapshotIndex) -> bool:
     """Tell whether the shard of a consumer's host sees all that this one does: it is on a host elsewhere and seen here only on a shared disk."""
-    nodes = land.list_nodes_with(consumer)
-    return bool(nodes) and not group_by_tree(holding, land) and not any(map(land.covers, nodes))
+    nodes = index.list_nodes_with(consumer)
+    return bool(nodes) and not group_by_tree(allocations, index) and not any(map(index.covers, nodes))
 
 
-def find_owning_root(consumer: str, holding: Holding, land: Landscape, server_details: Mapping[str, Server]) -> str | None:
+def find_owning_root(consumer: str, allocations: Allocations, index: SnapshotIndex, server_details: Mapping[str, Server]) -> str | None:
     """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody nominates it.
 
     server_details: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
         say on which of these a server is.
     """
-    held = {root for root in group_by_tree(holding, land) if root is not None}
-    homes = land.list_nodes_with(consumer)
+    held = {root for root in group_by_tree(allocations, index) if root is not None}
+    homes = index.list_nodes_with(consumer)
     if elsewhere := held - homes:
         return min(elsewhere)
     if homes:
         glance = server_details.get(consumer)
-        shown = {land.find_tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
+        shown = {index.find_tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
         return min((held - shown) or held or homes)
-    return min((root for provider in holding if (root := land.get_root(provider))), default=None)
+    return min((root for provider in allocations if (root := index.get_root(provider))), default=None)

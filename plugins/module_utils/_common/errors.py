@@ -42,7 +42,7 @@ class HostError(PlacementToolsError):
     """Something on a hypervisor could not be read or done, or is not as it must be for it to be done."""
 
 
-class GateClosed(PlacementToolsError):
+class UnsoundReading(PlacementToolsError):
     """The reading as a whole is not sound enough for anything to be changed (a dead cell, the wrong region, …)."""
 
 

@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import DRIFTED, ORPHANED, PROTECTED, UNDECIDED
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import list_unmet_requirements
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -52,7 +52,7 @@ def build_findings(
 
     history: what the runs before knew. patience: how often a finding must have been seen before it may be changed.
     """
-    land, history, sighting_policy = Landscape(snapshot), history or History(), sighting_policy or SightingPolicy()
+    index, history, sighting_policy = SnapshotIndex(snapshot), history or History(), sighting_policy or SightingPolicy()
     known = history.first_seen
     by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)}
     for finding in judge(snapshot, policy):
@@ -63,9 +63,9 @@ def build_findings(
 
     def entry(finding: Finding) -> dict[str, t.Any]:
         seen = {"first_seen": known.get(finding.id, snapshot.finished_at), "new": finding.id not in known}
-        return {**_build_entry(finding, land), **seen}
+        return {**_build_entry(finding, index), **seen}
 
-    sound, whole = not land.closed_gates, not land.failed_absence_checks
+    sound, whole = not index.failed_checks, not index.failed_absence_checks
     sightings = count_sightings(found, history.sightings, snapshot, sound)
 
     def with_sightings(finding: Finding) -> dict[str, t.Any]:
@@ -81,7 +81,7 @@ def build_findings(
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
         "summary": {
-            **_build_summary(snapshot, land, by_verdict),
+            **_build_summary(snapshot, index, by_verdict),
             "new": dict(sorted(collections.Counter(told_of["kind"] for told_of in entries if told_of["new"]).items())),
         },
         "findings": [{**told_of, "selected": told_of["id"] in selected} for told_of in entries],
@@ -92,47 +92,47 @@ def build_findings(
             identity: seen.as_dict()
             for identity, seen in {**retain_sightings(history.sightings, set(told), snapshot, whole), **sightings}.items()
         },
-        "capacity": describe_providers(found, land),
+        "capacity": describe_providers(found, index),
         "held": _list_consumers_with_allocations(snapshot),
     }
 
 
 def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
     """Return which of the consumers that were named hold anything; of the others nothing can be changed."""
-    answers = (dossier.allocation.value for dossier in snapshot.dossiers.values())
-    holding = {*snapshot.holdings, *(allocation.consumer for allocation in answers if allocation and allocation.resources)}
-    return [consumer for consumer in snapshot.scope.consumers if consumer in holding]
+    answers = (evidence.allocation.value for evidence in snapshot.evidence.values())
+    allocations = {*snapshot.allocations, *(allocation.consumer for allocation in answers if allocation and allocation.resources)}
+    return [consumer for consumer in snapshot.scope.consumers if consumer in allocations]
 
 
-def _build_summary(snapshot: Snapshot, land: Landscape, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
+def _build_summary(snapshot: Snapshot, index: SnapshotIndex, by_verdict: Mapping[str, list[Finding]]) -> dict[str, t.Any]:
     found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     sharded = snapshot.scope.shard is not None
-    providers = [uuid for uuid, provider in snapshot.providers.items() if not sharded or land.covers(provider.root)]
-    nodes = [node for node in land.nodes.values() if not sharded or land.covers(node.uuid)]
+    providers = [uuid for uuid, provider in snapshot.providers.items() if not sharded or index.covers(provider.root)]
+    nodes = [node for node in index.nodes.values() if not sharded or index.covers(node.uuid)]
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
         "kinds": dict(sorted(collections.Counter(finding.kind for finding in found).items())),
-        "stranded": summarize_stranded(found, land),
-        "capacity": summarize_capacity(land),
+        "stranded": summarize_stranded(found, index),
+        "capacity": summarize_capacity(index),
         "coverage": {
-            "complete": not land.failed_absence_checks,
-            "partial": bool(land.unjudged_hosts),
-            "closed_gates": list(land.closed_gates),
+            "complete": not index.failed_absence_checks,
+            "partial": bool(index.unjudged_hosts),
+            "closed_gates": list(index.failed_checks),
             "not_provable": list(list_unmet_requirements(snapshot.cloud)),
-            "silent_hosts": len(land.unjudged_hosts),
-            "unjudged_hosts": sorted(land.unjudged_hosts),
+            "silent_hosts": len(index.unjudged_hosts),
+            "unjudged_hosts": sorted(index.unjudged_hosts),
             "retried": snapshot.retried,
             "providers": len(providers),
-            "consumers": len(snapshot.holdings),
+            "consumers": len(snapshot.allocations),
             "servers": sum(node.running_vms for node in nodes),
             "hypervisors": len(nodes),
-            "looked_at_closely": len(snapshot.nominated),
+            "looked_at_closely": len(snapshot.candidates),
             "left_out": snapshot.left_out,
         },
     }
 
 
-def _build_entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
+def _build_entry(finding: Finding, index: SnapshotIndex) -> dict[str, t.Any]:
     allocation = finding.allocation
     given = finding.change.after["allocations"] if isinstance(finding.change, Change) else ()
     told_of = (*given, *finding.providers)
@@ -151,19 +151,19 @@ def _build_entry(finding: Finding, land: Landscape) -> dict[str, t.Any]:
         "type": allocation.type if allocation else None,
         "generation": allocation.generation if allocation else None,
         "age_seconds": allocation.age_seconds if allocation else None,
-        "providers": [_describe_provider(uuid, share, finding.freed_providers, land) for uuid, share in sorted(held.items())],
+        "providers": [_describe_provider(uuid, share, finding.freed_providers, index) for uuid, share in sorted(held.items())],
         "evidence": [describe_answer(answer) for answer in finding.evidence],
         "change": finding.change.as_dict() if finding.change else None,
     }
 
 
-def _describe_provider(uuid: str, amounts: Mapping[str, int], dropped: Collection[str], land: Landscape) -> dict[str, t.Any]:
-    root = land.get_root(uuid)
+def _describe_provider(uuid: str, amounts: Mapping[str, int], dropped: Collection[str], index: SnapshotIndex) -> dict[str, t.Any]:
+    root = index.get_root(uuid)
     return {
         "uuid": uuid,
-        "name": land.get_name(uuid),
+        "name": index.get_name(uuid),
         "root": root,
-        "root_name": land.get_name(root or uuid),
+        "root_name": index.get_name(root or uuid),
         "resources": dict(amounts),
         "dropped": uuid in dropped,
     }

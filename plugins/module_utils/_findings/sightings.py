@@ -137,7 +137,7 @@ def _is_covered(identity: str, subjects: Collection[str], snapshot: Snapshot) ->
     if not scope.includes_any(kind):
         return False
     # Of other projects everything is read, and nothing is judged.
-    return subject in snapshot.dossiers or (subject in snapshot.holdings and not scope.projects)
+    return subject in snapshot.evidence or (subject in snapshot.allocations and not scope.projects)
 
 
 def _list_generations(finding: Finding) -> tuple[int | None, ...]:

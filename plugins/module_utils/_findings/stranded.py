@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Amounts
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 
 def get_freed_amounts(finding: Finding) -> Amounts:
@@ -27,17 +27,17 @@ def get_freed_amounts(finding: Finding) -> Amounts:
     return getattr(finding.change, "frees", {})
 
 
-def summarize_stranded(findings: Iterable[Finding], land: Landscape) -> dict[str, t.Any]:
+def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> dict[str, t.Any]:
     """Return what the findings hold in vain, and which share that is of all that is claimed, if all of that was read."""
     of_provider: dict[str, list[Mapping[str, int]]] = {}
     of_project: dict[str, list[Mapping[str, int]]] = {}
     for finding in findings:
         for provider, amounts in get_freed_amounts(finding).items():
-            of_provider.setdefault(land.get_name(provider), []).append(amounts)
+            of_provider.setdefault(index.get_name(provider), []).append(amounts)
             of_project.setdefault((finding.allocation and finding.allocation.project) or "", []).append(amounts)
     sums = totals(amounts for shares in of_provider.values() for amounts in shares)
-    scope = land.snapshot.scope
-    claimed = {} if scope.is_narrow or scope.shard else totals(land.used.values())
+    scope = index.snapshot.scope
+    claimed = {} if scope.is_narrow or scope.shard else totals(index.used.values())
     return {
         "resource_classes": sums,
         "share_of_claimed": {cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)},
@@ -46,21 +46,21 @@ def summarize_stranded(findings: Iterable[Finding], land: Landscape) -> dict[str
     }
 
 
-def summarize_capacity(land: Landscape) -> dict[str, t.Any]:
+def summarize_capacity(index: SnapshotIndex) -> dict[str, t.Any]:
     """Return by resource class what all providers have whose inventory was read, and how much of it is claimed."""
     sums: dict[str, collections.Counter[str]] = {}
-    for uuid, details in land.snapshot.details.items():
-        if not land.covers(land.get_root(uuid) or uuid):
+    for uuid, details in index.snapshot.details.items():
+        if not index.covers(index.get_root(uuid) or uuid):
             continue
         for cls, stock in details.inventories.items():
-            used = land.used.get(uuid, {}).get(cls, 0)
+            used = index.used.get(uuid, {}).get(cls, 0)
             sums.setdefault(cls, collections.Counter()).update(
                 total=stock.total, reserved=stock.reserved, capacity=stock.capacity, used=used
             )
     return {cls: dict(counted) for cls, counted in sorted(sums.items())}
 
 
-def describe_providers(findings: Iterable[Finding], land: Landscape) -> list[dict[str, t.Any]]:
+def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[dict[str, t.Any]]:
     """Return what each provider has that a finding is about: its inventory, what is claimed, stranded, and what Nova reports."""
     in_vain: dict[str, list[Mapping[str, int]]] = {}
     for finding in findings:
@@ -68,20 +68,20 @@ def describe_providers(findings: Iterable[Finding], land: Landscape) -> list[dic
         for provider in (*freed, *finding.providers):
             in_vain.setdefault(provider, []).append(freed.get(provider, {}))
     return [
-        _describe_provider(uuid, totals(shares), land)
-        for uuid, shares in sorted(in_vain.items(), key=lambda known: land.get_name(known[0]))
+        _describe_provider(uuid, totals(shares), index)
+        for uuid, shares in sorted(in_vain.items(), key=lambda known: index.get_name(known[0]))
     ]
 
 
-def _describe_provider(uuid: str, stranded_amounts: Mapping[str, int], land: Landscape) -> dict[str, t.Any]:
-    details, node = land.snapshot.details.get(uuid), land.nodes.get(uuid)
+def _describe_provider(uuid: str, stranded_amounts: Mapping[str, int], index: SnapshotIndex) -> dict[str, t.Any]:
+    details, node = index.snapshot.details.get(uuid), index.nodes.get(uuid)
     inventories = details.inventories if details else {}
-    used = land.used.get(uuid, {})
-    known = land.covers(land.get_root(uuid) or uuid)
+    used = index.used.get(uuid, {})
+    known = index.covers(index.get_root(uuid) or uuid)
     classes = sorted({*inventories, *used, *stranded_amounts})
     return {
         "uuid": uuid,
-        "name": land.get_name(uuid),
+        "name": index.get_name(uuid),
         "resource_classes": {
             cls: {
                 "total": inventories[cls].total if cls in inventories else None,

@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, sort_children_first
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import get_advice
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -99,21 +99,21 @@ def find_host(
 
 def find_leftovers(host: Host, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> list[Finding]:
     """Return the findings on the host's trees whose change is one of an orphan of the chosen `kinds`."""
-    land = Landscape(snapshot)
-    return [finding for finding in _find_consumers(host, land, policy).values() if finding and _frees_host(finding, host, land, kinds)]
+    index = SnapshotIndex(snapshot)
+    return [finding for finding in _find_consumers(host, index, policy).values() if finding and _frees_host(finding, host, index, kinds)]
 
 
 def find_blockers(host: Host, details: HostDetails, snapshot: Snapshot, policy: Policy, kinds: Collection[str]) -> tuple[Blocker, ...]:
     """Return everything that holds `host` back and is not provably left over."""
-    land = Landscape(snapshot)
-    found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in land.failed_absence_checks]
-    found += _find_exclusion_blockers(host, land, policy)
+    index = SnapshotIndex(snapshot)
+    found: list[Blocker] = [Blocker("unsound_reading", host.name, "", gate) for gate in index.failed_absence_checks]
+    found += _find_exclusion_blockers(host, index, policy)
     found += _find_server_blockers(host, details)
-    found += _find_migration_blockers(host, details, land)
+    found += _find_migration_blockers(host, details, index)
     explained = {blocker.subject for blocker in found}
-    for consumer, finding in sorted(_find_consumers(host, land, policy).items()):
-        if consumer not in explained and not (finding and _frees_host(finding, host, land, kinds)):
-            found.append(_make_allocation_blocker(consumer, finding, land, kinds))
+    for consumer, finding in sorted(_find_consumers(host, index, policy).items()):
+        if consumer not in explained and not (finding and _frees_host(finding, host, index, kinds)):
+            found.append(_make_allocation_blocker(consumer, finding, index, kinds))
     if host.service and host.service.state == "up":
         found.append(
             Blocker(
@@ -132,10 +132,10 @@ def list_host_providers(host: Host, providers: Mapping[str, Provider]) -> list[P
     return [provider for root in host.roots for provider in sort_children_first(root.uuid, providers.values())]
 
 
-def _find_exclusion_blockers(host: Host, land: Landscape, policy: Policy) -> Iterator[Blocker]:
+def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -> Iterator[Blocker]:
     """Claims on what is excluded are protected by themselves; here it is the tree that would go, and the service with it."""
     names = {host.name: host.name, **{name: node.name for node in host.nodes for name in (node.uuid, node.name)}}
-    names |= {name: provider.name for provider in list_host_providers(host, land.providers) for name in (provider.uuid, provider.name)}
+    names |= {name: provider.name for provider in list_host_providers(host, index.providers) for name in (provider.uuid, provider.name)}
     for excluded in sorted(names.keys() & policy.exclude_providers):
         yield Blocker(
             "excluded",
@@ -156,9 +156,9 @@ def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]
         )
 
 
-def _find_migration_blockers(host: Host, details: HostDetails, land: Landscape) -> Iterator[Blocker]:
+def _find_migration_blockers(host: Host, details: HostDetails, index: SnapshotIndex) -> Iterator[Blocker]:
     # Nova leaves a slow cell out of an answer without a word: what either has is there.
-    listed = (row for row in land.migrations.values() if host.name in (row.source_compute, row.dest_compute))
+    listed = (row for row in index.migrations.values() if host.name in (row.source_compute, row.dest_compute))
     rows = {row.uuid: row for row in (*listed, *(details.migrations.value or ()))}
     if details.migrations.value is None:
         yield Blocker(
@@ -178,20 +178,20 @@ def _find_migration_blockers(host: Host, details: HostDetails, land: Landscape) 
         )
 
 
-def _find_consumers(host: Host, land: Landscape, policy: Policy) -> dict[str, Finding | None]:
+def _find_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str, Finding | None]:
     """Return everybody who holds a share of the host's trees, with the finding about them, None for the healthy."""
-    found = {finding.consumer: finding for finding in judge_consumers(land, policy)}
-    return {consumer: found.get(consumer) for root in host.roots for consumer in land.consumers_by_tree.get(root.uuid, ())}
+    found = {finding.consumer: finding for finding in judge_consumers(index, policy)}
+    return {consumer: found.get(consumer) for root in host.roots for consumer in index.consumers_by_tree.get(root.uuid, ())}
 
 
-def _frees_host(finding: Finding, host: Host, land: Landscape, kinds: Collection[str]) -> bool:
+def _frees_host(finding: Finding, host: Host, index: SnapshotIndex, kinds: Collection[str]) -> bool:
     """Tell whether the change of a finding takes all that its consumer holds of the host."""
     if finding.kind not in kinds or not isinstance(finding.change, Change):
         return False
-    return not {provider.uuid for provider in list_host_providers(host, land.providers)} & set(finding.change.after["allocations"])
+    return not {provider.uuid for provider in list_host_providers(host, index.providers)} & set(finding.change.after["allocations"])
 
 
-def _make_allocation_blocker(consumer: str, finding: Finding | None, land: Landscape, kinds: Collection[str]) -> Blocker:
+def _make_allocation_blocker(consumer: str, finding: Finding | None, index: SnapshotIndex, kinds: Collection[str]) -> Blocker:
     server = finding.server if finding else None
     name = server.name if server else ""
     if finding is None:

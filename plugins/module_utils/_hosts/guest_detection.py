@@ -14,7 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import describe_answer
@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import require_compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED, PROTECTED, UNDECIDED
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection
@@ -36,14 +36,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import Guest, GuestFinding
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence, Snapshot
 
 
 class GuestDetector:
     """Judges guests over one session."""
 
     def __init__(self, session: Session, policy: Policy) -> None:
-        self._reading = Reading(session)
+        self._reading = Collector(session)
         self._nova = NovaReader(session.compute)
         self._policy = policy
 
@@ -54,26 +54,26 @@ class GuestDetector:
         """
         listings = self._reading.collect_listings(False)
         nodes = require_compute_nodes(listings.hypervisors)
-        check_compute_hosts(hosts, Landscape(listings))
+        check_compute_hosts(hosts, SnapshotIndex(listings))
         listings = self._reading.add_servers(listings, [node.uuid for node in nodes if node.host in hosts])
-        asked = list_servers_to_look_up(guests, Landscape(listings))
+        asked = list_servers_to_look_up(guests, SnapshotIndex(listings))
         snapshot = self._add_host_migrations(self._reading.refresh_evidence(listings, asked), guests)
         findings = judge_guests(guests, snapshot, self._policy)
         if among is not None:
-            findings = [finding for finding in findings if finding.ruling.verdict != ORPHANED or finding.guest.id in among]
+            findings = [finding for finding in findings if finding.decision.verdict != ORPHANED or finding.guest.id in among]
         return _build_document(findings, snapshot, guests, hosts)
 
     def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Ask the hosts of guests that Nova does not find for their migrations: no listing of all is proof that it names none of them."""
-        lost = {uuid for uuid, dossier in snapshot.dossiers.items() if dossier.server.status == 404}
+        lost = {uuid for uuid, evidence in snapshot.evidence.items() if evidence.server.status == 404}
         hosts = sorted({guest.host for guest in guests if guest.uuid in lost})
         moves = dict(zip(hosts, map_parallel(self._nova.list_migrations_of_host, hosts), strict=True))
 
-        def completed(dossier: Dossier) -> Dossier:
-            here = {guest.host for guest in guests if guest.uuid == dossier.uuid}
-            return d.replace(dossier, host_migrations=(*dossier.host_migrations, *(moves[host] for host in sorted(here & set(moves)))))
+        def completed(evidence: Evidence) -> Evidence:
+            here = {guest.host for guest in guests if guest.uuid == evidence.uuid}
+            return d.replace(evidence, host_migrations=(*evidence.host_migrations, *(moves[host] for host in sorted(here & set(moves)))))
 
-        return d.replace(snapshot, dossiers={uuid: completed(dossier) for uuid, dossier in snapshot.dossiers.items()})
+        return d.replace(snapshot, evidence={uuid: completed(evidence) for uuid, evidence in snapshot.evidence.items()})
 
 
 def parse_leftover_ids(document: t.Any) -> frozenset[str]:
@@ -87,10 +87,10 @@ def parse_leftover_ids(document: t.Any) -> frozenset[str]:
 def _build_document(
     findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]
 ) -> dict[str, t.Any]:
-    gates = list(Landscape(snapshot).failed_absence_checks)
+    gates = list(SnapshotIndex(snapshot).failed_absence_checks)
     by_verdict: dict[str, list[dict[str, t.Any]]] = {verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)}
     for finding in findings:
-        by_verdict[finding.ruling.verdict].append(_build_entry(finding))
+        by_verdict[finding.decision.verdict].append(_build_entry(finding))
     kinds = collections.Counter(guest.kind for guest in guests)
     return {
         "format": FORMAT,
@@ -106,7 +106,7 @@ def _build_document(
                 "hosts": len(hosts),
                 "domains": kinds[LEFTOVER_DOMAIN],
                 "directories": kinds[LEFTOVER_DIRECTORY],
-                "looked_at_closely": len(snapshot.dossiers),
+                "looked_at_closely": len(snapshot.evidence),
             },
         },
         "findings": by_verdict[ORPHANED],
@@ -116,16 +116,16 @@ def _build_document(
 
 
 def _build_entry(finding: GuestFinding) -> dict[str, t.Any]:
-    guest, ruling = finding.guest, finding.ruling
+    guest, decision = finding.guest, finding.decision
     return {
         "id": guest.id,
         "kind": guest.kind,
-        "verdict": ruling.verdict,
+        "verdict": decision.verdict,
         "host": guest.host,
         "uuid": guest.uuid,
         "name": guest.name,
-        "reason": ruling.reason,
+        "reason": decision.reason,
         "server": d.asdict(finding.server) if finding.server else None,
         "guest": dict(guest.facts),
-        "evidence": [describe_answer(answer) for answer in ruling.evidence],
+        "evidence": [describe_answer(answer) for answer in decision.evidence],
     }

@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import SHUT_OFF
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import SUCCESSFUL_MIGRATION_STATUSES
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Ruling, orphaned, protected, undecided
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision, orphaned, protected, undecided
 from ansible_collections.osops.placement.plugins.module_utils._rules.orphans import (
     describe_deletion,
     find_deleted_server,
@@ -30,8 +30,8 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.orphans imp
     is_unknown_to_nova,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case, find_deletion
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView, find_deletion
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -92,7 +92,7 @@ class GuestFinding:
     """A verdict on one guest, with what an operator needs in order to check it."""
 
     guest: Guest
-    ruling: Ruling
+    decision: Decision
     server: Server | None
 
 
@@ -131,9 +131,9 @@ def _find_disk_owners(directory: Mapping[str, t.Any], domains: Iterable[Mapping[
             yield domain["name"]
 
 
-def check_compute_hosts(hosts: Iterable[str], land: Landscape) -> None:
+def check_compute_hosts(hosts: Iterable[str], index: SnapshotIndex) -> None:
     """Raise InvalidInput for a host that is no compute service's: everything on it would look as if it belonged elsewhere."""
-    known = collections.Counter(node.host for node in land.nodes.values())
+    known = collections.Counter(node.host for node in index.nodes.values())
     if unknown := sorted({host for host in hosts if known[host] != 1}):
         raise InvalidInput(
             f"Nova lists no compute service, or more than one compute node, of {', '.join(unknown)}: give each host the name that its "
@@ -141,47 +141,47 @@ def check_compute_hosts(hosts: Iterable[str], land: Landscape) -> None:
         )
 
 
-def list_servers_to_look_up(guests: Iterable[Guest], land: Landscape) -> list[str]:
+def list_servers_to_look_up(guests: Iterable[Guest], index: SnapshotIndex) -> list[str]:
     """Return the servers about which Nova must be asked: those that it does not show on the host of their guest."""
-    return sorted({guest.uuid for guest in guests if land.get_listed_host(guest.uuid) != guest.host})
+    return sorted({guest.uuid for guest in guests if index.get_listed_host(guest.uuid) != guest.host})
 
 
 def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) -> list[GuestFinding]:
     """Return a finding for each guest that is not where its server lives."""
-    land = Landscape(snapshot)
-    mistaken = _find_mistaken_hosts(guests, land)
+    index = SnapshotIndex(snapshot)
+    mistaken = _find_mistaken_hosts(guests, index)
     findings = []
     for guest in sorted(guests, key=lambda guest: guest.id):
-        dossier = snapshot.dossiers.get(guest.uuid)
-        if dossier is None:
-            if land.get_listed_host(guest.uuid) != guest.host:
+        evidence = snapshot.evidence.get(guest.uuid)
+        if evidence is None:
+            if index.get_listed_host(guest.uuid) != guest.host:
                 findings.append(GuestFinding(guest, undecided("Nova was not asked about its server."), None))
             continue
-        if dossier.allocation.value is None:
-            findings.append(GuestFinding(guest, undecided("What its server holds could not be read.", dossier.allocation), None))
+        if evidence.allocation.value is None:
+            findings.append(GuestFinding(guest, undecided("What its server holds could not be read.", evidence.allocation), None))
             continue
-        case = Case(land, dossier.allocation.value, dossier, dossier, None)
-        ruling = _decide(guest, case, policy)
-        if ruling and guest.host in mistaken:
-            ruling = undecided(f"{mistaken[guest.host]}: this may be another host than it is taken for.", snapshot.hypervisors)
-        if ruling:
-            findings.append(GuestFinding(guest, ruling, find_deleted_server(dossier) or case.server))
+        view = ConsumerView(index, evidence.allocation.value, evidence, evidence, None)
+        decision = _decide(guest, view, policy)
+        if decision and guest.host in mistaken:
+            decision = undecided(f"{mistaken[guest.host]}: this may be another host than it is taken for.", snapshot.hypervisors)
+        if decision:
+            findings.append(GuestFinding(guest, decision, find_deleted_server(evidence) or view.server))
     return findings
 
 
-def _find_mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, str]:
+def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[str, str]:
     """Return the hosts that may have been given the name of another one, or are looked for in another cloud, and what speaks for it."""
     by_host: dict[str, list[Guest]] = {}
     for guest in guests:
         by_host.setdefault(guest.host, []).append(guest)
     told = {}
-    for node in land.nodes.values():
+    for node in index.nodes.values():
         here = by_host.get(node.host, [])
         other = next((guest.node for guest in here if guest.node not in (None, node.uuid)), None)
         if other:
             told[node.host] = f"nova-compute is compute node {other} here, and Nova's {node.host} is {node.uuid}"
             continue
-        if any(_is_server_on_host(guest, land) for guest in here):
+        if any(_is_server_on_host(guest, index) for guest in here):
             continue
         if node.servers and here:
             told[node.host] = f"Nova shows servers on {node.host} and none of them is here"
@@ -190,33 +190,33 @@ def _find_mistaken_hosts(guests: Iterable[Guest], land: Landscape) -> dict[str, 
     return told
 
 
-def _is_server_on_host(guest: Guest, land: Landscape) -> bool:
+def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
     """Tell whether Nova shows the server of a guest on its host, among others there or when it is asked directly."""
-    dossier = land.snapshot.dossiers.get(guest.uuid)
-    server = dossier.server.value if dossier else None
-    return land.get_listed_host(guest.uuid) == guest.host or (server is not None and server.host == guest.host)
+    evidence = index.snapshot.evidence.get(guest.uuid)
+    server = evidence.server.value if evidence else None
+    return index.get_listed_host(guest.uuid) == guest.host or (server is not None and server.host == guest.host)
 
 
-def _decide(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    if _is_server_on_host(guest, case.land):
+def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    if _is_server_on_host(guest, view.index):
         return None
-    if reason := _check_exclusion(guest, case, policy):
+    if reason := _check_exclusion(guest, view, policy):
         return protected(reason)
     for name, protect in PROTECTIONS.items():
-        if name not in _ALLOCATION_PROTECTIONS and (reason := protect(case, policy)):
-            return protected(reason, *case.state_evidence)
+        if name not in _ALLOCATION_PROTECTIONS and (reason := protect(view, policy)):
+            return protected(reason, *view.state_evidence)
     for rule in _RULES:
-        if ruling := rule(guest, case, policy):
-            return ruling
-    return undecided("What became of its server could not be proven.", *case.server_answers)
+        if decision := rule(guest, view, policy):
+            return decision
+    return undecided("What became of its server could not be proven.", *view.server_answers)
 
 
-def _check_exclusion(guest: Guest, case: Case, policy: Policy) -> str | None:
-    names = {guest.host, *(name for node in case.land.nodes.values() if node.host == guest.host for name in (node.uuid, node.name))}
+def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | None:
+    names = {guest.host, *(name for node in view.index.nodes.values() if node.host == guest.host for name in (node.uuid, node.name))}
     return policy.explain_exclusion(names)
 
 
-def _protect_in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
+def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
     facts = guest.facts
     if guest.kind == LEFTOVER_DOMAIN:
         if facts["nova"] is None:
@@ -233,70 +233,70 @@ def _protect_in_use(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
     return None
 
 
-def _decide_deleted_server(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    if not is_deleted(case.subject):
+def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    if not is_deleted(view.subject):
         return None
-    if case.contradiction:
-        return undecided(f"Nova knows server {guest.uuid} as deleted, but {case.contradiction}.", *case.server_answers)
-    young = _protect_recently_deleted(guest, case, policy)
-    return young or orphaned(f"{describe_deletion(case.subject)} It stayed on {guest.host}.", *case.server_answers)
+    if view.contradiction:
+        return undecided(f"Nova knows server {guest.uuid} as deleted, but {view.contradiction}.", *view.server_answers)
+    young = _protect_recently_deleted(guest, view, policy)
+    return young or orphaned(f"{describe_deletion(view.subject)} It stayed on {guest.host}.", *view.server_answers)
 
 
-def _protect_recently_deleted(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    deleted = find_deleted_server(case.subject)
+def _protect_recently_deleted(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    deleted = find_deleted_server(view.subject)
     if deleted is None:
         # Nova does not tell when a row was marked as deleted by hand.
         return _protect_young(guest, guest.age_seconds, policy.forgotten_min_age)
-    action = find_deletion(case.subject.actions)
+    action = find_deletion(view.subject.actions)
     since = deleted.terminated_at or (action.start_time if action else None) or deleted.updated
-    return _protect_young(guest, seconds_between(since, case.subject.server.at), policy.min_age)
+    return _protect_young(guest, seconds_between(since, view.subject.server.at), policy.min_age)
 
 
-def _decide_unknown_server(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    if not is_unknown_to_nova(case):
+def _decide_unknown_server(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    if not is_unknown_to_nova(view):
         return None
-    if not any(sample.status == 200 for sample in case.land.snapshot.samples):
+    if not any(sample.status == 200 for sample in view.index.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.")
-    evidence = (*case.migration_listings, *case.server_answers)
+    evidence = (*view.migration_listings, *view.server_answers)
     young = _protect_young(guest, guest.age_seconds, policy.forgotten_min_age)
     return young or orphaned(f"Nova has no memory of its server, and does not show it on {guest.host}.", *evidence)
 
 
-def _decide_server_elsewhere(guest: Guest, case: Case, policy: Policy) -> Ruling | None:
-    server = case.server
+def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
+    server = view.server
     if server is None:
         return None
-    if not case.is_settled_in_place or case.own_tree is None:
-        return undecided(f"Server {server.uuid} is {server.status}, and not known to rest on another host.", *case.server_answers)
-    last = next((move for move in case.server_migrations if guest.host in (move.source_compute, move.dest_compute)), None)
+    if not view.is_settled_in_place or view.own_tree is None:
+        return undecided(f"Server {server.uuid} is {server.status}, and not known to rest on another host.", *view.server_answers)
+    last = next((move for move in view.server_migrations if guest.host in (move.source_compute, move.dest_compute)), None)
     if last is None:
         return undecided(
-            f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from {guest.host}.", *case.server_answers
+            f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from {guest.host}.", *view.server_answers
         )
     if last.type == "evacuation" and last.status != "completed" and last.source_compute == guest.host:
         return protected(
             f"Server {server.uuid} was evacuated from here ({last.uuid}): nova-compute itself removes what is left when it starts.",
-            *case.server_answers,
+            *view.server_answers,
         )
     if not _has_left_host(last, guest.host):
         return undecided(
             f"Server {server.uuid} rests on {server.host}, but the newest move of it that names {guest.host} ({last.uuid}, {last.type}) "
             f"is {last.status}: its disk may be here.",
-            *case.server_answers,
+            *view.server_answers,
         )
     if guest.kind == LEFTOVER_DIRECTORY and guest.facts["shared"] is not False:
         return protected(
             f"Server {server.uuid} lives on {server.host}, and this storage is shared, or may be: it is the same directory.",
-            *case.server_answers,
+            *view.server_answers,
         )
-    young = _protect_young(guest, seconds_between(last.updated_at or last.created_at, case.subject.server.at), policy.min_age)
+    young = _protect_young(guest, seconds_between(last.updated_at or last.created_at, view.subject.server.at), policy.min_age)
     return young or orphaned(
         f"Server {server.uuid} rests on {server.host}; it left {guest.host} with {last.type} {last.uuid} ({last.status}).",
-        *case.server_answers,
+        *view.server_answers,
     )
 
 
-_RULES: tuple[Callable[[Guest, Case, Policy], Ruling | None], ...] = (
+_RULES: tuple[Callable[[Guest, ConsumerView, Policy], Decision | None], ...] = (
     _protect_in_use,
     _decide_deleted_server,
     _decide_unknown_server,
@@ -311,7 +311,7 @@ def _has_left_host(move: Migration, host: str) -> bool:
     return move.status in SUCCESSFUL_MIGRATION_STATUSES and move.source_compute == host and move.dest_compute != host
 
 
-def _protect_young(guest: Guest, since: int | None, wanted: int) -> Ruling | None:
+def _protect_young(guest: Guest, since: int | None, wanted: int) -> Decision | None:
     """Protect what is left over for less than `wanted` seconds, and a directory in which something changed since."""
     ages = [since, *([guest.age_seconds] if guest.kind == LEFTOVER_DIRECTORY else [])]
     if not wanted or all(age is not None and age >= wanted for age in ages):

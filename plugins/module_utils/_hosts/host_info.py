@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
     Host,
@@ -41,7 +41,7 @@ class HostReader:
     """Reads hosts from one session, and says what holds each of them back."""
 
     def __init__(self, session: Session, policy: Policy, kinds: Collection[str]) -> None:
-        self._reading = Reading(session)
+        self._reading = Collector(session)
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self._policy = policy

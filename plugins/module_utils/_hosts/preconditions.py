@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.change import sort_children_first
@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations, Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
@@ -43,7 +43,7 @@ def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, .
     return sort_children_first(provider.uuid, providers.values())
 
 
-def describe_consumers(allocations: Mapping[str, Holding], what: str) -> str:
+def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str:
     """Say who holds a share of `what`; nothing when nobody does."""
     if not allocations:
         return ""
@@ -54,7 +54,7 @@ def describe_consumers(allocations: Mapping[str, Holding], what: str) -> str:
 def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
     """Return the compute nodes that Nova listed. Raises GateClosed when it did not, for then it may have any."""
     if answer.value is None:
-        raise GateClosed(
+        raise UnsoundReading(
             f"Nova answered {answer.status} when asked for its compute nodes ({answer.request}), so what stands on which of them is not known."
         )
     return answer.value
@@ -76,20 +76,20 @@ def check_no_compute_node(
     known = require_compute_nodes(nodes)
     for node in known:
         if node.uuid == root.uuid:
-            raise GateClosed(
+            raise UnsoundReading(
                 f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its provider goes with its service: "
                 "use osops.placement.compute_service."
             )
     if silent := list_down_cell_hosts(services):
-        raise GateClosed(
+        raise UnsoundReading(
             f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, and {root.name} may be there."
         )
     if strange := find_region_mismatch(known, providers):
-        raise GateClosed(strange)
+        raise UnsoundReading(strange)
     hosts = {node.host for node in known}
     for service in get_listed_services(services):
         if may_have_unlisted_node(service, hosts, root.name):
-            raise GateClosed(
+            raise UnsoundReading(
                 f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute node of it (nova-manage cell_v2 "
                 f"discover_hosts), and {root.name} may be its provider. If the host is gone, delete its service first."
             )
@@ -97,12 +97,12 @@ def check_no_compute_node(
     for name, lookup in sorted(lookups.items()):
         if lookup.status == 404 or (lookup.status == 200 and name in in_both):
             continue
-        raise GateClosed(
+        raise UnsoundReading(
             f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} may be its provider. If its API workers do not "
             "all know the same cells, restart every nova-api; if the host is gone for good, nova-manage cell_v2 delete_host."
         )
     if other_novas:
-        raise GateClosed(
+        raise UnsoundReading(
             f"Region {summarize_names(other_novas)} has a Nova of its own on this same Placement, and {root.name} may be one of its hosts: "
             "see there, then set ignore_other_regions."
         )
@@ -117,7 +117,7 @@ def find_service_providers(service: Service, nodes: Iterable[Hypervisor], provid
     return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
 
 
-def describe_service_blocker(service: Service, allocations: Mapping[str, Holding]) -> str:
+def describe_service_blocker(service: Service, allocations: Mapping[str, Allocations]) -> str:
     """Say what would stay behind if `service` were deleted now, and what to do about it; nothing when nothing would."""
     if held := describe_consumers(allocations, f"what {service.host} has"):
         return (

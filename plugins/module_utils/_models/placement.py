@@ -24,7 +24,7 @@ Resources = t.Mapping[str, int]
 
 """Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
 
-Holding = t.Mapping[str, Resources]
+Allocations = t.Mapping[str, Resources]
 
 """Amounts by provider uuid: all that one consumer holds."""
 
@@ -68,7 +68,7 @@ class Inventory:
 
 
 @d.dataclass(frozen=True)
-class Details:
+class ProviderDetails:
     """What a provider has, in use and about it; a part that was not asked for is empty."""
 
     inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
@@ -83,7 +83,7 @@ class Details:
 
 
 @d.dataclass(frozen=True)
-class Summary:
+class ProviderSummary:
     """What a list of candidates says of a provider in the tree of one."""
 
     root: str
@@ -93,11 +93,11 @@ class Summary:
 
 
 @d.dataclass(frozen=True)
-class Candidates:
+class AllocationCandidates:
     """Where Placement would put an allocation (`GET /allocation_candidates`): the shares that it could have, and of whom."""
 
-    holdings: tuple[Holding, ...]
-    summaries: t.Mapping[str, Summary]
+    allocations: tuple[Allocations, ...]
+    summaries: t.Mapping[str, ProviderSummary]
 
 
 @d.dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Allocation:
     project: str | None
     user: str | None
     type: str | None
-    resources: Holding
+    resources: Allocations
     age_seconds: int | None
 
 

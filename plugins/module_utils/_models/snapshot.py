@@ -24,10 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Allocation,
-    Details,
-    Holding,
+    Allocations,
     Inventory,
     Provider,
+    ProviderDetails,
     Resources,
 )
 
@@ -60,7 +60,7 @@ NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 
 
 @d.dataclass(frozen=True)
-class Dossier:
+class Evidence:
     """Every direct question that was asked about one uuid, and `NOT_ASKED` for the others.
 
     deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
@@ -182,16 +182,16 @@ class Snapshot:
     started_at: str
     finished_at: str
     providers: t.Mapping[str, Provider]
-    holdings: t.Mapping[str, Holding]
+    allocations: t.Mapping[str, Allocations]
     services: Answer[tuple[Service, ...]]
     hypervisors: Answer[tuple[Hypervisor, ...]]
     migrations: Answer[tuple[Migration, ...]]
     samples: tuple[Answer[Server], ...]
     control: Answer[tuple[Server, ...]] | None
-    nominated: tuple[str, ...]
-    dossiers: t.Mapping[str, Dossier]
+    candidates: tuple[str, ...]
+    evidence: t.Mapping[str, Evidence]
     services_after: Answer[tuple[Service, ...]]
-    details: t.Mapping[str, Details] = d.field(default_factory=dict)
+    details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
     scope: Scope = Scope()
     trees: tuple[str, ...] | None = None
     usages: t.Mapping[str, Resources] = d.field(default_factory=dict)

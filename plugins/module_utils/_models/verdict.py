@@ -27,7 +27,7 @@ UNDECIDED = "undecided"
 
 
 @d.dataclass(frozen=True)
-class Ruling:
+class Decision:
     """A verdict, why, and the answers that it rests on.
 
     freed_providers: of an orphan, the providers whose shares go; empty stands for the whole consumer.
@@ -44,20 +44,20 @@ class Ruling:
     migration: Migration | None = None
 
 
-def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Ruling:
-    return Ruling(ORPHANED, reason, _skip_unasked(evidence), **about)
+def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Decision:
+    return Decision(ORPHANED, reason, _skip_unasked(evidence), **about)
 
 
-def drifted(reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any) -> Ruling:
-    return Ruling(DRIFTED, reason, _skip_unasked(evidence), change=change, **about)
+def drifted(reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any) -> Decision:
+    return Decision(DRIFTED, reason, _skip_unasked(evidence), change=change, **about)
 
 
-def protected(reason: str, *evidence: Answer[t.Any]) -> Ruling:
-    return Ruling(PROTECTED, reason, _skip_unasked(evidence))
+def protected(reason: str, *evidence: Answer[t.Any]) -> Decision:
+    return Decision(PROTECTED, reason, _skip_unasked(evidence))
 
 
-def undecided(reason: str, *evidence: Answer[t.Any]) -> Ruling:
-    return Ruling(UNDECIDED, reason, _skip_unasked(evidence))
+def undecided(reason: str, *evidence: Answer[t.Any]) -> Decision:
+    return Decision(UNDECIDED, reason, _skip_unasked(evidence))
 
 
 @d.dataclass(frozen=True)

@@ -13,7 +13,7 @@ import contextlib
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
@@ -159,7 +159,7 @@ def _validate_findings(findings: t.Any) -> Iterator[None]:
     _check_format(findings, "findings", "orphan_detect")
     try:
         if closed := findings["summary"]["coverage"]["closed_gates"]:
-            raise GateClosed(f"Nothing may be changed after this reading. {' '.join(closed)}")
+            raise UnsoundReading(f"Nothing may be changed after this reading. {' '.join(closed)}")
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"The findings are not as orphan_detect writes them ({_format_error(error)}): detect again.") from error

@@ -14,8 +14,8 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderStateReader
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, GateClosed, InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, JournalError, UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
@@ -36,7 +36,7 @@ class TreeRemover:
     """The last part of a run over a plan; without a journal (check mode) everything is proven and nothing deleted."""
 
     def __init__(self, session: Session, policy: Policy, journal: Journal | None, max_failures: int = MAX_FAILURES) -> None:
-        self._reading = Reading(session)
+        self._reading = Collector(session)
         self._states = ProviderStateReader(session.placement)
         self._writer = ProviderWriter(session.placement)
         self._policy = policy
@@ -57,7 +57,7 @@ class TreeRemover:
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[position:]]
             try:
                 outcomes.append(self._remove_tree(step))
-            except (GateClosed, JournalError) as error:
+            except (UnsoundReading, JournalError) as error:
                 return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[position:]]
             except CloudError as error:
                 outcomes.append(Outcome(step, FAILED, str(error)))
@@ -112,7 +112,7 @@ class TreeRemover:
         except InvalidInput:
             return "It is gone."
         if closed := list_failed_absence_checks(now):
-            raise GateClosed(f"Nothing may be deleted now. {' '.join(closed)}")
+            raise UnsoundReading(f"Nothing may be deleted now. {' '.join(closed)}")
         finding = next((known for known in judge(now, self._policy) if step.subject == known.subject), None)
         if finding is None:
             return "It is no longer found."

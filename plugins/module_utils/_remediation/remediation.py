@@ -14,7 +14,12 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import read_monotonic_clock
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, CloudError, GateClosed, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
+    CloudError,
+    JournalError,
+    UnsoundReading,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     FAILED,
@@ -25,14 +30,14 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_checks
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-    from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+    from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
@@ -83,7 +88,7 @@ class Remediation:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: Collector,
         policy: Policy,
         writer: AllocationWriter,
         journal: Journal | None,
@@ -102,8 +107,8 @@ class Remediation:
         be written, too many failures, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
         """
         listings = self._reading.collect_listings(with_servers=any(step.kind == _UNKNOWN_CONSUMER for step in steps))
-        if closed := closed_gates(listings):
-            raise GateClosed(f"Nothing may be changed now. {' '.join(closed)}")
+        if closed := list_failed_checks(listings):
+            raise UnsoundReading(f"Nothing may be changed now. {' '.join(closed)}")
         outcomes: list[Outcome] = []
         batches = collections.deque(steps[start : start + _BATCH_SIZE] for start in range(0, len(steps), _BATCH_SIZE))
         while batches:
@@ -112,7 +117,7 @@ class Remediation:
             batch = batches.popleft()
             try:
                 outcomes += self._remediate_batch(batch, listings, stopped)
-            except (GateClosed, JournalError) as error:
+            except (UnsoundReading, JournalError) as error:
                 return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]]
             except _Unproven as error:
                 if len(batch) > 1:
@@ -128,7 +133,7 @@ class Remediation:
         began = read_monotonic_clock()
         try:
             proven = self._verify_batch(batch, listings)
-        except GateClosed:
+        except UnsoundReading:
             raise
         except Exception as error:
             told = error if isinstance(error, CloudError) else f"An unexpected {type(error).__name__}: {error}"
@@ -147,9 +152,9 @@ class Remediation:
     def _verify_batch(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
         """Return for each step the outcome that it would have, from a new proof and then a last look at its consumer."""
         now = self._reading.refresh_evidence(listings, [step.change.consumer for step in batch])
-        if closed := closed_gates(now):
-            raise GateClosed(f"Nothing more is changed in this run. {' '.join(closed)}")
-        findings = {finding.consumer: finding for finding in judge_consumers(Landscape(now), self._policy)}
+        if closed := list_failed_checks(now):
+            raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(closed)}")
+        findings = {finding.consumer: finding for finding in judge_consumers(SnapshotIndex(now), self._policy)}
         reasons = {step.finding: _find_mismatch(step, now, findings) for step in batch}
         moved = self._writer.find_conflicts([step.change for step in batch if not reasons[step.finding]])
         reasons |= {step.finding: str(moved[step.change.consumer]) for step in batch if step.change.consumer in moved}
@@ -173,8 +178,8 @@ class Remediation:
 def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
     """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
     change = step.change
-    dossier = now.dossiers.get(change.consumer)
-    allocation = dossier.allocation.value if dossier else None
+    evidence = now.evidence.get(change.consumer)
+    allocation = evidence.allocation.value if evidence else None
     if allocation is None or (change.before["allocations"] and not allocation.resources):
         return "It holds nothing any more."
     if is_same_allocation(build_body(allocation), change.after):

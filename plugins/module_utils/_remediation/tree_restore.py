@@ -24,7 +24,12 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
     parse_provider_state,
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, GateClosed, InvalidInput, ProviderConflict
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    ProviderConflict,
+    UnsoundReading,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import find_tree, require_compute_nodes
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
@@ -361,7 +366,7 @@ class TreeRestorer:
         if self._nodes is None:
             try:
                 nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
-            except GateClosed as error:
+            except UnsoundReading as error:
                 raise CloudError(f"{error} Run again when it answers.") from error
             self._nodes = {node.uuid: node for node in nodes}
         return self._nodes.get(uuid)

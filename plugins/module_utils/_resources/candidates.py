@@ -17,14 +17,19 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import parse_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Candidates, Holding, Provider, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        AllocationCandidates,
+        Allocations,
+        Provider,
+        Resources,
+    )
 
 # Nova forbids it in every request of its own.
 _DISABLED = "COMPUTE_STATUS_DISABLED"
@@ -51,7 +56,7 @@ class HostTree:
 
     root: Provider
     providers: Mapping[str, Provider]
-    details: Mapping[str, Details]
+    details: Mapping[str, ProviderDetails]
 
 
 def parse_request(options: Mapping[str, t.Any]) -> ResourceRequest:
@@ -80,7 +85,7 @@ def find_candidates(placement: PlacementReader, wanted: ResourceRequest, name: s
         raise InvalidInput(f"Placement has no resource provider with the name or UUID {name!r}.")
     root = next(provider for provider in tree.values() if provider.parent is None)
     offered = placement.list_allocation_candidates(build_query(wanted, root))
-    if offered.holdings:
+    if offered.allocations:
         return describe_fitting_host(wanted, root, offered, tree)
     details = placement.get_details(tree)
     sharing = placement.list_sharing_providers({aggregate for known in details.values() for aggregate in known.aggregates})
@@ -88,7 +93,7 @@ def find_candidates(placement: PlacementReader, wanted: ResourceRequest, name: s
     ways = list_groupings(wanted, details.values(), elsewhere.values())
     for groups in ways:
         offered = placement.list_allocation_candidates(build_query(wanted, root, groups))
-        if offered.holdings:
+        if offered.allocations:
             return describe_fitting_host(wanted, root, offered, {**sharing, **tree})
     return describe_unfit_host(wanted, HostTree(root, {**sharing, **tree}, {**details, **elsewhere} if ways else details))
 
@@ -113,7 +118,9 @@ def build_query(wanted: ResourceRequest, root: Provider | None = None, groups: R
     return asked
 
 
-def list_groupings(wanted: ResourceRequest, own: Collection[Details], elsewhere: Collection[Details]) -> list[RequestGroups]:
+def list_groupings(
+    wanted: ResourceRequest, own: Collection[ProviderDetails], elsewhere: Collection[ProviderDetails]
+) -> list[RequestGroups]:
     """Return the groups to ask for, one way after the other, when providers `elsewhere` share with a tree that has its `own`.
 
     Something must always be left for the tree itself, for else nothing would tie the request to it. A trait is asked of the others
@@ -131,7 +138,7 @@ def list_groupings(wanted: ResourceRequest, own: Collection[Details], elsewhere:
     return ways
 
 
-def describe_all_hosts(wanted: ResourceRequest, candidates: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def describe_all_hosts(wanted: ResourceRequest, candidates: AllocationCandidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
     """Return the answer for all hosts."""
     found = _describe_candidates(candidates, providers)
     disabled = sum(candidate["disabled"] for candidate in found)
@@ -144,7 +151,7 @@ def describe_all_hosts(wanted: ResourceRequest, candidates: Candidates, provider
 
 
 def describe_fitting_host(
-    wanted: ResourceRequest, root: Provider, candidates: Candidates, providers: Mapping[str, Provider]
+    wanted: ResourceRequest, root: Provider, candidates: AllocationCandidates, providers: Mapping[str, Provider]
 ) -> dict[str, t.Any]:
     """Return the answer for a host that Placement offers."""
     found = _describe_candidates(candidates, providers)
@@ -182,7 +189,7 @@ def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.
             forbidden.update(*(host.details[uuid].traits & wanted.forbidden for uuid in counting))
         outside = outside or bool(counting and wanted.member_of and not any(_is_member(uuid, wanted, host) for uuid in clean or counting))
     missing = wanted.required.difference(*(host.details[uuid].traits for uuid in counted))
-    disabled = _DISABLED in host.details.get(host.root.uuid, Details()).traits
+    disabled = _DISABLED in host.details.get(host.root.uuid, ProviderDetails()).traits
     causes = [
         *_explain_shortages(short, host.root),
         *(f"trait {trait} is missing" for trait in sorted(missing)),
@@ -202,7 +209,7 @@ def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.
     }
 
 
-def _collect_traits(cls: str, details: Collection[Details]) -> frozenset[str] | None:
+def _collect_traits(cls: str, details: Collection[ProviderDetails]) -> frozenset[str] | None:
     """Return the traits of all that have the class, or None when nobody has it."""
     having = [known.traits for known in details if cls in known.inventories]
     return frozenset[str]().union(*having) if having else None
@@ -217,14 +224,14 @@ def _build_group(suffix: str, resources: Resources, traits: frozenset[str], want
     return {f"{name}{suffix}": value for name, value in asked.items() if value}
 
 
-def _describe_candidates(candidates: Candidates, providers: Mapping[str, Provider]) -> list[dict[str, t.Any]]:
-    found = [_describe_candidate(holding, candidates, providers) for holding in candidates.holdings]
+def _describe_candidates(candidates: AllocationCandidates, providers: Mapping[str, Provider]) -> list[dict[str, t.Any]]:
+    found = [_describe_candidate(allocations, candidates, providers) for allocations in candidates.allocations]
     return sorted(found, key=lambda found: (found["root_name"] or "", found["root"], [share["uuid"] for share in found["providers"]]))
 
 
-def _describe_candidate(holding: Holding, candidates: Candidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def _describe_candidate(allocations: Allocations, candidates: AllocationCandidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
     # All shares are of one tree but those of providers that share with it.
-    roots = sorted({candidates.summaries[uuid].root for uuid in holding})
+    roots = sorted({candidates.summaries[uuid].root for uuid in allocations})
     root = next((root for root in roots if not (root in providers and providers[root].sharing)), roots[0])
     shares = [
         {
@@ -235,7 +242,7 @@ def _describe_candidate(holding: Holding, candidates: Candidates, providers: Map
             "capacity": {cls: candidates.summaries[uuid].capacity[cls] for cls in share},
             "used": {cls: candidates.summaries[uuid].used[cls] for cls in share},
         }
-        for uuid, share in sorted(holding.items())
+        for uuid, share in sorted(allocations.items())
     ]
     return {
         "root": root,
@@ -245,7 +252,7 @@ def _describe_candidate(holding: Holding, candidates: Candidates, providers: Map
     }
 
 
-def _describe_inventory(cls: str, asked: int, provider: Provider | None = None, details: Details | None = None) -> dict[str, t.Any]:
+def _describe_inventory(cls: str, asked: int, provider: Provider | None = None, details: ProviderDetails | None = None) -> dict[str, t.Any]:
     told: dict[str, t.Any] = {"resource_class": cls, "asked": asked, "uuid": None, "name": None, "violates": ["inventory"]}
     if provider is None or details is None:
         return {**told, **dict.fromkeys(_INVENTORY_FIELDS)}
@@ -271,7 +278,7 @@ def _describe_inventory(cls: str, asked: int, provider: Provider | None = None, 
 
 def _is_member(uuid: str, wanted: ResourceRequest, host: HostTree) -> bool:
     # The aggregates of a root are those of its whole tree.
-    root = host.details.get(host.providers[uuid].root, Details())
+    root = host.details.get(host.providers[uuid].root, ProviderDetails())
     return bool((host.details[uuid].aggregates | root.aggregates) & wanted.member_of)
 
 

@@ -17,10 +17,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider, ProviderDetails
 
 
-def describe_providers(providers: Mapping[str, Provider], details: Mapping[str, Details], parts: Collection[str]) -> list[dict[str, t.Any]]:
+def describe_providers(
+    providers: Mapping[str, Provider], details: Mapping[str, ProviderDetails], parts: Collection[str]
+) -> list[dict[str, t.Any]]:
     """Return the `providers` that have details, with these `parts` of them; roots by name, each before the providers below it."""
     known = sorted(
         (provider for uuid, provider in providers.items() if uuid in details), key=lambda provider: _build_path(provider, providers)
@@ -40,7 +42,7 @@ def _build_path(provider: Provider, providers: Mapping[str, Provider]) -> tuple[
     return (*(_build_path(parent, providers) if parent else ()), provider.name)
 
 
-def _describe_details(details: Details, parts: Collection[str]) -> dict[str, t.Any]:
+def _describe_details(details: ProviderDetails, parts: Collection[str]) -> dict[str, t.Any]:
     described: dict[str, t.Any] = {
         "inventories": {cls: _describe_inventory(inventory) for cls, inventory in sorted(details.inventories.items())},
         "usages": dict(sorted(details.usages.items())),

@@ -26,10 +26,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 
-def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
+def ghost_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A provider that was a compute node's, with no compute node behind it.
 
     Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which
@@ -40,14 +40,14 @@ def ghost_provider(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: its tree is deleted, children first, once nobody has an allocation of it.
     """
-    conflicting = {provider.uuid for provider, node in _find_name_conflicts(land)}
-    for root in _list_roots_without_node(land):
-        if root.uuid not in conflicting and land.has_nova_trait(root.uuid):
+    conflicting = {provider.uuid for provider, node in _find_name_conflicts(index)}
+    for root in _list_roots_without_node(index):
+        if root.uuid not in conflicting and index.has_nova_trait(root.uuid):
             reason = f"No compute node of this Nova stands behind provider {root.name}, which was one's by its traits."
-            yield _build_tree_finding("ghost_provider", land, root, reason, policy)
+            yield _build_tree_finding("ghost_provider", index, root, reason, policy)
 
 
-def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
+def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A provider has the name of a compute node that has no provider of its own.
 
     Proof: The reading is sound, and the compute node of that name has another uuid, for which Placement has no provider (LP 1817833).
@@ -57,16 +57,16 @@ def name_conflict(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: its tree is deleted, children first, once nobody has an allocation of it; restart nova-compute on the host afterwards.
     """
-    for root, node in _find_name_conflicts(land):
+    for root, node in _find_name_conflicts(index):
         reason = (
             f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
             "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833). "
             f"When that tree is deleted, restart nova-compute on {node.host}."
         )
-        yield _build_tree_finding("name_conflict", land, root, reason, policy)
+        yield _build_tree_finding("name_conflict", index, root, reason, policy)
 
 
-def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
+def capacity_drift(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """More is claimed than there is, or the inventory is not the host's.
 
     Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what nova-compute reports. Looked for on
@@ -76,23 +76,23 @@ def capacity_drift(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: none.
     """
-    used = land.used
-    for uuid, details in sorted(land.snapshot.details.items()):
+    used = index.used
+    for uuid, details in sorted(index.snapshot.details.items()):
         inventory = details.inventories
         told = [
             f"{used.get(uuid, {}).get(cls, 0)} {cls} are claimed of a capacity of {stock.capacity}"
             for cls, stock in sorted(inventory.items())
             if used.get(uuid, {}).get(cls, 0) > stock.capacity
         ]
-        node = land.nodes.get(uuid)
+        node = index.nodes.get(uuid)
         if node is not None:
             told += _describe_inventory_differences(node, inventory)
         if told:
-            reason = f"On {land.get_name(uuid)}, {'; '.join(told)}."
-            yield Finding("capacity_drift", DRIFTED, uuid, reason, providers=(uuid,), evidence=(land.snapshot.hypervisors,))
+            reason = f"On {index.get_name(uuid)}, {'; '.join(told)}."
+            yield Finding("capacity_drift", DRIFTED, uuid, reason, providers=(uuid,), evidence=(index.snapshot.hypervisors,))
 
 
-def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
+def parked_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A resize waits to be confirmed or reverted for very long.
 
     Proof: Its migration has been `finished` for `orphan_cleanup_parked_min_age`.
@@ -101,8 +101,8 @@ def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: none: confirm or revert it.
     """
-    listing = land.snapshot.migrations
-    for migration in _list_migrations_in_scope(land):
+    listing = index.snapshot.migrations
+    for migration in _list_migrations_in_scope(index):
         age = seconds_between(migration.updated_at or migration.created_at, listing.at)
         if migration.status == "finished" and age is not None and age >= policy.parked_min_age:
             yield Finding(
@@ -116,7 +116,7 @@ def parked_resize(land: Landscape, policy: Policy) -> Iterator[Finding]:
             )
 
 
-def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
+def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A migration is under way and has not changed for very long.
 
     Proof: It has not ended and has not been changed for `orphan_cleanup_stuck_min_age`.
@@ -125,8 +125,8 @@ def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: none: see whether it runs, and abort it or reset the server's state if not.
     """
-    listing = land.snapshot.migrations
-    for migration in _list_migrations_in_scope(land):
+    listing = index.snapshot.migrations
+    for migration in _list_migrations_in_scope(index):
         age = seconds_between(migration.updated_at or migration.created_at, listing.at)
         if not migration.ended and migration.status != "finished" and age is not None and age >= policy.stuck_min_age:
             yield Finding(
@@ -141,7 +141,7 @@ def stuck_migration(land: Landscape, policy: Policy) -> Iterator[Finding]:
             )
 
 
-def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
+def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A compute service is down, and is disabled, forced down or without a compute node.
 
     Proof: It has not reported for `orphan_cleanup_stale_min_age`.
@@ -150,13 +150,13 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
 
     Change: none: retire the host.
     """
-    listing = land.snapshot.services
-    if land.snapshot.hypervisors.value is None:
+    listing = index.snapshot.services
+    if index.snapshot.hypervisors.value is None:
         return
-    hosts = {node.host for node in land.nodes.values()}
-    named = _list_hosts_in_scope(land)
+    hosts = {node.host for node in index.nodes.values()}
+    named = _list_hosts_in_scope(index)
     for service in listing.value or ():
-        if (named is not None and service.host not in named) or not land.is_in_shard(service.host):
+        if (named is not None and service.host not in named) or not index.is_in_shard(service.host):
             continue
         age = seconds_between(service.updated_at, listing.at)
         if service.binary != COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
@@ -174,54 +174,54 @@ def stale_service(land: Landscape, policy: Policy) -> Iterator[Finding]:
             )
 
 
-def _list_roots_without_node(land: Landscape) -> list[Provider]:
+def _list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
     """Return the roots in scope that are no compute node's; none when the reading is not sound or not of all cells.
 
     All of them may seem so then.
     """
-    if land.failed_absence_checks:
+    if index.failed_absence_checks:
         return []
-    return [root for root in land.roots if root.uuid not in land.nodes and land.covers(root.uuid)]
+    return [root for root in index.roots if root.uuid not in index.nodes and index.covers(root.uuid)]
 
 
-def _find_name_conflicts(land: Landscape) -> list[tuple[Provider, Hypervisor]]:
+def _find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hypervisor]]:
     """Return the strangers that have the name of a compute node which has no provider of its own."""
-    named = {node.name: node for node in land.nodes.values() if node.uuid not in land.providers}
-    return [(root, named[root.name]) for root in _list_roots_without_node(land) if root.name in named]
+    named = {node.name: node for node in index.nodes.values() if node.uuid not in index.providers}
+    return [(root, named[root.name]) for root in _list_roots_without_node(index) if root.name in named]
 
 
-def _list_hosts_in_scope(land: Landscape) -> set[str] | None:
+def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
     """Return the hosts that are named, by the names of services, compute nodes and providers; None when all are wanted."""
-    if not land.snapshot.scope.is_narrow:
+    if not index.snapshot.scope.is_narrow:
         return None
-    roots = [root for root in land.roots if land.covers(root.uuid)]
-    return {root.name for root in roots} | {land.nodes[root.uuid].host for root in roots if root.uuid in land.nodes}
+    roots = [root for root in index.roots if index.covers(root.uuid)]
+    return {root.name for root in roots} | {index.nodes[root.uuid].host for root in roots if root.uuid in index.nodes}
 
 
-def _list_migrations_in_scope(land: Landscape) -> list[Migration]:
+def _list_migrations_in_scope(index: SnapshotIndex) -> list[Migration]:
     """Return the migrations in scope: those of named servers, and those from or to named hosts."""
-    scope, hosts = land.snapshot.scope, _list_hosts_in_scope(land)
-    rows = [row for row in land.migrations.values() if land.is_in_shard(row.uuid)]
+    scope, hosts = index.snapshot.scope, _list_hosts_in_scope(index)
+    rows = [row for row in index.migrations.values() if index.is_in_shard(row.uuid)]
     if hosts is None:
         return rows
     return [row for row in rows if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts]
 
 
-def _explain_possible_use(land: Landscape, root: Provider) -> str:
+def _explain_possible_use(index: SnapshotIndex, root: Provider) -> str:
     """Say why a provider without a compute node may still be needed; nothing if nobody needs it."""
-    if not land.has_nova_trait(root.uuid):
-        others = land.snapshot.cloud.allocators
+    if not index.has_nova_trait(root.uuid):
+        others = index.snapshot.cloud.allocators
         known = f", and this cloud has {', '.join(others)} in its catalogue" if others else ""
         return f"it has no trait COMPUTE_NODE, so nothing says that it is Nova's{known}"
-    return land.find_possible_host(root.uuid)
+    return index.find_possible_host(root.uuid)
 
 
-def _build_tree_finding(kind: str, land: Landscape, root: Provider, reason: str, policy: Policy) -> Finding:
-    tree = sort_children_first(root.uuid, land.providers.values())
+def _build_tree_finding(kind: str, index: SnapshotIndex, root: Provider, reason: str, policy: Policy) -> Finding:
+    tree = sort_children_first(root.uuid, index.providers.values())
     if excluded := policy.explain_exclusion(name for provider in tree for name in (provider.uuid, provider.name)):
         return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
-    holders = land.consumers_by_tree.get(root.uuid, frozenset())
-    doubt = _explain_possible_use(land, root)
+    holders = index.consumers_by_tree.get(root.uuid, frozenset())
+    doubt = _explain_possible_use(index, root)
     if doubt:
         reason += f" But {doubt}."
     if holders:
@@ -232,7 +232,7 @@ def _build_tree_finding(kind: str, land: Landscape, root: Provider, reason: str,
         root.uuid,
         reason,
         providers=tuple(provider.uuid for provider in tree),
-        evidence=(land.snapshot.hypervisors, land.snapshot.services),
+        evidence=(index.snapshot.hypervisors, index.snapshot.services),
         change=None if doubt or holders else ProviderRemoval(tree),
     )
 

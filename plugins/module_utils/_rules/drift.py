@@ -37,11 +37,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Resources
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Ruling
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 
 
-def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
+def swapped_claim(view: ConsumerView, policy: Policy) -> Decision | None:
     """An ended migration holds what its server needs.
 
     Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host. It is
@@ -57,55 +57,55 @@ def swapped_claim(case: Case, policy: Policy) -> Ruling | None:
     Change: the migration's claim becomes the server's, in one request, and the other hosts that the server held are free.
     After a live migration: none.
     """
-    own = case.own_tree
-    if not _is_settled_without_own_tree(case) or own is None:
+    own = view.own_tree
+    if not _is_settled_without_own_tree(view) or own is None:
         return None
-    swapped = {uuid: claim for uuid, claim in case.migration_allocations.items() if own in group_by_tree(claim.resources, case.land)}
+    swapped = {uuid: claim for uuid, claim in view.migration_allocations.items() if own in group_by_tree(claim.resources, view.index)}
     if not swapped:
         return None
     names = ", ".join(sorted(swapped))
-    evidence = (*case.server_answers, *(case.land.snapshot.dossiers[uuid].allocation for uuid in swapped))
+    evidence = (*view.server_answers, *(view.index.snapshot.evidence[uuid].allocation for uuid in swapped))
     uuid, claim = next(iter(swapped.items()))
-    whole = set(group_by_tree(claim.resources, case.land)) == {own} and claim.resources.get(own) and claim.generation is not None
+    whole = set(group_by_tree(claim.resources, view.index)) == {own} and claim.resources.get(own) and claim.generation is not None
     if len(swapped) > 1 or not whole:
         return undecided(
-            f"Server {case.consumer} rests on {case.node_name} and holds nothing of it, while migration {names} holds that and more.",
+            f"Server {view.consumer} rests on {view.node_name} and holds nothing of it, while migration {names} holds that and more.",
             *evidence,
         )
-    migration = next(known for known in case.server_migrations if known.uuid == uuid)
-    if spared := _find_protection(case, claim, migration, policy):
-        return protected(f"Migration {uuid} holds what server {case.consumer} needs. {spared}", *evidence)
+    migration = next(known for known in view.server_migrations if known.uuid == uuid)
+    if spared := _find_protection(view, claim, migration, policy):
+        return protected(f"Migration {uuid} holds what server {view.consumer} needs. {spared}", *evidence)
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return undecided(
-            f"Server {case.consumer} rests on {case.node_name}, and migration {uuid}, which left that host, still holds it: "
+            f"Server {view.consumer} rests on {view.node_name}, and migration {uuid}, which left that host, still holds it: "
             "its amounts may be those of an older flavor.",
             *evidence,
         )
     reason = (
-        f"Server {case.consumer} rests on {case.node_name}, but its claim on that host is still held by migration {uuid}, which is over; "
-        f"the server itself holds {_format_providers(case)}."
+        f"Server {view.consumer} rests on {view.node_name}, but its claim on that host is still held by migration {uuid}, which is over; "
+        f"the server itself holds {_format_providers(view)}."
     )
     if migration.type not in COLD_MIGRATION_TYPES:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
         doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
-    evidence = (*evidence, *case.subject.last_actions)
-    if unproven := _explain_uncertain_guest_location(case, own, migration):
+    evidence = (*evidence, *view.subject.last_actions)
+    if unproven := _explain_uncertain_guest_location(view, own, migration):
         return undecided(f"{reason} But {unproven}.", *evidence)
-    change = build_change(case.allocation, partner=build_change(claim, resources={}), resources=claim.resources, **_choose_owner(case))
+    change = build_change(view.allocation, partner=build_change(claim, resources={}), resources=claim.resources, **_choose_owner(view))
     return drifted(reason, *evidence, change=change, migration=migration)
 
 
-def _explain_uncertain_guest_location(case: Case, own: str, migration: Migration) -> str | None:
+def _explain_uncertain_guest_location(view: ConsumerView, own: str, migration: Migration) -> str | None:
     """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
-    if not case.is_source(own, migration):
-        return f"that migration did not leave {case.node_name} but {migration.source_compute}"
-    if failed := case.find_failed_move_to(case.other_trees):
+    if not view.is_source(own, migration):
+        return f"that migration did not leave {view.node_name} but {migration.source_compute}"
+    if failed := view.find_failed_move_to(view.other_trees):
         return f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
-    return find_source_doubt(case, migration)
+    return find_source_doubt(view, migration)
 
 
-def moved_server(case: Case, policy: Policy) -> Ruling | None:
+def moved_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds only a host where it is not.
 
     Proof: It is settled on its host and holds nothing of it but only others', to which no move of it failed; its flavor, image and
@@ -116,17 +116,17 @@ def moved_server(case: Case, policy: Policy) -> Ruling | None:
 
     Change: it is given what its flavor says on its host, instead of what it holds.
     """
-    if not _is_settled_without_own_tree(case) or not case.trees:
+    if not _is_settled_without_own_tree(view) or not view.trees:
         return None
-    claim, why = calculate_plain_resources(case)
-    if failed := case.find_failed_move_to([root for root in case.trees if root]):
+    claim, why = calculate_plain_resources(view)
+    if failed := view.find_failed_move_to([root for root in view.trees if root]):
         claim, why = None, f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
-    elif set(case.allocation.resources) != set(case.trees):
+    elif set(view.allocation.resources) != set(view.trees):
         claim, why = None, "it also holds shares of other providers than the root of a host"
-    return _decide_rewrite(f"Server {case.consumer} rests on {case.node_name} and holds only {_format_providers(case)}.", case, claim, why)
+    return _decide_rewrite(f"Server {view.consumer} rests on {view.node_name} and holds only {_format_providers(view)}.", view, claim, why)
 
 
-def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
+def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds nothing.
 
     Proof: It is settled on its host and holds nothing; its flavor, image and ports say all that it needs.
@@ -136,14 +136,14 @@ def missing_allocation(case: Case, policy: Policy) -> Ruling | None:
 
     Change: it is given what its flavor says on its host.
     """
-    if not _is_settled_without_own_tree(case) or case.allocation.resources:
+    if not _is_settled_without_own_tree(view) or view.allocation.resources:
         return None
     return _decide_rewrite(
-        f"Server {case.consumer} rests on {case.node_name} and holds nothing at all.", case, *calculate_plain_resources(case)
+        f"Server {view.consumer} rests on {view.node_name} and holds nothing at all.", view, *calculate_plain_resources(view)
     )
 
 
-def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
+def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds more or less than its flavor says.
 
     Proof: It is settled on its host, holds nothing but that, and in other amounts than its flavor, image and ports say. No resize to
@@ -154,20 +154,20 @@ def wrong_amount(case: Case, policy: Policy) -> Ruling | None:
 
     Change: its claim becomes what its flavor says.
     """
-    own, held = case.own_tree, case.allocation.resources
-    if not _is_settled_and_healthy(case) or own is None or set(held) != {own}:
+    own, held = view.own_tree, view.allocation.resources
+    if not _is_settled_and_healthy(view) or own is None or set(held) != {own}:
         return None
-    claim, why = calculate_plain_resources(case)
+    claim, why = calculate_plain_resources(view)
     if claim is None or claim == held[own]:
         return None
-    if failed := next((known for known in case.server_migrations if known.type == "resize" and case.is_at_failed_destination(known)), None):
+    if failed := next((known for known in view.server_migrations if known.type == "resize" and view.is_at_failed_destination(known)), None):
         claim, why = None, f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size"
-        return _decide_rewrite(f"Server {case.consumer} does not hold what its flavor says.", case, claim, why)
-    reason = f"Server {case.consumer} holds {_format_amounts(held[own])} of {case.node_name}, and by its flavor it should hold {_format_amounts(claim)}."
-    return _decide_rewrite(reason, case, claim, "")
+        return _decide_rewrite(f"Server {view.consumer} does not hold what its flavor says.", view, claim, why)
+    reason = f"Server {view.consumer} holds {_format_amounts(held[own])} of {view.node_name}, and by its flavor it should hold {_format_amounts(claim)}."
+    return _decide_rewrite(reason, view, claim, "")
 
 
-def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
+def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
     """The claim counts for another project or user than the server's.
 
     Proof: The server is settled on its host, holds it and no other, and Nova and Placement name different owners.
@@ -176,20 +176,20 @@ def wrong_owner(case: Case, policy: Policy) -> Ruling | None:
 
     Change: the claim counts for the server's project and user; the amounts stay.
     """
-    server, held = case.server, case.allocation
-    if not _is_settled_and_healthy(case) or server is None or not (server.project and server.user):
+    server, held = view.server, view.allocation
+    if not _is_settled_and_healthy(view) or server is None or not (server.project and server.user):
         return None
     if (held.project, held.user) == (server.project, server.user):
         return None
     return drifted(
-        f"The claim of server {case.consumer} counts for project {held.project} and user {held.user}; "
+        f"The claim of server {view.consumer} counts for project {held.project} and user {held.user}; "
         f"the server belongs to project {server.project} and user {server.user}.",
-        *case.server_answers,
+        *view.server_answers,
         change=build_change(held, project=server.project, user=server.user),
     )
 
 
-def leaked_child(case: Case, policy: Policy) -> Ruling | None:
+def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds a child provider of its host that nothing of it explains.
 
     Proof: It is settled on its host, and nothing in its flavor, image or ports asks for such a resource.
@@ -198,21 +198,21 @@ def leaked_child(case: Case, policy: Policy) -> Ruling | None:
 
     Change: none: look on the host whether its guest uses such a device.
     """
-    own = case.own_tree
-    if not _is_settled_and_healthy(case) or own is None or case.server is None or may_explain_children(case.server, case):
+    own = view.own_tree
+    if not _is_settled_and_healthy(view) or own is None or view.server is None or may_explain_children(view.server, view):
         return None
-    children = case.trees[own] - {own}
+    children = view.trees[own] - {own}
     if not children:
         return None
-    names = ", ".join(sorted(map(case.land.get_name, children)))
+    names = ", ".join(sorted(map(view.index.get_name, children)))
     return drifted(
-        f"Server {case.consumer} holds a share of {names} on its host {case.node_name}, and nothing in its flavor, image or ports asks for one. "
+        f"Server {view.consumer} holds a share of {names} on its host {view.node_name}, and nothing in its flavor, image or ports asks for one. "
         "Look on the host whether its guest uses such a device before anything is taken away.",
-        *_list_flavor_evidence(case),
+        *_list_flavor_evidence(view),
     )
 
 
-def hostless_server(case: Case, policy: Policy) -> Ruling | None:
+def hostless_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server has no host and no task, and holds a claim.
 
     Proof: A direct look-up shows it without a host, without a task and in a state in which servers have a host.
@@ -221,59 +221,59 @@ def hostless_server(case: Case, policy: Policy) -> Ruling | None:
 
     Change: none: delete it, or set it to ERROR, and it can be proven to be an orphan.
     """
-    server = case.server
-    if case.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUSES:
+    server = view.server
+    if view.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUSES:
         return None
     if not server.task_known:
         return None
     return drifted(
-        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_format_providers(case)}. "
+        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_format_providers(view)}. "
         "Nova can neither start nor move it: delete it, or set it to ERROR, and its claim becomes an orphan that can be proven.",
-        *case.server_answers,
+        *view.server_answers,
     )
 
 
-def _is_settled_and_healthy(case: Case) -> bool:
-    return case.is_settled_in_place and case.healthy
+def _is_settled_and_healthy(view: ConsumerView) -> bool:
+    return view.is_settled_in_place and view.healthy
 
 
-def _is_settled_without_own_tree(case: Case) -> bool:
+def _is_settled_without_own_tree(view: ConsumerView) -> bool:
     """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if anything."""
     return (
-        case.is_settled_in_place
-        and case.own_tree is not None
-        and case.own_tree not in case.trees
-        and set(case.trees) == set(case.other_trees)
+        view.is_settled_in_place
+        and view.own_tree is not None
+        and view.own_tree not in view.trees
+        and set(view.trees) == set(view.other_trees)
     )
 
 
-def _decide_rewrite(reason: str, case: Case, resources: Resources | None, why: str) -> Ruling:
-    own = case.own_tree
+def _decide_rewrite(reason: str, view: ConsumerView, resources: Resources | None, why: str) -> Decision:
+    own = view.own_tree
     if resources is None or own is None:
         left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
-        return drifted(f"{reason} {left}", *_list_flavor_evidence(case))
-    change = build_change(case.allocation, resources={own: resources}, **_choose_owner(case))
-    return drifted(reason, *_list_flavor_evidence(case), change=change)
+        return drifted(f"{reason} {left}", *_list_flavor_evidence(view))
+    change = build_change(view.allocation, resources={own: resources}, **_choose_owner(view))
+    return drifted(reason, *_list_flavor_evidence(view), change=change)
 
 
-def _choose_owner(case: Case) -> dict[str, t.Any]:
+def _choose_owner(view: ConsumerView) -> dict[str, t.Any]:
     """Return whom the claim is to count for: whom it counts for now, and the server's owner where it holds nothing."""
-    held, server = case.allocation, case.server
+    held, server = view.allocation, view.server
     return {"project": held.project or (server and server.project), "user": held.user or (server and server.user)}
 
 
-def _list_flavor_evidence(case: Case) -> tuple[Answer[t.Any], ...]:
-    return (*case.server_answers, case.subject.shape, case.subject.interfaces, case.subject.ports, case.subject.stock)
+def _list_flavor_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
+    return (*view.server_answers, view.subject.shape, view.subject.interfaces, view.subject.ports, view.subject.stock)
 
 
-def _find_protection(case: Case, allocation: Allocation, migration: Migration, policy: Policy) -> str | None:
+def _find_protection(view: ConsumerView, allocation: Allocation, migration: Migration, policy: Policy) -> str | None:
     """Say why a migration's claim is to be left alone, as it would be for its own sake."""
-    own = d.replace(case, allocation=allocation, migration=migration)
+    own = d.replace(view, allocation=allocation, migration=migration)
     return next((reason for spare in (protect_excluded, protect_foreign_type, protect_too_young) if (reason := spare(own, policy))), None)
 
 
-def _format_providers(case: Case) -> str:
-    return ", ".join(sorted(map(case.land.get_name, case.allocation.resources))) or "nothing"
+def _format_providers(view: ConsumerView) -> str:
+    return ", ".join(sorted(map(view.index.get_name, view.allocation.resources))) or "nothing"
 
 
 def _format_amounts(resources: Resources) -> str:

@@ -21,8 +21,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
     ORPHANED,
+    Decision,
     Finding,
-    Ruling,
     protected,
     undecided,
 )
@@ -30,9 +30,9 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import cond
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import explain_unprovable
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
@@ -40,8 +40,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
-Proof = t.Callable[[Case, "Policy"], "Ruling | None"]
-Check = t.Callable[[Landscape, "Policy"], "Iterator[Finding]"]
+Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
+Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
 
 # Each kind has one function of its name: the proof about a consumer, or the check of the whole snapshot.
 PROOFS: t.Mapping[str, Proof] = {
@@ -53,65 +53,65 @@ CHECKS: t.Mapping[str, Check] = {kind.name: getattr(conditions, kind.name) for k
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each nominated consumer that is not healthy, in the order of their uuids, and then all others."""
-    land = Landscape(snapshot)
-    surveyed = (finding for check in CHECKS.values() for finding in check(land, policy))
-    return (*judge_consumers(land, policy), *surveyed)
+    index = SnapshotIndex(snapshot)
+    surveyed = (finding for check in CHECKS.values() for finding in check(index, policy))
+    return (*judge_consumers(index, policy), *surveyed)
 
 
-def judge_consumers(land: Landscape, policy: Policy) -> tuple[Finding, ...]:
+def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each nominated consumer that is not healthy, in the order of their uuids."""
-    findings = (_build_finding(case, policy) for case in _build_views(land))
+    findings = (_build_finding(view, policy) for view in _build_views(index))
     return tuple(finding for finding in findings if finding)
 
 
-def _build_views(land: Landscape) -> Iterable[Case]:
-    dossiers = land.snapshot.dossiers
-    for consumer in sorted(land.snapshot.nominated):
-        dossier = dossiers.get(consumer)
-        allocation = dossier.allocation.value if dossier else None
-        if dossier is None or allocation is None:
+def _build_views(index: SnapshotIndex) -> Iterable[ConsumerView]:
+    evidence_by_uuid = index.snapshot.evidence
+    for consumer in sorted(index.snapshot.candidates):
+        evidence = evidence_by_uuid.get(consumer)
+        allocation = evidence.allocation.value if evidence else None
+        if evidence is None or allocation is None:
             continue
-        migration = land.migrations.get(consumer)
-        subject = dossiers.get(migration.server, dossier) if migration else dossier
+        migration = index.migrations.get(consumer)
+        subject = evidence_by_uuid.get(migration.server, evidence) if migration else evidence
         # One who holds nothing is a case only as a live server that should hold something.
         if allocation.resources or (migration is None and subject.server.value is not None):
-            yield Case(land, allocation, dossier, subject, migration)
+            yield ConsumerView(index, allocation, evidence, subject, migration)
 
 
-def _build_finding(case: Case, policy: Policy) -> Finding | None:
-    kind, ruling = _decide(case, policy)
-    if ruling is None:
+def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:
+    kind, decision = _decide(view, policy)
+    if decision is None:
         return None
-    dropped = frozenset() if ruling.verdict != ORPHANED else ruling.freed_providers or frozenset(case.allocation.resources)
+    dropped = frozenset() if decision.verdict != ORPHANED else decision.freed_providers or frozenset(view.allocation.resources)
     return Finding(
         kind=kind,
-        verdict=ruling.verdict,
-        subject=case.consumer,
-        reason=ruling.reason,
-        allocation=case.allocation,
-        server=ruling.server or case.server,
-        migration=ruling.migration or case.migration,
-        evidence=(case.dossier.allocation, *ruling.evidence),
-        change=build_reduction(case.allocation, dropped) if dropped else ruling.change,
+        verdict=decision.verdict,
+        subject=view.consumer,
+        reason=decision.reason,
+        allocation=view.allocation,
+        server=decision.server or view.server,
+        migration=decision.migration or view.migration,
+        evidence=(view.evidence.allocation, *decision.evidence),
+        change=build_reduction(view.allocation, dropped) if dropped else decision.change,
         freed_providers=dropped,
     )
 
 
-def _decide(case: Case, policy: Policy) -> tuple[str, Ruling | None]:
+def _decide(view: ConsumerView, policy: Policy) -> tuple[str, Decision | None]:
     for name, protect in PROTECTIONS.items():
-        if reason := protect(case, policy):
-            return name, None if case.healthy else protected(reason, *case.state_evidence)
+        if reason := protect(view, policy):
+            return name, None if view.healthy else protected(reason, *view.state_evidence)
     for kind in (*ORPHAN_KINDS, *DRIFT_KINDS):
-        if ruling := PROOFS[kind.name](case, policy):
-            return kind.name, _downgrade_unproven(kind, ruling, case)
-    return ("healthy", None) if case.healthy else decide_unproven(case)
+        if decision := PROOFS[kind.name](view, policy):
+            return kind.name, _downgrade_unproven(kind, decision, view)
+    return ("healthy", None) if view.healthy else decide_unproven(view)
 
 
-def _downgrade_unproven(kind: Kind, ruling: Ruling, case: Case) -> Ruling:
-    if ruling.verdict not in (ORPHANED, DRIFTED):
-        return ruling
-    if why_not := explain_unprovable(kind.name, case.land.snapshot.cloud):
-        return undecided(f"{ruling.reason} But {why_not}", *ruling.evidence)
-    if gap := find_gap(case, kind.needs_every_cell):
-        return undecided(f"{ruling.reason} But {gap}.", *ruling.evidence)
-    return ruling
+def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> Decision:
+    if decision.verdict not in (ORPHANED, DRIFTED):
+        return decision
+    if why_not := explain_unprovable(kind.name, view.index.snapshot.cloud):
+        return undecided(f"{decision.reason} But {why_not}", *decision.evidence)
+    if gap := find_gap(view, kind.needs_every_cell):
+        return undecided(f"{decision.reason} But {gap}.", *decision.evidence)
+    return decision

@@ -29,14 +29,14 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Dossier
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Ruling
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Evidence
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 
 
-def deleted_server(case: Case, policy: Policy) -> Ruling | None:
+def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server is deleted, and its claim stayed.
 
     Proof: A direct look-up finds no server, and the listing of the deleted has it (and not as soft-deleted), or Nova still tells its
@@ -47,14 +47,14 @@ def deleted_server(case: Case, policy: Policy) -> Ruling | None:
 
     Change: all that it holds is removed.
     """
-    if case.migration or not is_deleted(case.subject):
+    if view.migration or not is_deleted(view.subject):
         return None
-    if doubt := case.contradiction or _explain_marker_conflict(case.subject):
-        return undecided(f"Nova knows server {case.subject.uuid} as deleted, but {doubt}.", *case.server_answers)
-    return orphaned(f"{describe_deletion(case.subject)} Its claim stayed.", *case.server_answers, server=find_deleted_server(case.subject))
+    if doubt := view.contradiction or _explain_marker_conflict(view.subject):
+        return undecided(f"Nova knows server {view.subject.uuid} as deleted, but {doubt}.", *view.server_answers)
+    return orphaned(f"{describe_deletion(view.subject)} Its claim stayed.", *view.server_answers, server=find_deleted_server(view.subject))
 
 
-def ended_migration(case: Case, policy: Policy) -> Ruling | None:
+def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     """The migration is over, and nobody needs what it holds.
 
     Proof: Nova lists it as ended. Either its server is deleted, as above; or its server is settled where its newest move took it,
@@ -65,34 +65,34 @@ def ended_migration(case: Case, policy: Policy) -> Ruling | None:
 
     Change: all that the migration holds is removed.
     """
-    if case.migration is None:
+    if view.migration is None:
         return None
-    evidence = (case.land.snapshot.migrations, *case.server_answers)
-    current = next((known for known in case.subject.migrations.value or () if known.uuid == case.consumer), None)
+    evidence = (view.index.snapshot.migrations, *view.server_answers)
+    current = next((known for known in view.subject.migrations.value or () if known.uuid == view.consumer), None)
     if current is None:
-        return undecided(f"Nova listed migration {case.consumer} and then no longer did: its server is changing.", *evidence)
-    if is_deleted(case.subject) and not case.contradiction:
+        return undecided(f"Nova listed migration {view.consumer} and then no longer did: its server is changing.", *evidence)
+    if is_deleted(view.subject) and not view.contradiction:
         return orphaned(
-            f"{_describe_ended_migration(current)} {describe_deletion(case.subject)}", *evidence, server=find_deleted_server(case.subject)
+            f"{_describe_ended_migration(current)} {describe_deletion(view.subject)}", *evidence, server=find_deleted_server(view.subject)
         )
-    if not case.settled or not case.arrived:
+    if not view.settled or not view.arrived:
         return undecided(
             f"{_describe_ended_migration(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence
         )
-    if reverted := _explain_possible_revert(case, current):
+    if reverted := _explain_possible_revert(view, current):
         return undecided(f"{_describe_ended_migration(current)} {reverted}", *evidence)
-    lacking = _describe_missing_resources(case)
+    lacking = _describe_missing_resources(view)
     if lacking:
         return undecided(
             f"{_describe_ended_migration(current)} Its server {current.server} does not itself hold {lacking}, so this claim may be the one it needs.",
             *evidence,
         )
     return orphaned(
-        f"{_describe_ended_migration(current)} Its server {current.server} rests on {case.node_name} and holds that itself.", *evidence
+        f"{_describe_ended_migration(current)} Its server {current.server} rests on {view.node_name} and holds that itself.", *evidence
     )
 
 
-def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
+def forgotten_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     """The migration went with its deleted server, and its claim stayed.
 
     Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid for a migration's when it is asked
@@ -103,24 +103,24 @@ def forgotten_migration(case: Case, policy: Policy) -> Ruling | None:
 
     Change: all that it holds is removed.
     """
-    subject = case.subject
-    if case.migration or not is_unlisted(subject) or subject.marker.status != 200 or subject.actions.status != 404 or case.contradiction:
+    subject = view.subject
+    if view.migration or not is_unlisted(subject) or subject.marker.status != 200 or subject.actions.status != 404 or view.contradiction:
         return None
     differing = [answer for answer in subject.markers if answer.status != 200]
     if differing:
         return undecided(
             f"Nova knew it as a migration's, and then answered {differing[0].status} to the same question: its API workers disagree.",
-            *case.server_answers,
+            *view.server_answers,
             *differing,
         )
     return orphaned(
         "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
-        *case.migration_listings,
-        *case.server_answers,
+        *view.migration_listings,
+        *view.server_answers,
     )
 
 
-def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
+def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server was evacuated, and still holds the host that it left.
 
     Proof: It is settled where its newest move took it, or was unshelved since, and holds that host; every other host that it holds was
@@ -131,29 +131,29 @@ def evacuated_source(case: Case, policy: Policy) -> Ruling | None:
 
     Change: the hosts that it left are taken out of its claim; the rest stays.
     """
-    left = {root: _find_evacuation_from(case, root) for root in case.other_trees}
+    left = {root: _find_evacuation_from(view, root) for root in view.other_trees}
     if (
-        not _has_own_and_other_trees_allocated(case)
+        not _has_own_and_other_trees_allocated(view)
         or not all(left.values())
-        or not all(_has_compute_allocation(case, root) for root in left)
+        or not all(_has_compute_allocation(view, root) for root in left)
     ):
         return None
-    if case.find_failed_move_to(left):
+    if view.find_failed_move_to(left):
         return None
     told = "; ".join(
-        f"{case.land.get_name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
+        f"{view.index.get_name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
         for root, evacuation in sorted(left.items())
         if evacuation
     )
     return orphaned(
-        f"Server {case.consumer} left {told}, rests on {case.node_name} and still holds both.",
-        *case.server_answers,
-        freed_providers=frozenset().union(*case.other_trees.values()),
+        f"Server {view.consumer} left {told}, rests on {view.node_name} and still holds both.",
+        *view.server_answers,
+        freed_providers=frozenset().union(*view.other_trees.values()),
         migration=next(iter(left.values())),
     )
 
 
-def wrong_host(case: Case, policy: Policy) -> Ruling | None:
+def wrong_host(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds its host, and another one as well.
 
     Proof: It is settled where its newest move took it, or was unshelved since, holds that host, has no move under way, and holds of
@@ -166,39 +166,39 @@ def wrong_host(case: Case, policy: Policy) -> Ruling | None:
 
     Change: the other hosts are taken out of its claim; the rest stays.
     """
-    if _has_own_tree_allocated(case) and case.doubtful_trees:
-        return undecided(_describe_doubtful_trees(case), *case.server_answers)
-    if not _has_own_and_other_trees_allocated(case):
+    if _has_own_tree_allocated(view) and view.doubtful_trees:
+        return undecided(_describe_doubtful_trees(view), *view.server_answers)
+    if not _has_own_and_other_trees_allocated(view):
         return None
-    doubtful = sorted(case.land.get_name(root) for root in case.other_trees if not _has_compute_allocation(case, root))
+    doubtful = sorted(view.index.get_name(root) for root in view.other_trees if not _has_compute_allocation(view, root))
     if doubtful:
         return undecided(
-            f"Server {case.consumer} rests on {case.node_name} and also holds a part of {', '.join(doubtful)}, "
+            f"Server {view.consumer} rests on {view.node_name} and also holds a part of {', '.join(doubtful)}, "
             "but not as a server's claim on its host: it may be something that this host shares.",
-            *case.server_answers,
+            *view.server_answers,
         )
-    others = ", ".join(sorted(map(case.land.get_name, case.other_trees)))
-    if lacking := _list_classes_only_on_gone_hosts(case):
+    others = ", ".join(sorted(map(view.index.get_name, view.other_trees)))
+    if lacking := _list_classes_only_on_gone_hosts(view):
         return undecided(
-            f"Server {case.consumer} rests on {case.node_name} and also holds {others}; of that, {', '.join(lacking)} it does not hold on its "
+            f"Server {view.consumer} rests on {view.node_name} and also holds {others}; of that, {', '.join(lacking)} it does not hold on its "
             "own host, which may lack a part of its claim.",
-            *case.server_answers,
+            *view.server_answers,
         )
-    if failed := case.find_failed_move_to(case.other_trees):
+    if failed := view.find_failed_move_to(view.other_trees):
         return undecided(
-            f"Server {case.consumer} rests on {case.node_name} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
+            f"Server {view.consumer} rests on {view.node_name} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
             "its guest may run there.",
-            *case.server_answers,
+            *view.server_answers,
         )
     return orphaned(
-        f"Server {case.consumer} rests on {case.node_name}, with no move under way, and also holds {others}.",
-        *case.server_answers,
-        freed_providers=frozenset().union(*case.other_trees.values()),
-        migration=next(filter(None, map(case.find_migration_from, case.other_trees)), None),
+        f"Server {view.consumer} rests on {view.node_name}, with no move under way, and also holds {others}.",
+        *view.server_answers,
+        freed_providers=frozenset().union(*view.other_trees.values()),
+        migration=next(filter(None, map(view.find_migration_from, view.other_trees)), None),
     )
 
 
-def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
+def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server failed to boot or is shelved away, and still holds a host.
 
     Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor and no migration, and all that was
@@ -208,20 +208,20 @@ def unhosted_server(case: Case, policy: Policy) -> Ruling | None:
 
     Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
     """
-    server, subject = case.server, case.subject
-    if case.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUSES:
+    server, subject = view.server, view.subject
+    if view.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUSES:
         return None
-    if not case.trees or not all(root and (root in case.land.nodes or case.land.has_nova_trait(root)) for root in case.trees):
+    if not view.trees or not all(root and (root in view.index.nodes or view.index.has_nova_trait(root)) for root in view.trees):
         return None
-    evidence = (*case.server_answers, *subject.last_actions)
-    doubt = case.contradiction or _explain_possible_placement(case)
+    evidence = (*view.server_answers, *subject.last_actions)
+    doubt = view.contradiction or _explain_possible_placement(view)
     if doubt or not server.task_known or not server.host_known or subject.migrations.value is None:
         told = doubt or "not all of its state was told"
         return undecided(f"Server {server.uuid} is {server.status} and seems to have no host, but {told}.", *evidence)
     return orphaned(f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it is over.", *evidence)
 
 
-def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
+def forgotten_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
     """Nova has no memory of it at all.
 
     Proof: It is no server, no deleted server and no migration, has no actions, is named by no migration, every host was asked and
@@ -235,12 +235,14 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
 
     Change: all that it holds is removed, if this kind was chosen.
     """
-    land, age = case.land, case.allocation.age_seconds
-    gone = [root for root in case.trees if root is not None and land.is_gone(root)]
-    if not is_unknown_to_nova(case) or not case.trees or not set(case.trees) <= {*land.nodes, *gone}:
+    index, age = view.index, view.allocation.age_seconds
+    gone = [root for root in view.trees if root is not None and index.is_gone(root)]
+    if not is_unknown_to_nova(view) or not view.trees or not set(view.trees) <= {*index.nodes, *gone}:
         return None
-    evidence: tuple[Answer[t.Any], ...] = (land.snapshot.hypervisors, *case.migration_listings, *case.server_answers)
-    if unnamed := [land.get_name(root) for root in gone if not land.is_named(root) and case.consumer not in land.snapshot.scope.consumers]:
+    evidence: tuple[Answer[t.Any], ...] = (index.snapshot.hypervisors, *view.migration_listings, *view.server_answers)
+    if unnamed := [
+        index.get_name(root) for root in gone if not index.is_named(root) and view.consumer not in index.snapshot.scope.consumers
+    ]:
         return undecided(
             f"Nova has no memory of it, and no compute node stands behind {', '.join(sorted(unnamed))}, which was one's by its traits: name "
             "that host (orphan_cleanup_hosts) to have this taken for a leftover.",
@@ -252,14 +254,14 @@ def forgotten_consumer(case: Case, policy: Policy) -> Ruling | None:
             f"Nova has no memory of it, but it was written {written} and must be {format_duration(policy.forgotten_min_age)} old for that.",
             *evidence,
         )
-    if not land.has_servers_of_every_host:
+    if not index.has_servers_of_every_host:
         return undecided(
             "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.", *evidence
         )
-    if not any(sample.status == 200 for sample in land.snapshot.samples):
+    if not any(sample.status == 200 for sample in index.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.", *evidence)
-    others = land.snapshot.cloud.allocators
-    if not case.allocation.type and (suspects := [name for name in others if name not in policy.ignore_allocators]):
+    others = index.snapshot.cloud.allocators
+    if not view.allocation.type and (suspects := [name for name in others if name not in policy.ignore_allocators]):
         return undecided(
             f"Nova has no memory of it, but it has no consumer type and this cloud has {', '.join(suspects)} in its catalogue: it may hold "
             "this. Look there, and name in ignore_allocators (orphan_cleanup_ignore_allocators) what holds nothing on Nova's hosts.",
@@ -280,42 +282,42 @@ def _describe_allocators(others: Collection[str], policy: Policy) -> str:
     return f"this cloud has {', '.join(others)} in its catalogue{by_whom}"
 
 
-def is_unknown_to_nova(case: Case) -> bool:
+def is_unknown_to_nova(view: ConsumerView) -> bool:
     """Tell whether Nova, asked in every way there is, shows no memory of the consumer, neither as a server nor as a migration."""
-    subject = case.subject
+    subject = view.subject
     if any(answer.status != 400 for answer in subject.markers):
         return False
-    if case.migration or not is_unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or case.contradiction:
+    if view.migration or not is_unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or view.contradiction:
         return False
-    named = any(known.server == case.consumer for listing in case.migration_listings for known in listing.value or ())
-    return not named and not case.server_migrations
+    named = any(known.server == view.consumer for listing in view.migration_listings for known in listing.value or ())
+    return not named and not view.server_migrations
 
 
-def _explain_possible_revert(case: Case, migration: Migration) -> str | None:
+def _explain_possible_revert(view: ConsumerView, migration: Migration) -> str | None:
     """Say why the source of a failed move may have the server's only disk, though the server rests on the destination.
 
     A revert that fails half-way has destroyed what was on the destination (nova/compute/manager.py, revert_resize, finish_revert_resize),
     and leaves the migration in error and the server where it was.
     """
-    if not case.is_at_failed_destination(migration):
+    if not view.is_at_failed_destination(migration):
         return None
-    if case.subject.actions.value is None:
+    if view.subject.actions.value is None:
         return f"Its server {migration.server} is on the destination, and whether it was reverted there could not be read."
-    if any(action.action == REVERT_ACTION for action in case.subject.actions.value):
+    if any(action.action == REVERT_ACTION for action in view.subject.actions.value):
         return f"Its server {migration.server} is said to be on the destination, but was to be reverted: its disk may be on the source."
     return None
 
 
-def _explain_possible_placement(case: Case) -> str | None:
+def _explain_possible_placement(view: ConsumerView) -> str | None:
     """Say why something that was asked of a server without a host may still give it one."""
-    actions = [answer.value for answer in case.subject.last_actions]
+    actions = [answer.value for answer in view.subject.last_actions]
     if not all(action is not None and action.is_finished for action in actions):
         return "its last actions may still run"
     placing = next((action for action in actions if action and action.action in PLACING_ACTIONS), None)
-    claimed = set(case.land.list_hosts_of(case.allocation.resources))
+    claimed = set(view.index.list_hosts_of(view.allocation.resources))
     shelved_by = next((action.shelving_hosts for action in actions if action and action.shelving_hosts), None)
     if shelved_by is not None:
-        return _explain_possible_queued_action(case, placing is not None, claimed <= shelved_by)
+        return _explain_possible_queued_action(view, placing is not None, claimed <= shelved_by)
     if placing is None:
         return "what gave it its last host is not known"
     # Conductor tries a build on a second host when the first has ended its part. Nova calls the server ERROR when that host
@@ -326,7 +328,7 @@ def _explain_possible_placement(case: Case) -> str | None:
     return None
 
 
-def _explain_possible_queued_action(case: Case, placed: bool, only_on_shelving_host: bool) -> str | None:
+def _explain_possible_queued_action(view: ConsumerView, placed: bool, only_on_shelving_host: bool) -> str | None:
     """Say why something that was asked before a finished shelve may still give the server a host.
 
     Only a host that has the server shelves it, and the API takes no other action while one has a task (nova/compute/api.py,
@@ -340,17 +342,17 @@ def _explain_possible_queued_action(case: Case, placed: bool, only_on_shelving_h
         return None
     if not placed:
         return "what gave it its last host is not known"
-    if case.subject.actions.value is None or any(action.action == RESET_ACTION for action in case.subject.actions.value):
+    if view.subject.actions.value is None or any(action.action == RESET_ACTION for action in view.subject.actions.value):
         return "its state was reset once, and what was asked before that may wait for the host that it claims"
     return None
 
 
-def is_deleted(subject: Dossier) -> bool:
+def is_deleted(subject: Evidence) -> bool:
     """Tell whether Nova knows the server as deleted, in one way or the other."""
     return find_deleted_server(subject) is not None or is_marked_deleted(subject)
 
 
-def is_marked_deleted(subject: Dossier) -> bool:
+def is_marked_deleted(subject: Evidence) -> bool:
     """Tell whether the row of the server is marked as deleted, though Nova does not list it among the deleted.
 
     A repair of the database that sets `deleted` to 1, where Nova sets it to the row's own id, leaves such a row. `GET /servers/{id}` looks
@@ -361,14 +363,14 @@ def is_marked_deleted(subject: Dossier) -> bool:
     return is_unlisted(subject) and bool(subject.actions.value)
 
 
-def _explain_marker_conflict(subject: Dossier) -> str | None:
+def _explain_marker_conflict(subject: Evidence) -> str | None:
     """Say so when Nova tells actions of a server and takes its uuid for a migration's as well."""
     if find_deleted_server(subject) or subject.marker.status != 200:
         return None
     return "takes its uuid for a migration's as well"
 
 
-def find_deleted_server(subject: Dossier) -> Server | None:
+def find_deleted_server(subject: Evidence) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
@@ -379,83 +381,83 @@ def find_deleted_server(subject: Dossier) -> Server | None:
     return named
 
 
-def is_unlisted(subject: Dossier) -> bool:
+def is_unlisted(subject: Evidence) -> bool:
     """No server of this uuid is found, neither a live one nor a deleted one, and it was looked for among its hosts' migrations."""
     found_nothing = subject.server.status == 404 and subject.deleted_listing.value == ()
     return found_nothing and subject.migrations.value is not None and bool(subject.host_migrations)
 
 
-def _has_own_tree_allocated(case: Case) -> bool:
-    return case.is_settled_in_place and case.own_tree is not None and _has_compute_allocation(case, case.own_tree)
+def _has_own_tree_allocated(view: ConsumerView) -> bool:
+    return view.is_settled_in_place and view.own_tree is not None and _has_compute_allocation(view, view.own_tree)
 
 
-def _has_own_and_other_trees_allocated(case: Case) -> bool:
-    return _has_own_tree_allocated(case) and bool(case.other_trees)
+def _has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
+    return _has_own_tree_allocated(view) and bool(view.other_trees)
 
 
-def _describe_doubtful_trees(case: Case) -> str:
+def _describe_doubtful_trees(view: ConsumerView) -> str:
     """Say what a server holds of providers that were a compute node's, and why it is not sure that they are nobody's now."""
-    told = "; ".join(f"{case.land.get_name(root)}: {case.land.find_possible_host(root)}" for root in sorted(case.doubtful_trees))
-    return f"Server {case.consumer} rests on {case.node_name} and also holds providers without a compute node that were one's ({told})."
+    told = "; ".join(f"{view.index.get_name(root)}: {view.index.find_possible_host(root)}" for root in sorted(view.doubtful_trees))
+    return f"Server {view.consumer} rests on {view.node_name} and also holds providers without a compute node that were one's ({told})."
 
 
-def _list_classes_only_on_gone_hosts(case: Case) -> list[str]:
+def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:
     """Return the resource classes that a server holds on hosts that are gone, and neither on its own host nor of what hosts share."""
-    gone = {provider for root, held in case.other_trees.items() if case.land.is_gone(root) for provider in held}
+    gone = {provider for root, held in view.other_trees.items() if view.index.is_gone(root) for provider in held}
     own = {
         provider
-        for provider in case.allocation.resources
-        if case.land.get_root(provider) == case.own_tree or case.land.is_sharing(provider)
+        for provider in view.allocation.resources
+        if view.index.get_root(provider) == view.own_tree or view.index.is_sharing(provider)
     }
-    return sorted(_list_resource_classes(case, gone) - _list_resource_classes(case, own))
+    return sorted(_list_resource_classes(view, gone) - _list_resource_classes(view, own))
 
 
-def _list_resource_classes(case: Case, providers: Iterable[str]) -> set[str]:
-    return {cls for provider in providers for cls in case.allocation.resources[provider]}
+def _list_resource_classes(view: ConsumerView, providers: Iterable[str]) -> set[str]:
+    return {cls for provider in providers for cls in view.allocation.resources[provider]}
 
 
-def _find_evacuation_from(case: Case, root: str) -> Migration | None:
-    named = (known for known in case.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
-    return next((evacuation for evacuation in named if case.is_source(root, evacuation)), None)
+def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
+    named = (known for known in view.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
+    return next((evacuation for evacuation in named if view.is_source(root, evacuation)), None)
 
 
-def _has_compute_allocation(case: Case, root: str | None) -> bool:
+def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     """Tell whether the server holds of `root` what it also holds of its own host; a share that looks otherwise is no leftover of a move."""
-    held = case.allocation.resources
-    return bool(_list_compute_classes(held, root) & _list_compute_classes(held, case.own_tree))
+    held = view.allocation.resources
+    return bool(_list_compute_classes(held, root) & _list_compute_classes(held, view.own_tree))
 
 
-def _list_compute_classes(holding: Holding, root: str | None) -> frozenset[str]:
+def _list_compute_classes(allocations: Allocations, root: str | None) -> frozenset[str]:
     """Return the classes of a server's claim on a host: it is on the root itself, and never of disk alone."""
-    return frozenset(holding.get(root or "", {})) - {"DISK_GB"}
+    return frozenset(allocations.get(root or "", {})) - {"DISK_GB"}
 
 
-def _describe_missing_resources(case: Case) -> str:
+def _describe_missing_resources(view: ConsumerView) -> str:
     """Name what a migration's consumer holds that its server may need and does not itself hold; nothing if there is none.
 
     Nova can fail to give a claim back after a failed or reverted move and only log it (nova/compute/manager.py,
     _revert_allocation): the server then rests with less than it needs, and the rest is the migration's. After a confirmed
     move the server's own claim is the right one.
     """
-    allocation = case.subject.allocation.value
+    allocation = view.subject.allocation.value
     held = allocation.resources if allocation else {}
-    confirmed = case.migration is not None and case.migration.status == "confirmed"
-    claim = _list_compute_classes(held, case.own_tree)
+    confirmed = view.migration is not None and view.migration.status == "confirmed"
+    claim = _list_compute_classes(held, view.own_tree)
     if not claim:
-        return f"its own host {case.node_name}"
-    for provider, share in case.allocation.resources.items():
-        root = case.land.get_root(provider)
-        at_home = root == case.own_tree
+        return f"its own host {view.node_name}"
+    for provider, share in view.allocation.resources.items():
+        root = view.index.get_root(provider)
+        at_home = root == view.own_tree
         left = root is not None and (
-            case.find_migration_from(root) or (root in case.land.nodes and _list_compute_classes(case.allocation.resources, root) & claim)
+            view.find_migration_from(root) or (root in view.index.nodes and _list_compute_classes(view.allocation.resources, root) & claim)
         )
-        if left and not at_home and not case.land.is_sharing(provider):
+        if left and not at_home and not view.index.is_sharing(provider):
             continue
         if at_home and confirmed:
             continue
         lacking = [cls for cls, amount in share.items() if held.get(provider, {}).get(cls, 0) < (1 if confirmed else amount)]
         if lacking:
-            return f"as much {', '.join(sorted(lacking))} of {case.land.get_name(provider)}"
+            return f"as much {', '.join(sorted(lacking))} of {view.index.get_name(provider)}"
     return ""
 
 
@@ -465,7 +467,7 @@ def _describe_ended_migration(migration: Migration) -> str:
     )
 
 
-def describe_deletion(subject: Dossier) -> str:
+def describe_deletion(subject: Evidence) -> str:
     """Say how a server that Nova knows as deleted came to be so."""
     deleted, deletion = find_deleted_server(subject), find_deletion(subject.actions)
     if deleted is None:

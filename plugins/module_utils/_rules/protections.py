@@ -21,90 +21,90 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 
 _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
-def protect_excluded(case: Case, policy: Policy) -> str | None:
+def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
     """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by name."""
-    if named := {case.consumer, case.subject.uuid} & policy.exclude_consumers:
+    if named := {view.consumer, view.subject.uuid} & policy.exclude_consumers:
         return f"This consumer, or the server whose migration it is, is excluded by name{policy.get_exclusion_note(named)}."
-    held = {*case.allocation.resources, *filter(None, [case.own_tree])}
-    trees = {case.land.get_root(provider) or provider for provider in held}
+    held = {*view.allocation.resources, *filter(None, [view.own_tree])}
+    trees = {view.index.get_root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.
-    return policy.explain_exclusion(name for name in policy.exclude_providers if name in held or case.land.find_root(name) in trees)
+    return policy.explain_exclusion(name for name in policy.exclude_providers if name in held or view.index.find_root(name) in trees)
 
 
-def protect_foreign_type(case: Case, policy: Policy) -> str | None:
+def protect_foreign_type(view: ConsumerView, policy: Policy) -> str | None:
     """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another service."""
-    if case.allocation.type in _NOVA_CONSUMER_TYPES:
+    if view.allocation.type in _NOVA_CONSUMER_TYPES:
         return None
-    return f"Its consumer type is {case.allocation.type}: it belongs to another service than Nova."
+    return f"Its consumer type is {view.allocation.type}: it belongs to another service than Nova."
 
 
-def protect_foreign_uuid(case: Case, policy: Policy) -> str | None:
+def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> str | None:
     """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to another service, or was made by hand."""
-    if normalize_uuid(case.consumer) == case.consumer:
+    if normalize_uuid(view.consumer) == view.consumer:
         return None
-    return f"Its uuid {case.consumer} is not written as Nova writes uuids: it belongs to another service, or was made by hand."
+    return f"Its uuid {view.consumer} is not written as Nova writes uuids: it belongs to another service, or was made by hand."
 
 
-def protect_verify_resize(case: Case, policy: Policy) -> str | None:
+def protect_verify_resize(view: ConsumerView, policy: Policy) -> str | None:
     """Its server waits for a resize to be confirmed or reverted, and either needs what is claimed."""
-    if case.server is None or case.server.status != "VERIFY_RESIZE":
+    if view.server is None or view.server.status != "VERIFY_RESIZE":
         return None
-    return f"Server {case.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
+    return f"Server {view.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
 
 
-def protect_moving(case: Case, policy: Policy) -> str | None:
+def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
     """A migration of its server is under way, whichever side the claim is on."""
-    underway = case.migration if case.migration and not case.migration.ended else case.active_migration
+    underway = view.migration if view.migration and not view.migration.ended else view.active_migration
     if underway is None:
         return None
     return f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: {underway.status}."
 
 
-def protect_soft_deleted(case: Case, policy: Policy) -> str | None:
+def protect_soft_deleted(view: ConsumerView, policy: Policy) -> str | None:
     """Its server is soft-deleted and can still be restored."""
-    if case.server is None or case.server.status != "SOFT_DELETED":
+    if view.server is None or view.server.status != "SOFT_DELETED":
         return None
-    return f"Server {case.server.uuid} is soft-deleted and can still be restored."
+    return f"Server {view.server.uuid} is soft-deleted and can still be restored."
 
 
-def protect_unknown_status(case: Case, policy: Policy) -> str | None:
+def protect_unknown_status(view: ConsumerView, policy: Policy) -> str | None:
     """The cell of its server does not answer (status UNKNOWN)."""
-    if case.server is None or case.server.status != "UNKNOWN":
+    if view.server is None or view.server.status != "UNKNOWN":
         return None
-    return f"Nova cannot say what became of server {case.server.uuid}: its cell does not answer."
+    return f"Nova cannot say what became of server {view.server.uuid}: its cell does not answer."
 
 
-def protect_booting(case: Case, policy: Policy) -> str | None:
+def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
     """Its server is being built: the claim comes before the host."""
-    if case.server is None or case.server.status != "BUILD" or case.server.host:
+    if view.server is None or view.server.status != "BUILD" or view.server.host:
         return None
-    if case.server.task_known and case.server.task_state is None and (case.age_seconds or 0) >= policy.stuck_min_age:
+    if view.server.task_known and view.server.task_state is None and (view.age_seconds or 0) >= policy.stuck_min_age:
         return None
-    return f"Server {case.server.uuid} is being built: its claim comes before its host."
+    return f"Server {view.server.uuid} is being built: its claim comes before its host."
 
 
-def protect_task(case: Case, policy: Policy) -> str | None:
+def protect_task(view: ConsumerView, policy: Policy) -> str | None:
     """Its server has a task."""
-    if case.server is None or case.server.task_state is None:
+    if view.server is None or view.server.task_state is None:
         return None
-    return f"Server {case.server.uuid} has the task {case.server.task_state}."
+    return f"Server {view.server.uuid} has the task {view.server.task_state}."
 
 
-def protect_error_with_host(case: Case, policy: Policy) -> str | None:
+def protect_error_with_host(view: ConsumerView, policy: Policy) -> str | None:
     """Its server is in ERROR on a host: its guest may run."""
-    if case.server is None or case.server.status != "ERROR" or not case.server.host:
+    if view.server is None or view.server.status != "ERROR" or not view.server.host:
         return None
-    return f"Server {case.server.uuid} is in ERROR on {case.server.host}: its guest may run."
+    return f"Server {view.server.uuid} is in ERROR on {view.server.host}: its guest may run."
 
 
-def protect_too_young(case: Case, policy: Policy) -> str | None:
+def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
     """It was written less than `orphan_cleanup_min_age` ago, or it is not known when."""
-    age = case.age_seconds
+    age = view.age_seconds
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None
     if age is None:
@@ -112,7 +112,7 @@ def protect_too_young(case: Case, policy: Policy) -> str | None:
     return f"It was written {format_duration(age)} ago and the minimum age is {format_duration(policy.min_age)}."
 
 
-PROTECTIONS: Mapping[str, Callable[[Case, Policy], str | None]] = {
+PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], str | None]] = {
     "excluded": protect_excluded,
     "foreign_type": protect_foreign_type,
     "foreign_uuid": protect_foreign_uuid,

@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Dossier, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Evidence, Snapshot
 
 _ADVICE = "Its API workers do not all know the same cells: restart every nova-api, then run again."
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
@@ -121,7 +121,7 @@ def _check_servers(snapshot: Snapshot) -> str | None:
 
 def _list_server_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield the host and the uuid of each server that was read directly and has a host."""
-    read = [*snapshot.samples, *(dossier.server for dossier in snapshot.dossiers.values())]
+    read = [*snapshot.samples, *(evidence.server for evidence in snapshot.evidence.values())]
     for answer in read:
         if answer.value is not None and answer.value.host:
             yield answer.value.host, answer.value.uuid
@@ -129,10 +129,10 @@ def _list_server_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _check_markers(snapshot: Snapshot) -> str | None:
     """A uuid that one answer knows as a migration's is known by all."""
-    for dossier in snapshot.dossiers.values():
-        statuses = {answer.status for answer in (dossier.marker, *dossier.markers)}
+    for evidence in snapshot.evidence.values():
+        statuses = {answer.status for answer in (evidence.marker, *evidence.markers)}
         if {200, 400} <= statuses:
-            return f"Nova knew {dossier.uuid} as a migration's in one answer and not in another. {_ADVICE}"
+            return f"Nova knew {evidence.uuid} as a migration's in one answer and not in another. {_ADVICE}"
     return None
 
 
@@ -141,14 +141,14 @@ def _check_migrations(snapshot: Snapshot) -> str | None:
     listed: dict[str, set[str]] = {}
     for row in snapshot.migrations.value or ():
         listed.setdefault(row.server, set()).add(row.uuid)
-    for dossier in snapshot.dossiers.values():
-        if dossier.server.status != 200 or dossier.migrations.value is None:
+    for evidence in snapshot.evidence.values():
+        if evidence.server.status != 200 or evidence.migrations.value is None:
             continue
-        lacking = listed.get(dossier.uuid, set()) - _get_migration_uuids(dossier)
+        lacking = listed.get(evidence.uuid, set()) - _get_migration_uuids(evidence)
         if lacking:
-            return f"Nova listed migration {min(lacking)} of server {dossier.uuid} in one answer and not in another. {_ADVICE}"
+            return f"Nova listed migration {min(lacking)} of server {evidence.uuid} in one answer and not in another. {_ADVICE}"
     return None
 
 
-def _get_migration_uuids(dossier: Dossier) -> set[str]:
-    return {row.uuid for row in dossier.migrations.value or ()}
+def _get_migration_uuids(evidence: Evidence) -> set[str]:
+    return {row.uuid for row in evidence.migrations.value or ()}

@@ -33,21 +33,21 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Migration, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Dossier
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Evidence
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 
 @d.dataclass(frozen=True)
-class Case:
+class ConsumerView:
     """A consumer, what it holds, and the server it is or whose migration it is.
 
     `get_subject` is the dossier of that server; for a consumer that Nova lists as no migration it is the consumer's own.
     """
 
-    land: Landscape
+    index: SnapshotIndex
     allocation: Allocation
-    dossier: Dossier
-    subject: Dossier
+    evidence: Evidence
+    subject: Evidence
     migration: Migration | None
 
     @property
@@ -65,7 +65,7 @@ class Case:
 
         A cell that is too slow for one of the questions is left out of its answer without a word.
         """
-        answers = (self.land.get_listed_migrations(self.subject.uuid), *self.subject.host_migrations, self.subject.migrations)
+        answers = (self.index.get_listed_migrations(self.subject.uuid), *self.subject.host_migrations, self.subject.migrations)
         known = {row.uuid: row for answer in answers for row in answer.value or () if row.server == self.subject.uuid}
         return tuple(sorted(known.values(), key=lambda migration: migration.created_at or "", reverse=True))
 
@@ -77,7 +77,7 @@ class Case:
     @functools.cached_property
     def own_tree(self) -> str | None:
         """The root provider of the compute node where the server is, whatever its state."""
-        return self.land.find_tree_at(self.server.host, self.server.node) if self.server else None
+        return self.index.find_tree_at(self.server.host, self.server.node) if self.server else None
 
     @functools.cached_property
     def settled(self) -> bool:
@@ -154,7 +154,7 @@ class Case:
         ]
         for known in risky:
             for root in roots:
-                if self.land.may_be_at(root, known.dest_compute, known.dest_node) and not self._has_left_after(known, root):
+                if self.index.may_be_at(root, known.dest_compute, known.dest_node) and not self._has_left_after(known, root):
                     return known
         return None
 
@@ -178,7 +178,7 @@ class Case:
 
     def _is_move_away_from(self, root: str, move: Migration) -> bool:
         from_there = self.is_source(root, move)
-        to_there = self.land.is_at(root, move.dest_compute, move.dest_node)
+        to_there = self.index.is_at(root, move.dest_compute, move.dest_node)
         if move.status == "reverted":
             return to_there and not from_there
         return move.status in SUCCESSFUL_MIGRATION_STATUSES and from_there and not to_there
@@ -193,8 +193,12 @@ class Case:
     @functools.cached_property
     def migration_allocations(self) -> Mapping[str, Allocation]:
         """What the ended migrations of the server hold, by their uuid, those that hold nothing left out."""
-        dossiers = self.land.snapshot.dossiers
-        asked = (dossiers[known.uuid].allocation.value for known in self.server_migrations if known.ended and known.uuid in dossiers)
+        evidence_by_uuid = self.index.snapshot.evidence
+        asked = (
+            evidence_by_uuid[known.uuid].allocation.value
+            for known in self.server_migrations
+            if known.ended and known.uuid in evidence_by_uuid
+        )
         return {allocation.consumer: allocation for allocation in asked if allocation and allocation.resources}
 
     @property
@@ -207,7 +211,7 @@ class Case:
     @functools.cached_property
     def trees(self) -> Mapping[str | None, frozenset[str]]:
         """The providers held, by their root; sharing providers belong to no tree and are left out."""
-        return group_by_tree(self.allocation.resources, self.land)
+        return group_by_tree(self.allocation.resources, self.index)
 
     @functools.cached_property
     def other_trees(self) -> Mapping[str, frozenset[str]]:
@@ -218,10 +222,10 @@ class Case:
     def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees held that were a compute node's which Nova does not list, while it is not sure that nobody stands behind them."""
         others = {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree}
-        return {root: held for root, held in others.items() if self.land.has_nova_trait(root) and not self._is_of_host(root)}
+        return {root: held for root, held in others.items() if self.index.has_nova_trait(root) and not self._is_of_host(root)}
 
     def _is_of_host(self, root: str) -> bool:
-        return root in self.land.nodes or self.find_migration_from(root) is not None or self.land.is_gone(root)
+        return root in self.index.nodes or self.find_migration_from(root) is not None or self.index.is_gone(root)
 
     def find_migration_from(self, root: str) -> Migration | None:
         """The newest ended migration of the server that names the tree `root` as its source."""
@@ -229,7 +233,7 @@ class Case:
 
     def is_source(self, root: str, migration: Migration) -> bool:
         """Tell whether `migration` names the tree `root` as the host that was left."""
-        return self.land.is_at(root, migration.source_compute, migration.source_node)
+        return self.index.is_at(root, migration.source_compute, migration.source_node)
 
     @property
     def state_evidence(self) -> tuple[Answer[t.Any], ...]:
@@ -250,14 +254,14 @@ class Case:
     @property
     def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:
         """The listings in which a migration would be, if it were still there."""
-        return (self.land.snapshot.migrations, *self.subject.host_migrations)
+        return (self.index.snapshot.migrations, *self.subject.host_migrations)
 
     @functools.cached_property
     def contradiction(self) -> str | None:
         """What speaks against the server being gone or without a host, or what would and could not be read."""
-        if self.land.snapshot.hypervisors.value is None:
+        if self.index.snapshot.hypervisors.value is None:
             return "the hypervisor listing, which would show it on its host, could not be read"
-        if host := self.land.get_listed_host(self.subject.uuid):
+        if host := self.index.get_listed_host(self.subject.uuid):
             return f"the hypervisor listing shows it on {host}"
         if self.active_migration:
             return f"migration {self.active_migration.uuid} of it is {self.active_migration.status}"

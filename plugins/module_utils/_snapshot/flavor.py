@@ -20,8 +20,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 
 _PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
@@ -44,22 +44,22 @@ def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:
     return {cls: amount for cls, amount in claim.items() if amount}
 
 
-def needs_resource_lookups(case: Case) -> bool:
+def needs_resource_lookups(view: ConsumerView) -> bool:
     """Tell whether the server rests on a host of which it does not hold just what its flavor says, so that more has to be known of it."""
-    server, own = case.server, case.own_tree
-    if server is None or own is None or not case.settled:
+    server, own = view.server, view.own_tree
+    if server is None or own is None or not view.settled:
         return False
-    if own not in case.trees:
+    if own not in view.trees:
         return True
-    if not case.healthy or server.flavor is None:
+    if not view.healthy or server.flavor is None:
         return False
     claims = [calculate_resources(server.flavor, volume_backed) for volume_backed in (False, True)]
-    return case.trees[own] != {own} or dict(case.allocation.resources[own]) not in claims
+    return view.trees[own] != {own} or dict(view.allocation.resources[own]) not in claims
 
 
-def calculate_plain_resources(case: Case) -> tuple[Resources | None, str]:
+def calculate_plain_resources(view: ConsumerView) -> tuple[Resources | None, str]:
     """Return what the server has to claim on the root of its host and nothing, or None and why that is not known."""
-    server, subject = case.server, case.subject
+    server, subject = view.server, view.subject
     shape, ports, stock = subject.shape.value, subject.ports.value, subject.stock.value
     if server is None or server.flavor is None or server.flavor.extra_specs is None:
         return None, "its flavor is not shown in full"
@@ -77,24 +77,24 @@ def calculate_plain_resources(case: Case) -> tuple[Resources | None, str]:
     if special := [port.uuid for port in ports if not port.plain]:
         return None, f"port {special[0]} asks for resources of its own"
     claim = calculate_resources(server.flavor, volume_backed=False)
-    if foreign := sorted({cls for share in case.allocation.resources.values() for cls in share} - _PLAIN_CLASSES):
+    if foreign := sorted({cls for share in view.allocation.resources.values() for cls in share} - _PLAIN_CLASSES):
         return None, f"it holds {', '.join(foreign)}, which no plain server has"
     if stock is None or set(claim) - set(stock):
         return None, f"its host does not itself have all of {', '.join(claim)}"
     return claim, ""
 
 
-def may_explain_children(server: Server, case: Case) -> bool:
+def may_explain_children(server: Server, view: ConsumerView) -> bool:
     """Tell whether anything that the server asked for may be a share of a child provider, or that is not known."""
-    shape, ports = case.subject.shape.value, case.subject.ports.value
+    shape, ports = view.subject.shape.value, view.subject.ports.value
     if server.flavor is None or server.flavor.extra_specs is None or shape is None or ports is None:
         return True
-    if shape.image_properties is None or not _has_all_ports(case.subject):
+    if shape.image_properties is None or not _has_all_ports(view.subject):
         return True
     return bool(list_special_specs({**server.flavor.extra_specs, **shape.image_properties})) or not all(port.plain for port in ports)
 
 
-def _has_all_ports(subject: Dossier) -> bool:
+def _has_all_ports(subject: Evidence) -> bool:
     """Tell whether Neutron shows just the ports that Nova knows: to some roles it shows nothing of other projects, and says so to nobody."""
     attached, shown = subject.interfaces.value, subject.ports.value
     return attached is not None and shown is not None and set(attached) == {port.uuid for port in shown}

@@ -20,46 +20,46 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 
-def find_gap(case: Case, needs_every_cell: bool) -> str | None:
+def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
     """Say which answer a proof about this consumer lacks because a cell does not answer; None when it lacks none."""
-    silent = case.land.unjudged_hosts
+    silent = view.index.unjudged_hosts
     if not silent:
         return None
     if needs_every_cell:
         return f"this rests on absence, and the cell of {summarize_names(sorted(silent))} does not answer"
-    touched = sorted(list_touched_hosts(case) & silent)
+    touched = sorted(list_touched_hosts(view) & silent)
     if touched:
         return f"it touches {summarize_names(touched)}, whose cell does not answer"
-    unknown = sorted(case.land.get_name(root) for root in list_touched_roots(case) if _may_be_of_silent_host(root, case.land))
+    unknown = sorted(view.index.get_name(root) for root in list_touched_roots(view) if _may_be_of_silent_host(root, view.index))
     if unknown:
         return f"a cell does not answer, and {summarize_names(unknown)} may be of a host there"
     return None
 
 
-def _may_be_of_silent_host(root: str, land: Landscape) -> bool:
+def _may_be_of_silent_host(root: str, index: SnapshotIndex) -> bool:
     """Tell whether a root provider may be of a host whose cell does not answer: where a direct look-up does not say that it has no host."""
-    return root not in land.nodes and bool(land.find_doubtful_lookup(root))
+    return root not in index.nodes and bool(index.find_doubtful_lookup(root))
 
 
-def list_touched_hosts(case: Case) -> set[str]:
+def list_touched_hosts(view: ConsumerView) -> set[str]:
     """Return the hosts on which the consumer or its server may be: where they hold, where the server is said to be, and where it moved."""
-    hosts = {case.land.nodes[root].host for root in list_touched_roots(case) if root in case.land.nodes}
-    for root in list_touched_roots(case) - set(case.land.nodes):
-        hosts.update(list_host_names(case.land.get_name(root)))
-    if case.server is not None and case.server.host:
-        hosts.add(case.server.host)
-    for migration in case.server_migrations:
+    hosts = {view.index.nodes[root].host for root in list_touched_roots(view) if root in view.index.nodes}
+    for root in list_touched_roots(view) - set(view.index.nodes):
+        hosts.update(list_host_names(view.index.get_name(root)))
+    if view.server is not None and view.server.host:
+        hosts.add(view.server.host)
+    for migration in view.server_migrations:
         hosts |= {host for host in (migration.source_compute, migration.dest_compute) if host}
     return hosts
 
 
-def list_touched_roots(case: Case) -> set[str]:
+def list_touched_roots(view: ConsumerView) -> set[str]:
     """Return the root providers of what the consumer and its server hold, sharing providers left out."""
-    of_subject = case.subject.allocation.value
-    held = {*case.allocation.resources, *(of_subject.resources if of_subject else ())}
-    roots = {case.land.get_root(provider) or provider for provider in held if not case.land.is_sharing(provider)}
-    return roots | ({case.own_tree} if case.own_tree else set())
+    of_subject = view.subject.allocation.value
+    held = {*view.allocation.resources, *(of_subject.resources if of_subject else ())}
+    roots = {view.index.get_root(provider) or provider for provider in held if not view.index.is_sharing(provider)}
+    return roots | ({view.own_tree} if view.own_tree else set())

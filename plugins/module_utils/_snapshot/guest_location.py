@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, ActionEvent, Migration
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import Case
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 
 # The event around the part of conductor in which it creates the migration, so that one process wrote both times.
 _SCHEDULED = "conductor_migrate_server"
@@ -59,35 +59,35 @@ def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> l
     return found
 
 
-def find_source_doubt(case: Case, migration: Migration) -> str | None:
+def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
     """Say why the guest of a server may be elsewhere than at the source of a failed cold `migration`; nothing where it is proven.
 
     Every move that was tried since is to be proven likewise.
     """
-    actions = [answer.value for answer in case.subject.last_actions]
-    if case.subject.actions.value is None or None in actions:
+    actions = [answer.value for answer in view.subject.last_actions]
+    if view.subject.actions.value is None or None in actions:
         return "what was done to it since could not be read"
     known = [action for action in actions if action is not None]
-    for move in _list_moves_since(case, migration):
+    for move in _list_moves_since(view, migration):
         if move.type not in COLD_MIGRATION_TYPES or move.status not in FAILED_MIGRATION_STATUSES | {"reverted"}:
             return f"{move.type} {move.uuid}, which came after that, is {move.status}"
-        if not _has_stayed(case, move, known):
+        if not _has_stayed(view, move, known):
             return (
                 f"nothing proves that {move.type} {move.uuid} to {move.dest_compute} left no guest there: start the server, or reboot it hard, "
-                f"on {case.node_name}, and it is proven"
+                f"on {view.node_name}, and it is proven"
             )
     return None
 
 
-def _list_moves_since(case: Case, migration: Migration) -> Iterator[Migration]:
+def _list_moves_since(view: ConsumerView, migration: Migration) -> Iterator[Migration]:
     """Yield `migration` and all of the server that are newer."""
-    for move in case.server_migrations:
+    for move in view.server_migrations:
         yield move
         if move.uuid == migration.uuid:
             return
 
 
-def _has_stayed(case: Case, move: Migration, actions: list[Action]) -> bool:
+def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> bool:
     """Tell whether the guest is proven to be at the source of `move`, or back there."""
     # Nova calls a move reverted when the guest at the destination is destroyed (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
     if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
@@ -95,7 +95,7 @@ def _has_stayed(case: Case, move: Migration, actions: list[Action]) -> bool:
     began = [action for action in actions if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move)]
     if began and all(_has_never_left(action, move) for action in began):
         return True
-    return _was_started_since(case, move, actions[: _find_move_index(actions, began)])
+    return _was_started_since(view, move, actions[: _find_move_index(actions, began)])
 
 
 def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
@@ -135,14 +135,14 @@ def _find_move_index(actions: list[Action], began: list[Action]) -> int:
     return next(places, 0)
 
 
-def _was_started_since(case: Case, move: Migration, newer: list[Action]) -> bool:
+def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action]) -> bool:
     """Tell whether the host where the server is said to be has started its guest after the end of `move`."""
     ended_at = move.updated_at or move.created_at
     return any(
         event.event == STARTING_ACTIONS.get(action.action)
         and event.result == "Success"
-        and case.server is not None
-        and event.host == case.server.host
+        and view.server is not None
+        and event.host == view.server.host
         and _is_later(event.start_time, ended_at)
         for action in newer
         for event in action.events

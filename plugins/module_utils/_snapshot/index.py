@@ -19,10 +19,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import get_hosts_in_every_listing, list_host_names
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, may_have_unlisted_node
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    closed_gates,
     find_region_mismatch,
     has_every_cell_answered,
     list_failed_absence_checks,
+    list_failed_checks,
     list_unjudged_hosts,
 )
 
@@ -30,11 +30,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding, Provider, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations, Provider, Resources
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Snapshot
 
 
-class Landscape:
+class SnapshotIndex:
     """What a snapshot says of the cloud as a whole, indexed once for all its cases."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -64,9 +64,9 @@ class Landscape:
         return shard is None or shard.contains(name)
 
     @functools.cached_property
-    def closed_gates(self) -> tuple[str, ...]:
+    def failed_checks(self) -> tuple[str, ...]:
         """Why nothing may be changed after this reading, a sentence each; nothing when it is sound."""
-        return closed_gates(self.snapshot)
+        return list_failed_checks(self.snapshot)
 
     @functools.cached_property
     def failed_absence_checks(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class Landscape:
         """Say why a compute node may be missing in Nova's listing of them as a whole; nothing when it is sound."""
         if self.snapshot.hypervisors.value is None or not has_every_cell_answered(self.snapshot.services) or self.unjudged_hosts:
             return "a cell is not answering, and it may be one of its hosts"
-        return find_region_mismatch(self.snapshot.hypervisors.value, self.providers) or " ".join(self.closed_gates)
+        return find_region_mismatch(self.snapshot.hypervisors.value, self.providers) or " ".join(self.failed_checks)
 
     def get_listed_host(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `format_server`."""
@@ -193,8 +193,8 @@ class Landscape:
         if self.snapshot.usages:
             return self.snapshot.usages
         sums: dict[str, dict[str, int]] = {}
-        for holding in self.snapshot.holdings.values():
-            for provider, share in holding.items():
+        for allocations in self.snapshot.allocations.values():
+            for provider, share in allocations.items():
                 held = sums.setdefault(provider, {})
                 for cls, amount in share.items():
                     held[cls] = held.get(cls, 0) + amount
@@ -208,21 +208,21 @@ class Landscape:
     def consumers_by_tree(self) -> Mapping[str, frozenset[str]]:
         """The consumers that hold a share of each tree, by its root."""
         by_root: dict[str, set[str]] = {}
-        for consumer, holding in self.snapshot.holdings.items():
-            for provider in holding:
+        for consumer, allocations in self.snapshot.allocations.items():
+            for provider in allocations:
                 if root := self.get_root(provider):
                     by_root.setdefault(root, set()).add(consumer)
         return {root: frozenset(consumers) for root, consumers in by_root.items()}
 
-    def list_hosts_of(self, holding: Iterable[str]) -> tuple[str, ...]:
+    def list_hosts_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
         """Return the hosts behind the providers of `holding`; one that Nova no longer lists goes by its root's name."""
-        roots = {self.get_root(provider) for provider in holding if not self.is_sharing(provider)}
+        roots = {self.get_root(provider) for provider in allocations if not self.is_sharing(provider)}
         return tuple(sorted(self.nodes[root].host if root in self.nodes else self.get_name(root) for root in roots if root))
 
-    def list_host_names_of(self, holding: Iterable[str]) -> tuple[str, ...]:
+    def list_host_names_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
         """Return the names under which Nova may know the hosts behind the providers of `holding`."""
         names: set[str] = set()
-        for host in self.list_hosts_of(holding):
+        for host in self.list_hosts_of(allocations):
             names.update([host] if host in self.hosts_listed else list_host_names(host))
         return tuple(sorted(names))
 
@@ -252,12 +252,12 @@ def _is_up_without_node(service: Service, hosts: Collection[str]) -> bool:
     return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
-def group_by_tree(holding: Holding, land: Landscape) -> dict[str | None, frozenset[str]]:
+def group_by_tree(allocations: Allocations, index: SnapshotIndex) -> dict[str | None, frozenset[str]]:
     """Return the providers of `holding` by their root (None where the provider was not listed), sharing ones left out."""
     by_root: dict[str | None, set[str]] = {}
-    for provider in holding:
-        if not land.is_sharing(provider):
-            by_root.setdefault(land.get_root(provider), set()).add(provider)
+    for provider in allocations:
+        if not index.is_sharing(provider):
+            by_root.setdefault(index.get_root(provider), set()).add(provider)
     return {root: frozenset(held) for root, held in by_root.items()}
 
 

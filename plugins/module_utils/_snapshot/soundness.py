@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Snapshot
 
 
-def closed_gates(snapshot: Snapshot) -> tuple[str, ...]:
+def list_failed_checks(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
     checks = (
         _check_services,
@@ -69,7 +69,7 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
         if doubtful
         else "",
     ]
-    return (*closed_gates(snapshot), *filter(None, found))
+    return (*list_failed_checks(snapshot), *filter(None, found))
 
 
 def is_same_listing(before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]) -> bool:

@@ -44,15 +44,15 @@ def render(report: Report) -> str:
     made, settled = map_outcomes(report), list_remediated_findings(report)
     kinds: dict[str, list[ET.Element]] = collections.defaultdict(list)
     for trouble in list_troubles(report):
-        case = _create_test_case(_RUN, f"trouble {len(kinds[_RUN]) + 1}")
-        ET.SubElement(case, "error", {"type": "trouble", "message": make_printable(trouble)})
-        kinds[_RUN].append(case)
+        view = _create_test_case(_RUN, f"trouble {len(kinds[_RUN]) + 1}")
+        ET.SubElement(view, "error", {"type": "trouble", "message": make_printable(trouble)})
+        kinds[_RUN].append(view)
     if not kinds[_RUN]:
         kinds[_RUN].append(_create_test_case(_RUN, "sound reading"))
     if unjudged := describe_unjudged_hosts(report.findings["summary"]["coverage"]):
-        case = _create_test_case(_RUN, "whole cloud judged")
-        ET.SubElement(case, "skipped", {"message": make_printable(unjudged)})
-        kinds[_RUN].append(case)
+        view = _create_test_case(_RUN, "whole cloud judged")
+        ET.SubElement(view, "skipped", {"message": make_printable(unjudged)})
+        kinds[_RUN].append(view)
     for entry in iterate_entries(report.findings):
         kinds[entry["kind"]].append(_convert_entry(entry, made.get(entry["id"], ""), entry["id"] in settled))
     root = ET.Element("testsuites")
@@ -70,14 +70,14 @@ def render(report: Report) -> str:
 def _convert_entry(entry: Entry, outcome: str, settled: bool) -> ET.Element:
     about = make_printable(get_subject(entry))
     name = make_printable(get_server_name(entry))
-    case = _create_test_case(entry["kind"], f"{about} {name}".rstrip())
+    view = _create_test_case(entry["kind"], f"{about} {name}".rstrip())
     reason = make_printable(entry["reason"])
     if entry["verdict"] in ("protected", "undecided"):
-        ET.SubElement(case, "skipped", {"message": f"{entry['verdict']}: {reason}"})
+        ET.SubElement(view, "skipped", {"message": f"{entry['verdict']}: {reason}"})
     elif not settled:
-        failure = ET.SubElement(case, "failure", {"type": entry["verdict"], "message": reason})
+        failure = ET.SubElement(view, "failure", {"type": entry["verdict"], "message": reason})
         failure.text = "\n".join(f"{label}: {make_printable(text)}" for label, text in _list_details(entry, outcome) if text)
-    return case
+    return view
 
 
 def _list_details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
@@ -96,8 +96,8 @@ def _create_test_case(kind: str, name: str) -> ET.Element:
 
 
 def _count_results(cases: list[ET.Element]) -> dict[str, str]:
-    counted = {f"{name}s": sum(case.find(name) is not None for case in cases) for name in ("failure", "error")}
-    skipped = sum(case.find("skipped") is not None for case in cases)
+    counted = {f"{name}s": sum(view.find(name) is not None for view in cases) for name in ("failure", "error")}
+    skipped = sum(view.find("skipped") is not None for view in cases)
     return {name: str(count) for name, count in {"tests": len(cases), **counted, "skipped": skipped}.items()}
 
 

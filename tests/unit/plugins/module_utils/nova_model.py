@@ -18,7 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, OLD, PROJECT, World
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations
 
 API, CONDUCTOR = "nova-api", "nova-conductor"
 KEPT = object()
@@ -101,15 +101,15 @@ class Nova:
         self.up = set(self.hosts)
         self.placement = "answers"
         self.vm: dict[str, str] = {}
-        self.copies: dict[str, dict[t.Any, Holding]] = {}
-        self.coming: dict[str, dict[str, Holding]] = {}
+        self.copies: dict[str, dict[t.Any, Allocations]] = {}
+        self.coming: dict[str, dict[str, Allocations]] = {}
         self.flavors: dict[str, t.Any] = {}
         self._ticks = 0
         self.world.server(self.hosts[2], self.hosts[2], name="bystander")
 
     # What is true.
 
-    def share(self, host: str, large: bool, device: int = 0) -> Holding:
+    def share(self, host: str, large: bool, device: int = 0) -> Allocations:
         """What the scheduler claims on `host`: disk from the pool if there is one, a device of the host if there are some."""
         flavor = dict(LARGE if large else SMALL)
         claim: dict[str, dict[str, int]] = {host: flavor}
@@ -297,15 +297,15 @@ class Nova:
 
     # Placement, as nova/scheduler/client/report.py uses it.
 
-    def held(self, consumer: str) -> Holding:
-        return self.world.holdings[consumer].resources if consumer in self.world.holdings else {}
+    def held(self, consumer: str) -> Allocations:
+        return self.world.allocations[consumer].resources if consumer in self.world.allocations else {}
 
-    def put(self, consumer: str, resources: Holding) -> None:
+    def put(self, consumer: str, resources: Allocations) -> None:
         """One write: the consumer's generation moves; an emptied consumer is gone, and begins at 1 when it comes back."""
-        before = self.world.holdings.pop(consumer, None)
+        before = self.world.allocations.pop(consumer, None)
         if resources:
             generation = ((before.generation or 0) if before else 0) + 1
-            self.world.holdings[consumer] = Allocation(consumer, generation, PROJECT, "user", None, dict(resources), OLD)
+            self.world.allocations[consumer] = Allocation(consumer, generation, PROJECT, "user", None, dict(resources), OLD)
 
     def claim(self, server: str, host: str, large: bool, device: int = 0) -> None:
         """claim_resources: to what the server already holds, only providers are added that it holds nothing of."""

@@ -105,7 +105,7 @@ def poll(nova: Nova, host: str) -> Steps:
             yield Step(host, "unconfirmed errored")
         elif nova.place(row.uuid, "source") in nova.up:
             yield from confirm(nova, server)
-    for consumer in list(nova.world.holdings):
+    for consumer in list(nova.world.allocations):
         if consumer in nova.world.deleted and host in nova.held(consumer):
             nova.remove(consumer)
             yield Step(host, "deleted healed")

@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
     from collections.abc import Callable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Holding
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
@@ -32,9 +32,9 @@ HARSH = Policy(min_age=0, forgotten_min_age=0)
 def changing(nova: Nova) -> list[Finding]:
     """The findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
-    nominated = set(find_candidates(snapshot))
+    candidates = set(find_candidates(snapshot))
     found = judge(snapshot, HARSH)
-    return [finding for finding in found if isinstance(finding.change, Change) and finding.consumer in nominated]
+    return [finding for finding in found if isinstance(finding.change, Change) and finding.consumer in candidates]
 
 
 def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
@@ -46,7 +46,7 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
     before, after = (_together(change, side) for side in ("before", "after"))
     move = nova.world.migrations.get(change.consumer)
     server = move.server if move else change.consumer
-    others: list[Holding] = []
+    others: list[Allocations] = []
     if move:
         migrations = [row.uuid for row in nova.world.migrations.values() if row.server == server and row.uuid != change.consumer]
         others = [nova.held(other) for other in (server, *migrations)]
@@ -84,8 +84,8 @@ def _order_of_times(world: World) -> dict[str | None, int]:
     return {time: place for place, time in enumerate(sorted(moved | unshelved, key=str))}
 
 
-def _shares(holding: Holding) -> list[t.Any]:
-    return [(provider, *share.items()) for provider, share in holding.items()]
+def _shares(allocations: Allocations) -> list[t.Any]:
+    return [(provider, *share.items()) for provider, share in allocations.items()]
 
 
 class Watch:
@@ -110,7 +110,7 @@ class Watch:
                     for row in world.migrations.values()
                 ),
                 *world.unlisted_migrations,
-                *((consumer, *_shares(held.resources)) for consumer, held in world.holdings.items()),
+                *((consumer, *_shares(held.resources)) for consumer, held in world.allocations.items()),
                 *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
                 *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
                 *(
@@ -224,6 +224,6 @@ half_way: dict[str, Callable[[Situation], bool]] = {
     "unshelved where no move ended": Situation.unshelved_elsewhere,
     "left where a move had failed to": Situation.left_a_failed_move,
     "deleted in the middle of a move": lambda now: (
-        now.row is None and bool(set(now.nova.world.holdings) & now.nova.world.unlisted_migrations)
+        now.row is None and bool(set(now.nova.world.allocations) & now.nova.world.unlisted_migrations)
     ),
 }

@@ -24,8 +24,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
     Service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Details, Inventory, Provider
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Cloud, Dossier, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Inventory, Provider, ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Cloud, Evidence, Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
 
@@ -59,7 +59,7 @@ class World:
         self.unmapped: set[str] = set()
         self.marked_deleted: set[str] = set()
         self.were_novas: set[str] = set()
-        self.holdings: dict[str, Allocation] = {}
+        self.allocations: dict[str, Allocation] = {}
         self.actions: dict[str, tuple[Action, ...]] = {}
         self.services: list[Service] = []
         self.ports: dict[str, tuple[Port, ...]] = {}
@@ -154,10 +154,10 @@ class World:
         self, consumer: str, *providers: str, amounts: t.Mapping[str, int] = CLAIM, age: int | None = OLD, type: str | None = None
     ) -> str:
         """Add a claim of `amounts` on each of `providers`."""
-        held = dict(self.holdings[consumer].resources) if consumer in self.holdings else {}
+        held = dict(self.allocations[consumer].resources) if consumer in self.allocations else {}
         held.update((provider, dict(amounts)) for provider in providers)
         if held:
-            self.holdings[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
+            self.allocations[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
         return consumer
 
     def did(self, server: str, action: str, *finished: str | None, event: str | None = None, host: str | None = None) -> None:
@@ -205,10 +205,10 @@ class World:
         """Let Placement take `change`: the consumer then holds what is in its document, or is gone."""
         after = change.after
         left = {provider: share["resources"] for provider, share in after["allocations"].items()}
-        self.holdings.pop(change.consumer, None)
+        self.allocations.pop(change.consumer, None)
         if left:
             owner = (after["project_id"], after["user_id"], after.get("consumer_type"))
-            self.holdings[change.consumer] = Allocation(change.consumer, (change.generation or 0) + 1, *owner, left, OLD)
+            self.allocations[change.consumer] = Allocation(change.consumer, (change.generation or 0) + 1, *owner, left, OLD)
         if change.partner:
             self.apply(change.partner)
 
@@ -217,23 +217,26 @@ class World:
         self.statuses[question, uuid] = status
 
     def snapshot(self, **changes: t.Any) -> Snapshot:
-        subjects = {*self.holdings, *self.servers, *self.migrations, *(migration.server for migration in self.migrations.values())}
+        subjects = {*self.allocations, *self.servers, *self.migrations, *(migration.server for migration in self.migrations.values())}
         snapshot = Snapshot(
             cloud=Cloud("http://placement", "http://nova", "RegionOne", OUR_PROJECT, ()),
             started_at=NOW,
             finished_at=NOW,
             providers=dict(self.providers),
-            holdings={consumer: allocation.resources for consumer, allocation in self.holdings.items()},
+            allocations={consumer: allocation.resources for consumer, allocation in self.allocations.items()},
             services=answer("GET /os-services", 200, tuple(self.services)),
             hypervisors=answer("GET /os-hypervisors/detail", 200, tuple(map(self._with_servers, self.nodes.values()))),
             migrations=answer("GET /os-migrations", 200, self._listed_migrations()),
             samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in sorted(self.servers.items())[:1]),
             control=answer("GET /servers/detail?deleted=True", 200, ()) if self.servers else None,
-            nominated=(*self.holdings, *(uuid for uuid, server in self.servers.items() if server.host and uuid not in self.holdings)),
-            dossiers={uuid: self._dossier(uuid) for uuid in subjects},
+            candidates=(
+                *self.allocations,
+                *(uuid for uuid, server in self.servers.items() if server.host and uuid not in self.allocations),
+            ),
+            evidence={uuid: self._dossier(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
-            details={root: Details(traits=frozenset({"COMPUTE_NODE"})) for root in self.were_novas},
+            details={root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"})) for root in self.were_novas},
         )
         return d.replace(snapshot, **changes)
 
@@ -250,7 +253,7 @@ class World:
         return tuple(migration for uuid, migration in self.migrations.items() if uuid not in self.left_out_migrations)
 
     def _hosts_behind(self, consumer: str) -> list[str]:
-        held = self.holdings[consumer].resources if consumer in self.holdings else ()
+        held = self.allocations[consumer].resources if consumer in self.allocations else ()
         roots = {self.providers[uuid].root for uuid in held if uuid in self.providers and not self.providers[uuid].sharing}
         names = {
             **{uuid: provider.name for uuid, provider in self.providers.items()},
@@ -264,9 +267,9 @@ class World:
     def _with_servers(self, node: Hypervisor) -> Hypervisor:
         return d.replace(node, servers=(*node.servers, *(uuid for uuid, server in self.servers.items() if server.host == node.host)))
 
-    def _dossier(self, uuid: str) -> Dossier:
+    def _dossier(self, uuid: str) -> Evidence:
         nothing = Allocation(uuid, None, None, None, None, {}, None)
-        allocation = answer(f"GET /allocations/{uuid}", 200, self.holdings.get(uuid, nothing))
+        allocation = answer(f"GET /allocations/{uuid}", 200, self.allocations.get(uuid, nothing))
         moves = tuple(migration for migration in self.migrations.values() if migration.server == uuid)
         server = None if uuid in self.unmapped else self.servers.get(uuid)
         asked = {
@@ -303,7 +306,7 @@ class World:
                 asked["host_migrations"] = tuple(
                     self._answer("host_migrations", uuid, 200, self._migrations_at(host)) for host in self._hosts_behind(uuid)
                 )
-        return Dossier(uuid, allocation, **asked)
+        return Evidence(uuid, allocation, **asked)
 
     def _last_actions(self, uuid: str) -> list[Action]:
         """The newest ten, down to the one that placed the server, or to a finished shelve and then the one that placed it."""
@@ -320,7 +323,7 @@ class World:
     def _holds_host_of(self, move: Migration, server: Server | None) -> bool:
         """Whether a resize or cold migration that is over holds the host where its server is, and the server itself does not."""
         root = next((node.uuid for node in self.nodes.values() if server and (node.host, node.name) == (server.host, server.node)), None)
-        held = {uuid: self.holdings[uuid].resources if uuid in self.holdings else {} for uuid in (move.uuid, move.server)}
+        held = {uuid: self.allocations[uuid].resources if uuid in self.allocations else {} for uuid in (move.uuid, move.server)}
         return move.ended and move.type in COLD_MIGRATION_TYPES and root in held[move.uuid] and root not in held[move.server]
 
     def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:

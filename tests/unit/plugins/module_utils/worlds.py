@@ -68,9 +68,9 @@ def worlds(draw: st.DrawFn) -> World:
         _fate(draw, world, server)
     for move in world.migrations.values():
         # A cell too slow for the listing of all; the one by host has it, if its consumer holds what it is about.
-        if move.uuid in world.holdings and _source(world, move) in _roots(world, move.uuid) and draw(_seldom()):
+        if move.uuid in world.allocations and _source(world, move) in _roots(world, move.uuid) and draw(_seldom()):
             world.left_out_migrations.add(move.uuid)
-    for uuid in draw(st.lists(st.sampled_from([*servers, *world.holdings]), max_size=1)):
+    for uuid in draw(st.lists(st.sampled_from([*servers, *world.allocations]), max_size=1)):
         question, status = draw(QUESTION), draw(STATUS_CODE)
         if question != "marker" or uuid not in world.left_out_migrations:
             world.answers(question, uuid, status)
@@ -84,7 +84,7 @@ def policies(draw: st.DrawFn, world: World) -> Policy:
     return Policy(
         min_age=draw(st.sampled_from([0, 3600])),
         forgotten_min_age=draw(st.sampled_from([0, 86400])),
-        exclude_consumers=frozenset(draw(st.lists(st.sampled_from(sorted(world.holdings)), max_size=1)) if draw(_seldom()) else ()),
+        exclude_consumers=frozenset(draw(st.lists(st.sampled_from(sorted(world.allocations)), max_size=1)) if draw(_seldom()) else ()),
         exclude_providers=frozenset(draw(st.lists(st.sampled_from(sorted(world.providers)), max_size=1)) if draw(_seldom()) else ()),
     )
 
@@ -140,7 +140,7 @@ def _source(world: World, move: Migration) -> str | None:
 
 
 def _roots(world: World, consumer: str) -> set[str]:
-    return {world.providers[uuid].root for uuid in world.holdings[consumer].resources if not world.providers[uuid].sharing}
+    return {world.providers[uuid].root for uuid in world.allocations[consumer].resources if not world.providers[uuid].sharing}
 
 
 def _fate(draw: st.DrawFn, world: World, server: str) -> None:

@@ -14,9 +14,9 @@ from unittest import mock
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._collector import collector
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Reading
+from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
@@ -37,13 +37,13 @@ class Site(World):
         self.asked_for_servers: list[str] = []
         self.asked_for_details: list[tuple[str, ...]] = []
 
-    def reading(self) -> Reading:
-        known = self.snapshot().dossiers
+    def reading(self) -> Collector:
+        known = self.snapshot().evidence
         placement = types.SimpleNamespace(
             retried=0,
             get_allocation=lambda uuid: known[uuid].allocation,
             get_details=self._details,
-            query_inventories=lambda root: next(dossier.stock for dossier in known.values() if dossier.stock.status == 200),
+            query_inventories=lambda root: next(evidence.stock for evidence in known.values() if evidence.stock.status == 200),
         )
         nova = types.SimpleNamespace(
             list_services=lambda: self.snapshot().services,
@@ -68,15 +68,17 @@ class Site(World):
             mock.patch.object(collector, "NovaReader", lambda api: nova),
             mock.patch.object(collector, "NeutronReader", lambda api: neutron),
         ):
-            return Reading(t.cast("t.Any", session))
+            return Collector(t.cast("t.Any", session))
 
     def looked_at(self, *consumers: str, **scope: t.Any) -> Snapshot:
-        listed = self.snapshot(dossiers={}, nominated=(), scope=Scope(**scope))
+        listed = self.snapshot(evidence={}, candidates=(), scope=Scope(**scope))
         return self.reading()._add_evidence(listed, consumers)
 
-    def _details(self, providers: t.Sequence[str], parts: t.Sequence[str]) -> dict[str, Details]:
+    def _details(self, providers: t.Sequence[str], parts: t.Sequence[str]) -> dict[str, ProviderDetails]:
         self.asked_for_details += [(provider, *parts) for provider in providers]
-        return {root: Details(traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})) for root in providers}
+        return {
+            root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})) for root in providers
+        }
 
     def _servers_on(self, node: str) -> tuple[str, ...]:
         self.asked_for_servers.append(node)
@@ -102,22 +104,22 @@ def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> N
 def test_a_project_is_that_of_the_claim(site: Site) -> None:
     here, *_others = site.roots
     foreign_claim = site.server(here, here)
-    site.holdings[foreign_claim] = d.replace(site.holdings[foreign_claim], project="theirs")
+    site.allocations[foreign_claim] = d.replace(site.allocations[foreign_claim], project="theirs")
     foreign_server = site.server(here, here, project="theirs")
     snapshot = site.looked_at(foreign_claim, foreign_server, projects=(PROJECT,))
 
-    assert snapshot.nominated == (foreign_server,)
+    assert snapshot.candidates == (foreign_server,)
     assert [finding.kind for finding in judge(snapshot, HARSH)] == ["wrong_owner"]
 
 
 def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
     here, there, _other = site.roots
     server = site.server(here, here, there)
-    site.holdings[server] = d.replace(site.holdings[server], project="theirs")
+    site.allocations[server] = d.replace(site.allocations[server], project="theirs")
     emptied = site.migration(server, there, here, "confirmed")
     held = site.migration(server, there, here, "confirmed", there)
 
-    assert site.looked_at(server, emptied, held, projects=(PROJECT,)).nominated == (held,)
+    assert site.looked_at(server, emptied, held, projects=(PROJECT,)).candidates == (held,)
 
 
 @pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
@@ -126,7 +128,7 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywher
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
     site.delete(server, remembered=False)
-    listed = site.snapshot(dossiers={}, nominated=())
+    listed = site.snapshot(evidence={}, candidates=())
     nodes = tuple(node if everywhere else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     site.reading().refresh_evidence(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server])
 
@@ -139,9 +141,9 @@ def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for
     here, there = site.roots
     server = site.server(there, there, here)
     migration = site.migration(server, here, there, "error", here)
-    again = site.reading().refresh_evidence(site.snapshot(dossiers={}, nominated=()), [migration, server] if together else [migration])
+    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [migration, server] if together else [migration])
 
-    assert again.dossiers[server].actions.status == 200
+    assert again.evidence[server].actions.status == 200
 
 
 @pytest.mark.parametrize("servers", [True, False])
@@ -153,7 +155,7 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     migration = site.migration(server, here, there, "error", here)
     site.unmapped.add(server)
     site.deleted[server] = d.replace(site.servers[server], status="DELETED")
-    listed = site.snapshot(dossiers={}, nominated=())
+    listed = site.snapshot(evidence={}, candidates=())
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
     nodes = tuple(node if servers else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
@@ -169,7 +171,7 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
     server = site.server(here, here, gone, pool)
     stranger = site.stranger(somebodys)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(site.snapshot(dossiers={}, nominated=(), details={}), [server, stranger])
+    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=(), details={}), [server, stranger])
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
     found = {finding.consumer: finding for finding in judge(again, HARSH)}
@@ -183,7 +185,7 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
     site.server(here, here)
     stranger = site.stranger(gone)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(site.snapshot(dossiers={}, nominated=()), [stranger])
+    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [stranger])
 
     assert [(finding.kind, finding.verdict) for finding in judge(again, HARSH) if finding.consumer == stranger] == [
         ("forgotten_consumer", "orphaned")
@@ -203,7 +205,7 @@ def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
 def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site: Site, down: bool) -> None:
     """Asked for one compute node, Nova fails when it comes to the cell that is down before it finds the node."""
     server = site.server(site.roots[0], site.roots[0])
-    listed = site.snapshot(dossiers={}, nominated=())
+    listed = site.snapshot(evidence={}, candidates=())
     nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))

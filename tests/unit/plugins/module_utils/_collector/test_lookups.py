@@ -11,12 +11,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import Look, MigrationsAtHosts, Questions
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import LookupContext, Lookups, MigrationsAtHosts
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Dossier
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
 
 
 class Site(World):
@@ -28,10 +28,10 @@ class Site(World):
         self.asked: list[str] = []
         self.looked_for: list[int] = []
 
-    def about(self, uuid: str) -> Dossier:
+    def about(self, uuid: str) -> Evidence:
         """The first dossier of a consumer, and in `asked` the actions that were asked for one by one."""
         snapshot = self.snapshot()
-        known = snapshot.dossiers
+        known = snapshot.evidence
 
         def server(uuid: str) -> t.Any:
             if self.looked_for:
@@ -56,11 +56,13 @@ class Site(World):
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
-        allocations = {consumer: dossier.allocation for consumer, dossier in known.items()}
-        look = Look(Landscape(snapshot), allocations, lambda uuid: known[uuid].migrations, False, MigrationsAtHosts(t.cast("t.Any", nova)))
+        allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
+        look = LookupContext(
+            SnapshotIndex(snapshot), allocations, lambda uuid: known[uuid].migrations, False, MigrationsAtHosts(t.cast("t.Any", nova))
+        )
         services: list[t.Any] = [types.SimpleNamespace(query_inventories=lambda root: known[uuid].stock), nova]
         services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports))
-        return Questions(*services).collect_evidence(uuid, look)[0]
+        return Lookups(*services).collect_evidence(uuid, look)[0]
 
 
 @pytest.fixture(name="site")

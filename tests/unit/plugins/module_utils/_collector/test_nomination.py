@@ -46,13 +46,13 @@ class Fleet(World):
         self.nodes[root] = d.replace(self.nodes[root], used=told, **fields)
 
     def read(self, **scope: t.Any) -> Snapshot:
-        return self.snapshot(scope=Scope(**scope), nominated=(), dossiers={})
+        return self.snapshot(scope=Scope(**scope), candidates=(), evidence={})
 
     def glances(self) -> dict[str, Server]:
         return dict(self.servers)
 
     def odd(self) -> list[str]:
-        claimed = sum_by_tree((share for held in self.holdings.values() for share in held.resources.items()), self.providers)
+        claimed = sum_by_tree((share for held in self.allocations.values() for share in held.resources.items()), self.providers)
         return find_mismatched_nodes(self.nodes, claimed)
 
 
@@ -84,7 +84,7 @@ def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> N
     """Its host was asked for its servers, and what they hold was not read."""
     named = fleet.guests[0]
     fleet.server(fleet.roots[0], fleet.roots[0])
-    snapshot = d.replace(fleet.read(consumers=(named,)), trees=(), holdings={named: fleet.holdings[named].resources})
+    snapshot = d.replace(fleet.read(consumers=(named,)), trees=(), allocations={named: fleet.allocations[named].resources})
 
     assert fleet.roots[0] in choose_nodes_for_server_listing(snapshot)
     assert find_candidates(snapshot) == [named]
@@ -139,7 +139,7 @@ def test_a_claim_of_a_child_counts_for_its_host(fleet: Fleet) -> None:
 def test_what_triage_cannot_see(fleet: Fleet) -> None:
     """An orphan beside a missing claim of the same size, and claims of neither processors nor memory."""
     fleet.hold(fleet.uuid(), fleet.roots[0])
-    del fleet.holdings[fleet.guests[0]]
+    del fleet.allocations[fleet.guests[0]]
     fleet.stranger(fleet.roots[1], amounts={"DISK_GB": 9, "CUSTOM_VF": 1})
 
     assert fleet.odd() == []
@@ -167,7 +167,7 @@ def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compu
 
     assert choose_hosts_for_server_details(fleet.read()) == ["compute-1"]
     assert choose_hosts_for_server_details(fleet.read(kinds=("deleted_server",))) == []
-    assert find_candidates(fleet.read(), fleet.glances()) == sorted([fleet.guests[1], *(set(fleet.holdings) - set(fleet.guests))])
+    assert find_candidates(fleet.read(), fleet.glances()) == sorted([fleet.guests[1], *(set(fleet.allocations) - set(fleet.guests))])
 
 
 def test_a_glance_goes_to_hosts_whose_servers_hold_a_child(fleet: Fleet) -> None:

@@ -26,11 +26,11 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.shards 
     select_allocations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 
@@ -50,41 +50,41 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     """What the readers would make of `world`: of what a shard reads its part, of what it nominates what it owns."""
     known = world.snapshot()
     listed = {uuid for uuid in known.providers if world.providers[uuid]}
-    holdings = {
+    allocations_by_consumer = {
         consumer: part
-        for consumer, holding in known.holdings.items()
-        if (part := {provider: share for provider, share in holding.items() if provider in listed})
+        for consumer, allocations in known.allocations.items()
+        if (part := {provider: share for provider, share in allocations.items() if provider in listed})
     }
     trees = None
     nodes = known.hypervisors.value or ()
     if shard:
         held = dict.fromkeys(list_providers_to_read(shard, known.providers))
-        holdings = {
+        allocations_by_consumer = {
             consumer: part
-            for consumer, holding in holdings.items()
-            if (part := {provider: share for provider, share in holding.items() if provider in held})
+            for consumer, allocations in allocations_by_consumer.items()
+            if (part := {provider: share for provider, share in allocations.items() if provider in held})
         }
-        holdings = select_allocations(shard, holdings, known.providers)
+        allocations_by_consumer = select_allocations(shard, allocations_by_consumer, known.providers)
         trees = tuple(sorted(list_roots_in_shard(shard, known.providers, nodes)))
-    snapshot = d.replace(known, holdings=holdings, trees=trees, scope=Scope(shard=shard, **scope))
-    land = Landscape(snapshot)
+    snapshot = d.replace(known, allocations=allocations_by_consumer, trees=trees, scope=Scope(shard=shard, **scope))
+    index = SnapshotIndex(snapshot)
     classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
-    marked = {root.uuid: known.details.get(root.uuid, Details()).traits for root in land.roots}
-    covered = {root.uuid: Details(classes, traits=marked[root.uuid]) for root in land.roots if land.covers(root.uuid)}
+    marked = {root.uuid: known.details.get(root.uuid, ProviderDetails()).traits for root in index.roots}
+    covered = {root.uuid: ProviderDetails(classes, traits=marked[root.uuid]) for root in index.roots if index.covers(root.uuid)}
     # Of what is looked at closely the traits are read wherever it is.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
     hosts = choose_hosts_for_server_details(snapshot)
     glances = {uuid: server for uuid, server in world.servers.items() if server.host in hosts and uuid not in world.unmapped}
-    nominated = [uuid for uuid in find_candidates(snapshot, glances) if uuid in known.dossiers]
+    candidates = [uuid for uuid in find_candidates(snapshot, glances) if uuid in known.evidence]
     if shard:
-        nominated = [uuid for uuid in nominated if _owned(uuid, snapshot, glances)]
-    return d.replace(snapshot, nominated=tuple(nominated))
+        candidates = [uuid for uuid in candidates if _owned(uuid, snapshot, glances)]
+    return d.replace(snapshot, candidates=tuple(candidates))
 
 
 def _owned(consumer: str, snapshot: Snapshot, glances: t.Any) -> bool:
-    allocation, land = snapshot.dossiers[consumer].allocation.value, Landscape(snapshot)
-    root = find_owning_root(consumer, allocation.resources if allocation else {}, land, glances)
-    return root is not None and land.covers(root)
+    allocation, index = snapshot.evidence[consumer].allocation.value, SnapshotIndex(snapshot)
+    root = find_owning_root(consumer, allocation.resources if allocation else {}, index, glances)
+    return root is not None and index.covers(root)
 
 
 def shards(count: int) -> list[Shard]:

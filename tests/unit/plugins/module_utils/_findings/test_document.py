@@ -128,7 +128,7 @@ def test_an_unreadable_listing_of_hypervisors_is_told_as_none(cloud: Cloud) -> N
 
 def test_what_belongs_to_no_project_is_told_under_an_empty_name(cloud: Cloud) -> None:
     """JSON knows no other key that could be sorted among names."""
-    held = cloud.world.holdings
+    held = cloud.world.allocations
     held[cloud.deleted] = d.replace(held[cloud.deleted], project=None)
 
     assert cloud.report()["summary"]["stranded"]["projects"] == {

@@ -137,9 +137,9 @@ def test_another_generation_begins_anew() -> None:
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
     runs.run()
-    held = cloud.holdings[orphan]
+    held = cloud.allocations[orphan]
     assert held.generation is not None
-    cloud.holdings[orphan] = d.replace(held, generation=held.generation + 1)
+    cloud.allocations[orphan] = d.replace(held, generation=held.generation + 1)
 
     assert runs.planned() == []
     assert runs.planned() == [orphan]
@@ -174,9 +174,9 @@ def test_what_was_healthy_meanwhile_begins_anew() -> None:
     migration = ended_migration(cloud)
     runs = Runs(cloud)
     runs.run()
-    held = cloud.holdings.pop(migration)
+    held = cloud.allocations.pop(migration)
     assert runs.run()["findings"] == []
-    cloud.holdings[migration] = held
+    cloud.allocations[migration] = held
 
     assert runs.planned() == []
     assert runs.planned() == [migration]
@@ -201,7 +201,7 @@ def test_a_reading_that_is_not_sound_counts_for_nothing_and_against_nothing() ->
     assert first["findings"][0]["waiting"] == "it was seen 0 of 2 times"
     assert runs.planned() == []
     runs.run(**silent)
-    runs.run(**silent, dossiers={}, nominated=())
+    runs.run(**silent, evidence={}, candidates=())
 
     assert runs.planned() == [orphan]
 
@@ -229,7 +229,7 @@ def test_a_reading_that_did_not_look_there_changes_nothing(elsewhere: dict[str, 
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
     runs.run()
-    runs.run(**elsewhere, nominated=(), holdings={}, dossiers={})
+    runs.run(**elsewhere, candidates=(), allocations={}, evidence={})
 
     assert runs.planned() == [orphan]
 
@@ -249,7 +249,7 @@ def test_a_reading_of_its_host_that_does_not_find_it_begins_anew() -> None:
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
     runs.run()
-    runs.run(scope=Scope(hosts=("compute-1",)), nominated=())
+    runs.run(scope=Scope(hosts=("compute-1",)), candidates=())
 
     assert runs.planned() == []
     assert runs.planned() == [orphan]
@@ -269,7 +269,7 @@ def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
     runs.run()
-    del cloud.holdings[orphan]
+    del cloud.allocations[orphan]
     runs.run()
 
     assert runs.memory.sightings == {}

@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
     parse_guests,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
 
 if t.TYPE_CHECKING:
@@ -55,21 +55,21 @@ class Site(World):
     def judged(self, guests: list[Guest], policy: Policy = ANY_AGE, **changes: t.Any) -> list[GuestFinding]:
         snapshot = self.snapshot(**changes)
         moves = answer("GET /os-migrations?host=here", 200, self._migrations_at("here"))
-        about = {uuid: self._dossier(uuid) for uuid in list_servers_to_look_up(guests, Landscape(snapshot))}
+        about = {uuid: self._dossier(uuid) for uuid in list_servers_to_look_up(guests, SnapshotIndex(snapshot))}
         asked = {uuid: d.replace(one, host_migrations=(moves,)) if one.server.status == 404 else one for uuid, one in about.items()}
-        return judge_guests(guests, d.replace(snapshot, dossiers=asked), policy)
+        return judge_guests(guests, d.replace(snapshot, evidence=asked), policy)
 
     def verdicts(self, uuid: str, policy: Policy = ANY_AGE, **changes: t.Any) -> tuple[str, str]:
         """What is concluded of a domain that is shut off, and of a directory, of that server."""
         domain, directory = self.judged(self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes)
         assert (domain.guest.kind, directory.guest.kind) == ("leftover_directory", "leftover_domain")
-        return directory.ruling.verdict, domain.ruling.verdict
+        return directory.decision.verdict, domain.decision.verdict
 
     def about(
         self, *domains: dict[str, t.Any], policy: Policy = ANY_AGE, directories: tuple[dict[str, t.Any], ...] = ()
     ) -> tuple[str, str]:
         (finding,) = self.judged(self.found(*domains, directories=directories), policy)
-        return finding.ruling.verdict, finding.ruling.reason
+        return finding.decision.verdict, finding.decision.reason
 
     def gone(self) -> str:
         server = self.server(self.here)
@@ -250,7 +250,7 @@ def test_without_a_live_server_to_test_the_credentials_absence_is_no_proof(site:
 def test_what_was_not_asked_about_is_undecided(site: Site) -> None:
     (finding,) = judge_guests(site.found(_domain(STRANGER)), site.snapshot(), ANY_AGE)
 
-    assert finding.ruling.verdict == "undecided"
+    assert finding.decision.verdict == "undecided"
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "in shutdown", "crashed", "pmsuspended", "idle", "no state"])
@@ -258,8 +258,8 @@ def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(site: Sit
     server = site.gone()
     found = site.judged(site.found(_domain(server, state=state), directories=(_directory(server),)))
 
-    assert [finding.ruling.verdict for finding in found] == ["protected", "protected"]
-    assert all(f"is {state}" in finding.ruling.reason for finding in found)
+    assert [finding.decision.verdict for finding in found] == ["protected", "protected"]
+    assert all(f"is {state}" in finding.decision.reason for finding in found)
 
 
 def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> None:
@@ -268,7 +268,7 @@ def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> Non
     )
     (finding,) = site.judged(guests)
 
-    assert finding.ruling.verdict == "protected"
+    assert finding.decision.verdict == "protected"
 
 
 def test_a_domain_that_nova_did_not_make_is_protected(site: Site) -> None:
@@ -292,7 +292,7 @@ def test_a_domain_does_not_keep_its_own_directory(site: Site) -> None:
     server = site.gone()
     own = _domain(server, disks=[f"/var/lib/nova/instances/{server}/disk"])
 
-    assert [finding.ruling.verdict for finding in site.judged(site.found(own, directories=(_directory(server),)))] == ["orphaned"] * 2
+    assert [finding.decision.verdict for finding in site.judged(site.found(own, directories=(_directory(server),)))] == ["orphaned"] * 2
 
 
 @pytest.mark.parametrize("shared", [True, None])
@@ -341,7 +341,7 @@ def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) ->
     found = [guest for guest in site.found(_domain(moved)) if guest.uuid != site.guest]
     (finding,) = site.judged(found)
 
-    assert finding.ruling.verdict == "undecided" and "another host" in finding.ruling.reason
+    assert finding.decision.verdict == "undecided" and "another host" in finding.decision.reason
 
 
 def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
@@ -353,8 +353,8 @@ def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
 
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
-    assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
-    assert "another host" in found[0].ruling.reason
+    assert [finding.decision.verdict for finding in found] == ["undecided"] * 3
+    assert "another host" in found[0].decision.reason
 
 
 def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> None:
@@ -365,7 +365,7 @@ def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> No
 
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
-    assert [finding.ruling.verdict for finding in found] == ["undecided"] * 3
+    assert [finding.decision.verdict for finding in found] == ["undecided"] * 3
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -376,7 +376,7 @@ def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothi
 
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
-    assert [finding.ruling.verdict for finding in found] == ["orphaned" if own else "undecided"] * 2
+    assert [finding.decision.verdict for finding in found] == ["orphaned" if own else "undecided"] * 2
 
 
 def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> None:
@@ -384,7 +384,9 @@ def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> 
     site.migration(server, empty, site.there, "confirmed")
     told = {"domains": [_domain(STRANGER, state="running", nova=None), _domain(server)], "directories": []}
 
-    found = {finding.guest.uuid: finding.ruling.verdict for finding in site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))}
+    found = {
+        finding.guest.uuid: finding.decision.verdict for finding in site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
+    }
 
     assert found == {STRANGER: "protected", server: "orphaned"}
 
@@ -393,24 +395,24 @@ def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site
     gone = site.gone()
     told = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": "\n2020-11-20 12:00:00\n"}
     (finding,) = site.judged(site.found(_domain(gone, nova=told)), Policy())
-    assert finding.ruling.verdict == "protected"
+    assert finding.decision.verdict == "protected"
 
 
 def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> None:
     found = site.found(_domain(STRANGER), _domain(site.neighbour))
 
-    assert list_servers_to_look_up(found, Landscape(site.snapshot())) == sorted([STRANGER, site.neighbour])
+    assert list_servers_to_look_up(found, SnapshotIndex(site.snapshot())) == sorted([STRANGER, site.neighbour])
 
 
 def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
     site.host("node-1", service="ironic")
     site.host("node-2", service="ironic")
-    land = Landscape(site.snapshot())
+    index = SnapshotIndex(site.snapshot())
 
-    check_compute_hosts(["here", "there"], land)
+    check_compute_hosts(["here", "there"], index)
     for name in ("somewhere", "ironic", "node-1", ""):
         with pytest.raises(InvalidInput, match="give each host the name"):
-            check_compute_hosts(["here", name], land)
+            check_compute_hosts(["here", name], index)
 
 
 @pytest.mark.parametrize(

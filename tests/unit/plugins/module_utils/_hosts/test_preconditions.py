@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, GateClosed, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     check_no_compute_node,
     describe_consumers,
@@ -122,7 +122,7 @@ def test_a_tree_without_a_compute_node_is_nobodys() -> None:
     ],
 )
 def test_a_tree_that_may_be_somebodys_is_kept(other: dict[str, t.Any], said: str) -> None:
-    with pytest.raises(GateClosed, match=f"(?i){said}"):
+    with pytest.raises(UnsoundReading, match=f"(?i){said}"):
         _judge(**other)
 
 
@@ -179,5 +179,5 @@ def test_a_service_goes_when_nothing_of_it_stays(state: str, holders: tuple[str,
 
 
 def test_a_listing_of_nodes_that_failed_is_not_an_empty_one() -> None:
-    with pytest.raises(GateClosed, match="500"):
+    with pytest.raises(UnsoundReading, match="500"):
         require_compute_nodes(answer("GET /os-hypervisors/detail", 500))

@@ -14,7 +14,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -33,7 +33,7 @@ def test_nor_are_the_parts_that_only_some_readings_have() -> None:
     root = world.host("compute-1")
     server = world.server(root)
     world.ports[server] = (Port("port", "normal", None),)
-    details = {root: Details({"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"}))}
+    details = {root: ProviderDetails({"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"}))}
     scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",), shard=Shard(2, 8))
     snapshot = world.snapshot(details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3)
 

@@ -13,10 +13,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import GateClosed, InvalidInput, NotApproved
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, NotApproved, UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan import approval as approval_module
@@ -209,7 +209,7 @@ def test_findings_of_another_cloud_are_refused(findings: t.Any, approval: Approv
 def test_a_reading_that_is_not_sound_refuses_all(findings: t.Any, approval: Approval) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell does not answer."]
 
-    with pytest.raises(GateClosed, match="A cell does not answer"):
+    with pytest.raises(UnsoundReading, match="A cell does not answer"):
         approval.rebuild_plan(findings)
 
 
@@ -228,7 +228,7 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
     world = World()
     here, ghost = world.host("compute-1"), world.provider("ghost-1")
     world.server(here, here)
-    details = {ghost: Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
+    details = {ghost: ProviderDetails({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
     found = json.loads(json.dumps(build_findings(world.snapshot(details=details), HARSH)))
 
     approval = Approval.parse(json.loads(json.dumps(Approval.from_plan(Plan.from_findings(found, ["ghost_provider"])).as_dict())))

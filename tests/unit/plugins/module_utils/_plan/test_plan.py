@@ -14,10 +14,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, GateClosed, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput, UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS, REPORT
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits, limits_options, parse_limits
@@ -70,7 +70,7 @@ def _ruins() -> t.Any:
     world.delete(world.server(here, here))
     bare, full = world.provider("ghost-1"), world.provider("ghost-2")
     world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
-    of_a_host = Details({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))
+    of_a_host = ProviderDetails({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))
     return json.loads(json.dumps(build_findings(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)))
 
 
@@ -177,14 +177,14 @@ def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> N
 def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering.", "Wrong region."]
 
-    with pytest.raises(GateClosed, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
+    with pytest.raises(UnsoundReading, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
         Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.Any) -> None:
     findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
 
-    with pytest.raises(GateClosed):
+    with pytest.raises(UnsoundReading):
         Plan.from_findings(findings, [])
 
 
@@ -750,7 +750,7 @@ def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
 def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> None:
     bare["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
 
-    with pytest.raises(GateClosed, match=r"A cell is not answering\."):
+    with pytest.raises(UnsoundReading, match=r"A cell is not answering\."):
         list_servers_to_heal(bare, Limits(3, 1))
 
 

@@ -59,7 +59,7 @@ def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
         for steps in range(20):
             life = left_over(operation, placement, steps, before)
             world = life.nova.world
-            claimed = [host for consumer, held in world.holdings.items() for host in held.resources if consumer != BYSTANDER]
+            claimed = [host for consumer, held in world.allocations.items() for host in held.resources if consumer != BYSTANDER]
             row = world.servers.get(life.server)
             if claimed and (not row or not row.host or len(claimed) > 1):
                 found.append((operation, placement, steps, before))
@@ -119,7 +119,7 @@ class Cloud:
         held: dict[str, dict[str, t.Any]] = {}
         for provider in providers:
             self.happens()
-            for consumer, allocation in self.world.holdings.items():
+            for consumer, allocation in self.world.allocations.items():
                 if provider in allocation.resources:
                     held.setdefault(consumer, {})[provider] = allocation.resources[provider]
         return held
@@ -127,7 +127,7 @@ class Cloud:
     def get_allocation(self, consumer: str) -> t.Any:
         self.happens()
         nothing = Allocation(consumer, None, None, None, None, {}, None)
-        return answer("GET /allocations", 200, self.world.holdings.get(consumer, nothing))
+        return answer("GET /allocations", 200, self.world.allocations.get(consumer, nothing))
 
     def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
@@ -147,7 +147,7 @@ class Cloud:
 
     def _take(self, body: t.Mapping[str, t.Any]) -> tuple[int, t.Any]:
         self.happens()
-        before = {consumer: self.world.holdings.get(consumer) for consumer in body}
+        before = {consumer: self.world.allocations.get(consumer) for consumer in body}
         for consumer, wanted in body.items():
             current = before[consumer]
             if current is None or current.generation != wanted["consumer_generation"]:
@@ -281,7 +281,7 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
         mock.patch.object(allocation_writer, "map_parallel", _one_after_another),
         mock.patch.object(collector, "run_parallel", lambda first, second: (first(), second())),
     ):
-        reading = collector.Reading(t.cast("t.Any", session))
+        reading = collector.Collector(t.cast("t.Any", session))
         found = judge(reading.collect(Scope()), HARSH)
         steps = [
             Step(finding.id, finding.kind, finding.change)

@@ -237,8 +237,8 @@ def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
 
 @hypothesis.settings(max_examples=500)
 @hypothesis.given(made())
-def test_whatever_was_done_and_is_held_now_nobody_loses_anything(case: tuple[Change, dict[str, dict[str, t.Any]]]) -> None:
-    change, held = case
+def test_whatever_was_done_and_is_held_now_nobody_loses_anything(view: tuple[Change, dict[str, dict[str, t.Any]]]) -> None:
+    change, held = view
     untouched = copy.deepcopy(held)
     inverse, why = invert_change(change, held)
     hypothesis.event("taken back" if inverse else why.partition(" ")[2][:20])

@@ -12,7 +12,13 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Candidates, Details, Inventory, Provider, Summary
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    AllocationCandidates,
+    Inventory,
+    Provider,
+    ProviderDetails,
+    ProviderSummary,
+)
 from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
     HostTree,
     ResourceRequest,
@@ -47,11 +53,11 @@ def _inventory(total: int = 10, **limits: t.Any) -> Inventory:
     return d.replace(Inventory(total, 0, 1, 2**31 - 1, 1, 1.0), **limits)
 
 
-def _having(cls: str, inventory: Inventory, used: int = 0, traits: str = "", aggregates: str = "") -> Details:
-    return Details({cls: inventory}, {cls: used}, frozenset(traits.split()), frozenset(aggregates.split()))
+def _having(cls: str, inventory: Inventory, used: int = 0, traits: str = "", aggregates: str = "") -> ProviderDetails:
+    return ProviderDetails({cls: inventory}, {cls: used}, frozenset(traits.split()), frozenset(aggregates.split()))
 
 
-def _lacking(wanted: ResourceRequest, **known: Details) -> dict[str, t.Any]:
+def _lacking(wanted: ResourceRequest, **known: ProviderDetails) -> dict[str, t.Any]:
     """The answer for a host whose providers, by the names above, have these details."""
     return describe_unfit_host(wanted, HostTree(ROOT, PROVIDERS, {globals()[name.upper()]: details for name, details in known.items()}))
 
@@ -60,10 +66,11 @@ def _causes(answer: dict[str, t.Any]) -> str:
     return t.cast("str", answer["reason"]).partition(": ")[2]
 
 
-def _offered(*holdings: dict[str, dict[str, int]], traits: frozenset[str] = frozenset()) -> Candidates:
-    figures = {cls: 9 for holding in holdings for share in holding.values() for cls in share}
-    return Candidates(
-        holdings, {uuid: Summary(provider.root, traits, figures, dict.fromkeys(figures, 1)) for uuid, provider in PROVIDERS.items()}
+def _offered(*allocations_by_consumer: dict[str, dict[str, int]], traits: frozenset[str] = frozenset()) -> AllocationCandidates:
+    figures = {cls: 9 for allocations in allocations_by_consumer for share in allocations.values() for cls in share}
+    return AllocationCandidates(
+        allocations_by_consumer,
+        {uuid: ProviderSummary(provider.root, traits, figures, dict.fromkeys(figures, 1)) for uuid, provider in PROVIDERS.items()},
     )
 
 
@@ -150,7 +157,7 @@ SSD_POOL = _having("DISK_GB", _inventory(), traits="STORAGE_DISK_SSD")
     ],
 )
 def test_what_others_share_is_asked_apart(
-    resources: tuple[str, ...], required: str, elsewhere: list[Details], ways: list[dict[str, str]]
+    resources: tuple[str, ...], required: str, elsewhere: list[ProviderDetails], ways: list[dict[str, str]]
 ) -> None:
     wanted = ResourceRequest(dict.fromkeys(resources, 1), frozenset(required.split()))
     own = [_having("VCPU", _inventory(), traits="COMPUTE_NODE BOTH")]
@@ -195,7 +202,7 @@ def test_the_first_source_document_is_told_in_its_own_figures() -> None:
     used = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1668}
     inventories = {"VCPU": _inventory(30), "MEMORY_MB": _inventory(772495, reserved=8192), "DISK_GB": _inventory(1760)}
 
-    answer = _lacking(ResourceRequest({"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}), host=Details(inventories, used))
+    answer = _lacking(ResourceRequest({"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}), host=ProviderDetails(inventories, used))
 
     assert not answer["fits"]
     assert answer["reason"] == (
@@ -254,7 +261,7 @@ NIC = _having("CUSTOM_NIC", _inventory(), traits="HW_NIC_SRIOV")
 )
 @pytest.mark.parametrize("host", [ROOMY, FULL], ids=["roomy", "full"])
 def test_traits_that_are_missing_or_forbidden_are_told_with_room_and_without(
-    host: Details, required: str, forbidden: str, resources: dict[str, int], missing: list[str], clashing: list[str]
+    host: ProviderDetails, required: str, forbidden: str, resources: dict[str, int], missing: list[str], clashing: list[str]
 ) -> None:
     answer = _lacking(ResourceRequest(resources, frozenset(required.split()), frozenset(forbidden.split())), host=host, child=NIC)
 
@@ -277,7 +284,7 @@ def test_a_forbidden_trait_does_not_matter_where_another_provider_can_give_the_c
     [(ROOMY, NIC, False), (FULL, NIC, True), (FULL, _having("CUSTOM_NIC", _inventory(), aggregates=AGGREGATE), False)],
     ids=["root in it", "none in it", "child in it"],
 )
-def test_the_aggregates_of_a_root_are_those_of_its_tree(host: Details, child: Details, outside: bool) -> None:
+def test_the_aggregates_of_a_root_are_those_of_its_tree(host: ProviderDetails, child: ProviderDetails, outside: bool) -> None:
     wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
 
     assert ("none of the aggregates" in _lacking(wanted, host=host, child=child)["reason"]) == outside
@@ -315,8 +322,8 @@ def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> N
         ([{HOST: {"VCPU": 1}}, {HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}], frozenset[str](), "compute-1 has room for 1 VCPU."),
     ],
 )
-def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(holdings: t.Any, traits: frozenset[str], reason: str) -> None:
-    answer = describe_fitting_host(ResourceRequest({"VCPU": 1}), ROOT, _offered(*holdings, traits=traits), PROVIDERS)
+def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(allocations_by_consumer: t.Any, traits: frozenset[str], reason: str) -> None:
+    answer = describe_fitting_host(ResourceRequest({"VCPU": 1}), ROOT, _offered(*allocations_by_consumer, traits=traits), PROVIDERS)
 
     assert (answer["fits"], answer["disabled"], answer["reason"]) == (True, bool(traits), reason)
     assert (answer["lacking"], answer["missing_traits"], answer["forbidden_traits"]) == ([], [], [])
@@ -350,10 +357,10 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
         ),
     ],
 )
-def test_without_a_host_the_candidates_are_counted(holdings: t.Any, traits: frozenset[str], reason: str) -> None:
-    answer = describe_all_hosts(ResourceRequest({"VCPU": 1}), _offered(*holdings, traits=traits), PROVIDERS)
+def test_without_a_host_the_candidates_are_counted(allocations_by_consumer: t.Any, traits: frozenset[str], reason: str) -> None:
+    answer = describe_all_hosts(ResourceRequest({"VCPU": 1}), _offered(*allocations_by_consumer, traits=traits), PROVIDERS)
 
-    assert (answer["fits"], answer["reason"]) == (bool(holdings), reason)
+    assert (answer["fits"], answer["reason"]) == (bool(allocations_by_consumer), reason)
 
 
 def test_candidates_come_by_name_and_a_provider_that_came_meanwhile_has_none() -> None:

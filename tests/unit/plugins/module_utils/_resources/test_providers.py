@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PARTS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory, Provider
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider, ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._resources.providers import describe_providers, find_unknown_names
 
 HOST = "0a000000-0000-4000-8000-000000000001"
@@ -24,8 +24,8 @@ PROVIDERS = {
     CHILD: Provider(CHILD, "{{ compute-1 }}_pci", 2, HOST, HOST),
     HOST: Provider(HOST, "compute-1", 7, HOST, None),
 }
-NOTHING = dict.fromkeys(PROVIDERS, Details())
-FULL = Details(
+NOTHING = dict.fromkeys(PROVIDERS, ProviderDetails())
+FULL = ProviderDetails(
     {"VCPU": Inventory(4, 1, 1, 4, 2, 2.0), "DISK_GB": Inventory(10, 0, 1, 10, 1, 1.0)},
     {"VCPU": 2, "DISK_GB": 11},
     frozenset({"COMPUTE_NODE", "COMPUTE_ACCELERATORS"}),
@@ -40,7 +40,7 @@ def test_a_tree_comes_from_its_root_down() -> None:
 
 
 def test_a_provider_that_went_meanwhile_is_left_out() -> None:
-    left = {uuid: Details() for uuid in PROVIDERS if uuid != CHILD}
+    left = {uuid: ProviderDetails() for uuid in PROVIDERS if uuid != CHILD}
 
     assert [provider["uuid"] for provider in describe_providers(PROVIDERS, left, ())] == [HOST, GRANDCHILD, POOL]
 

@@ -13,13 +13,13 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Cloud, Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_checks
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World, answer
 
 if t.TYPE_CHECKING:
@@ -38,11 +38,11 @@ class Site(World):
         super().__init__()
         self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.guest = self.server(self.here, self.here)
-        self.details: dict[str, Details] = {}
+        self.details: dict[str, ProviderDetails] = {}
 
     def ghost(self, name: str = "compute-3", traits: t.Collection[str] = ("COMPUTE_NODE",), **inventories: Inventory) -> str:
         root = self.provider(name)
-        self.details[root] = Details(inventories or HOST_LIKE, traits=frozenset(traits))
+        self.details[root] = ProviderDetails(inventories or HOST_LIKE, traits=frozenset(traits))
         return root
 
     def read(self, **changes: t.Any) -> Snapshot:
@@ -145,14 +145,14 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
     """A cell did not answer when the nodes were asked for, and did before and after: ironic's node without a server is in no answer."""
     used, empty = (site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1") for number in (1, 2))
     site.server(used, used)
-    site.details = dict.fromkeys((used, empty), Details(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"})))
+    site.details = dict.fromkeys((used, empty), ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"})))
     nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
     lookups = {name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)}
 
     snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
 
     assert not [finding for finding in judge(snapshot, HARSH) if finding.change]
-    assert closed_gates(snapshot)
+    assert list_failed_checks(snapshot)
 
 
 def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(site: Site) -> None:
@@ -161,7 +161,7 @@ def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_na
     (finding,) = site.findings("ghost_provider")
 
     assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
-    assert not Landscape(site.read()).is_gone(root)
+    assert not SnapshotIndex(site.read()).is_gone(root)
 
 
 def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Site) -> None:
@@ -305,7 +305,7 @@ def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
     site: Site, inventory: dict[str, Inventory], has: dict[str, int], told: str
 ) -> None:
     site.nodes[site.here] = d.replace(site.nodes[site.here], has=has)
-    site.details[site.here] = Details(inventory)
+    site.details[site.here] = ProviderDetails(inventory)
     found = site.findings("capacity_drift")
 
     assert [finding.subject for finding in found] == ([site.here] if told else [])

@@ -142,7 +142,7 @@ def test_what_would_be_written_settles_it(situation: Situation) -> None:
     cloud.apply(finding.change)
 
     assert cloud.finding(consumer) is None
-    assert set(cloud.holdings[consumer].resources) - {cloud.pool} == {cloud.here}
+    assert set(cloud.allocations[consumer].resources) - {cloud.pool} == {cloud.here}
 
 
 def test_a_swap_is_one_request_and_takes_nothing_from_the_host() -> None:
@@ -232,7 +232,7 @@ def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_serv
     cloud = Cloud()
     server = swapped_claim(cloud)
     move = next(iter(cloud.migrations))
-    cloud.holdings[move] = d.replace(cloud.holdings[move], **spared)
+    cloud.allocations[move] = d.replace(cloud.allocations[move], **spared)
     finding = cloud.finding(server, policy(move, cloud.here))
 
     assert finding and (finding.verdict, finding.change) == ("protected", None)
@@ -265,9 +265,9 @@ def test_a_young_one_is_protected(situation: Situation) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated="2026-11-20T11:59:00Z")
-    if consumer in cloud.holdings:
+    if consumer in cloud.allocations:
         cloud.hold(consumer, cloud.there, age=60)
-        cloud.holdings[consumer] = d.replace(cloud.holdings[consumer], age_seconds=60)
+        cloud.allocations[consumer] = d.replace(cloud.allocations[consumer], age_seconds=60)
     finding = cloud.finding(consumer, Policy(min_age=3600))
 
     assert finding and finding.kind == "too_young"
@@ -331,11 +331,11 @@ def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
     leaker = leaked_child(cloud)
     snapshot = cloud.snapshot()
     attached = {
-        uuid: d.replace(dossier, interfaces=d.replace(dossier.interfaces, value=("port",)))
-        for uuid, dossier in snapshot.dossiers.items()
+        uuid: d.replace(evidence, interfaces=d.replace(evidence.interfaces, value=("port",)))
+        for uuid, evidence in snapshot.evidence.items()
         if uuid in (server, leaker)
     }
-    found = {finding.consumer: finding for finding in judge(d.replace(snapshot, dossiers={**snapshot.dossiers, **attached}), HARSH)}
+    found = {finding.consumer: finding for finding in judge(d.replace(snapshot, evidence={**snapshot.evidence, **attached}), HARSH)}
 
     assert found[server].change is None and "Neutron" in found[server].reason
     assert leaker not in found

@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, NOW, World, answer
 
 if t.TYPE_CHECKING:
@@ -328,7 +328,7 @@ def test_proven(situation: Situation) -> None:
     assert (finding.verdict, finding.kind) == ("orphaned", kind)
     assert {world.providers[provider].name for provider in finding.freed_providers} == names
     assert finding.change is not None
-    assert set(finding.change.after["allocations"]) == set(world.holdings[consumer].resources) - finding.freed_providers
+    assert set(finding.change.after["allocations"]) == set(world.allocations[consumer].resources) - finding.freed_providers
     assert finding.evidence and finding.reason.endswith(".")
 
 
@@ -1091,10 +1091,10 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
 def test_without_a_sound_listing_of_hosts_none_is_gone(changes: dict[str, t.Any], told: str) -> None:
     world, (here, there) = _two_hosts()
     wrong_host_that_is_gone(world, here, there)
-    land = Landscape(world.snapshot(**changes))
+    index = SnapshotIndex(world.snapshot(**changes))
 
-    assert Landscape(world.snapshot()).is_gone(here)
-    assert not land.is_gone(here) and told in land.find_possible_host(here)
+    assert SnapshotIndex(world.snapshot()).is_gone(here)
+    assert not index.is_gone(here) and told in index.find_possible_host(here)
 
 
 def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
@@ -1113,10 +1113,10 @@ def test_nominates_only_what_the_listings_leave_open() -> None:
     doubtful = [situation(world, here, there) for situation in (deleted, wrong_host, moving, forgotten)]
     snapshot = world.snapshot()
 
-    nominated = find_candidates(snapshot)
+    candidates = find_candidates(snapshot)
 
-    assert plain not in nominated
-    assert set(doubtful) <= set(nominated)
+    assert plain not in candidates
+    assert set(doubtful) <= set(candidates)
 
 
 def _two_hosts() -> tuple[World, tuple[str, str]]:

@@ -59,7 +59,7 @@ def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
         if move and move.status != "confirmed" and (home := _home(world, move.server)):
-            claimed = world.holdings[move.server].resources
+            claimed = world.allocations[move.server].resources
             for uuid in finding.freed_providers:
                 provider = world.providers.get(uuid)
                 if provider and (provider.sharing or provider.root == home):
@@ -73,8 +73,8 @@ def test_a_migration_gives_up_nothing_while_its_server_holds_nothing_of_its_own_
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
         if move and (home := _home(world, move.server)):
-            assert move.server in world.holdings, finding.reason
-            assert home in _roots(world, world.holdings[move.server].resources), finding.reason
+            assert move.server in world.allocations, finding.reason
+            assert home in _roots(world, world.allocations[move.server].resources), finding.reason
 
 
 @many
@@ -92,7 +92,7 @@ def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World)
     snapshot = world.snapshot()
     for finding in _changing(world):
         server = _server_of(world, finding.consumer)
-        looked_up = snapshot.dossiers[server].server
+        looked_up = snapshot.evidence[server].server
         assert looked_up is not None
         resting = looked_up.status == 200 and (_home(world, server) or _has_no_host(world, server))
         assert looked_up.status == 404 or resting, finding.reason
@@ -131,8 +131,8 @@ def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_
         before, after = finding.change.before["allocations"], finding.change.after["allocations"]
         if finding.verdict != "orphaned":
             continue
-        assert finding.change.generation == world.holdings[finding.consumer].generation
-        assert {uuid: share["resources"] for uuid, share in before.items()} == world.holdings[finding.consumer].resources
+        assert finding.change.generation == world.allocations[finding.consumer].generation
+        assert {uuid: share["resources"] for uuid, share in before.items()} == world.allocations[finding.consumer].resources
         assert after == {uuid: share for uuid, share in before.items() if uuid not in finding.freed_providers}
         assert set(before) - set(after) == finding.freed_providers != frozenset()
 
@@ -290,8 +290,8 @@ def _shuffled(world: World, chance: random.Random) -> World:
     other = copy.deepcopy(world)
     for name in ("providers", "nodes", "servers", "migrations", "holdings"):
         setattr(other, name, _reordered(getattr(other, name), chance))
-    for consumer, allocation in other.holdings.items():
-        other.holdings[consumer] = d.replace(allocation, resources=_reordered(allocation.resources, chance))
+    for consumer, allocation in other.allocations.items():
+        other.allocations[consumer] = d.replace(allocation, resources=_reordered(allocation.resources, chance))
     return other
 
 

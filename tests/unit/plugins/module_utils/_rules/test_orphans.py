@@ -125,8 +125,8 @@ def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None
     if listed == "everywhere":
         cloud.answers("migrations", consumer, 200)
         snapshot = cloud.snapshot()
-        dossier = d.replace(snapshot.dossiers[consumer], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
-        changes: dict[str, t.Any] = {"dossiers": {**snapshot.dossiers, consumer: dossier}}
+        evidence = d.replace(snapshot.evidence[consumer], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+        changes: dict[str, t.Any] = {"dossiers": {**snapshot.evidence, consumer: evidence}}
     else:
         cloud.left_out_migrations.add(migration)
         changes = {}
@@ -153,15 +153,15 @@ def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
     migration = ended_migration(cloud)
     server = cloud.migrations[migration].server
     snapshot = cloud.snapshot()
-    dossier = d.replace(snapshot.dossiers[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+    evidence = d.replace(snapshot.evidence[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
 
-    assert cloud.found(migration, dossiers={**snapshot.dossiers, server: dossier}).verdict == "undecided"
+    assert cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).verdict == "undecided"
 
 
 def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds() -> None:
     cloud = Cloud()
     migration = forgotten_migration(cloud)
-    del cloud.holdings[migration]
+    del cloud.allocations[migration]
     cloud.hold(migration, cloud.pool)
 
     assert cloud.found(migration).verdict == "undecided"
@@ -255,10 +255,10 @@ def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer
     cloud = Cloud()
     consumer = forgotten_consumer(cloud)
     there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
-    dossier = there.dossiers[consumer]
-    assert dossier.allocation.value
-    typed = d.replace(dossier.allocation, value=d.replace(dossier.allocation.value, type=consumer_type))
-    there = d.replace(there, dossiers={**there.dossiers, consumer: d.replace(dossier, allocation=typed)})
+    evidence = there.evidence[consumer]
+    assert evidence.allocation.value
+    typed = d.replace(evidence.allocation, value=d.replace(evidence.allocation.value, type=consumer_type))
+    there = d.replace(there, evidence={**there.evidence, consumer: d.replace(evidence, allocation=typed)})
     return next(finding for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored))) if finding.consumer == consumer)
 
 

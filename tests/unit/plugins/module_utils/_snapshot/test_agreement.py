@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
     list_host_names,
     list_hosts_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import closed_gates, list_failed_absence_checks
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_absence_checks, list_failed_checks
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
@@ -38,13 +38,13 @@ class Site(World):
         return answer("GET /os-services", 200, tuple(Service("nova-compute", host, "enabled", "up") for host in hosts))
 
     def dossiers_with(self, uuid: str, **answers: t.Any) -> t.Any:
-        dossiers = dict(self.snapshot().dossiers)
-        return {**dossiers, uuid: d.replace(dossiers[uuid], **answers)}
+        evidence_by_uuid = dict(self.snapshot().evidence)
+        return {**evidence_by_uuid, uuid: d.replace(evidence_by_uuid[uuid], **answers)}
 
 
 def _told(snapshot: Snapshot) -> str:
     (sentence,) = list_disagreements(snapshot)
-    assert closed_gates(snapshot) == (sentence,)
+    assert list_failed_checks(snapshot) == (sentence,)
     return sentence
 
 
@@ -94,7 +94,7 @@ def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on
     snapshot = Site().snapshot(aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups)
 
     assert list_doubtful_hosts(snapshot) == doubtful
-    assert closed_gates(snapshot) == ()
+    assert list_failed_checks(snapshot) == ()
     assert bool(list_failed_absence_checks(snapshot)) is bool(doubtful)
 
 
@@ -119,23 +119,23 @@ def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
     site = Site()
     forgotten = site.stranger(site.here)
     known, unknown = answer("GET /os-migrations?marker", 200, True), answer("GET /os-migrations?marker", 400)
-    dossiers = site.dossiers_with(forgotten, marker=known, markers=(known, unknown))
+    evidence_by_uuid = site.dossiers_with(forgotten, marker=known, markers=(known, unknown))
 
-    assert f"knew {forgotten} as a migration's" in _told(site.snapshot(dossiers=dossiers))
+    assert f"knew {forgotten} as a migration's" in _told(site.snapshot(evidence=evidence_by_uuid))
 
 
 def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:
     site = Site()
-    dossiers = site.dossiers_with(site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ()))
+    evidence_by_uuid = site.dossiers_with(site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ()))
 
-    assert f"listed migration {site.move} of server {site.live}" in _told(site.snapshot(dossiers=dossiers))
+    assert f"listed migration {site.move} of server {site.live}" in _told(site.snapshot(evidence=evidence_by_uuid))
 
 
 def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
     site = Site()
     gone = {"server": answer("GET /servers", 404), "migrations": answer("GET /os-migrations?instance_uuid", 200, ())}
 
-    assert list_disagreements(site.snapshot(dossiers=site.dossiers_with(site.live, **gone))) == ()
+    assert list_disagreements(site.snapshot(evidence=site.dossiers_with(site.live, **gone))) == ()
 
 
 def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:

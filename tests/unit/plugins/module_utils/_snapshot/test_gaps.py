@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.policy imp
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _build_views, judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap, list_touched_hosts
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import Landscape
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 if t.TYPE_CHECKING:
@@ -147,7 +147,7 @@ def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: S
 def test_without_a_silent_cell_there_is_no_gap(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
-    (case,) = _build_views(Landscape(site.snapshot(nominated=(server,))))
+    (view,) = _build_views(SnapshotIndex(site.snapshot(candidates=(server,))))
 
-    assert find_gap(case, needs_every_cell=True) is None
-    assert list_touched_hosts(case) == {"compute-1", "compute-2", SILENT}
+    assert find_gap(view, needs_every_cell=True) is None
+    assert list_touched_hosts(view) == {"compute-1", "compute-2", SILENT}

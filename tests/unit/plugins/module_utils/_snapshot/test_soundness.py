@@ -14,9 +14,9 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration, Server, Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    closed_gates,
     list_down_cell_hosts,
     list_failed_absence_checks,
+    list_failed_checks,
     list_unjudged_hosts,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
@@ -47,7 +47,7 @@ def _sound() -> Snapshot:
 
 
 def test_a_sound_reading_closes_no_gate() -> None:
-    assert closed_gates(_sound()) == ()
+    assert list_failed_checks(_sound()) == ()
 
 
 def _hidden_ends() -> Answer[tuple[Migration, ...]]:
@@ -82,10 +82,10 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("case", CLOSED)
-def test_a_gate_closes_and_names_its_cause(case: str) -> None:
-    changes, cause = CLOSED[case]
+def test_a_gate_closes_and_names_its_cause(view: str) -> None:
+    changes, cause = CLOSED[view]
 
-    (sentence,) = closed_gates(d.replace(_sound(), **changes))
+    (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
 
     assert cause in sentence
 
@@ -93,11 +93,11 @@ def test_a_gate_closes_and_names_its_cause(case: str) -> None:
 def test_every_closed_gate_is_told() -> None:
     snapshot = d.replace(_sound(), services=answer("", 500), migrations=answer("", 500), hypervisors=_nodes(), samples=(_sample("", None),))
 
-    assert [sentence.split()[0] for sentence in closed_gates(snapshot)] == ["Nova", "Nova", "0", "These"]
+    assert [sentence.split()[0] for sentence in list_failed_checks(snapshot)] == ["Nova", "Nova", "0", "These"]
 
 
 def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
-    (sentence,) = closed_gates(World().snapshot())
+    (sentence,) = list_failed_checks(World().snapshot())
 
     assert "0 of 0 hypervisors are providers here" in sentence
 
@@ -108,7 +108,7 @@ def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewher
     roots = [world.host(f"compute-{number}") for number in range(here)]
     snapshot = world.snapshot(hypervisors=_nodes(*roots, *(f"other-{number}" for number in range(elsewhere)), on="compute-0"))
 
-    assert bool(closed_gates(snapshot)) is closed
+    assert bool(list_failed_checks(snapshot)) is closed
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewher
     ids=["only our own servers", "another project's", "one gone meanwhile", "one of our own gone meanwhile"],
 )
 def test_credentials_that_see_a_server_on_its_host_will_do(samples: tuple[Answer[Server], ...]) -> None:
-    assert closed_gates(d.replace(_sound(), samples=samples)) == ()
+    assert list_failed_checks(d.replace(_sound(), samples=samples)) == ()
 
 
 def test_one_server_of_our_own_that_lost_its_mapping_says_nothing_of_the_credentials() -> None:
     """Its neighbours answer, and the listing says that it is ours."""
     samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
 
-    assert closed_gates(d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))) == ()
+    assert list_failed_checks(d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))) == ()
 
 
 def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> None:
     samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
-    (sentence,) = closed_gates(d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT)))
+    (sentence,) = list_failed_checks(d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT)))
 
     assert "list servers that they may not look at" in sentence
 
@@ -145,7 +145,7 @@ def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
     here = world.host("compute-1")
     world.server(here, here)
 
-    (told,) = closed_gates(world.snapshot(samples=(), control=None))
+    (told,) = list_failed_checks(world.snapshot(samples=(), control=None))
 
     assert told.startswith("These credentials see no server together with its host")
 
@@ -154,17 +154,17 @@ def test_a_cloud_without_any_server_needs_nobody_to_look_at() -> None:
     world = World()
     world.host("compute-1")
 
-    assert closed_gates(world.snapshot()) == ()
+    assert list_failed_checks(world.snapshot()) == ()
 
 
 def test_a_service_that_is_down_or_disabled_closes_nothing() -> None:
     services = answer("GET /os-services", 200, (UP, DOWN))
 
-    assert closed_gates(d.replace(_sound(), services=services, services_after=services)) == ()
+    assert list_failed_checks(d.replace(_sound(), services=services, services_after=services)) == ()
 
 
 def test_without_a_live_server_there_is_none_that_could_be_listed_as_deleted() -> None:
-    assert closed_gates(d.replace(_sound(), control=None)) == ()
+    assert list_failed_checks(d.replace(_sound(), control=None)) == ()
 
 
 def test_silent_hosts_are_named_once_and_in_order() -> None:
@@ -191,7 +191,7 @@ def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str
     both = {"services": _silent("compute-1"), "services_after": _silent("compute-1")}
     snapshot = d.replace(_sound(), **(both if when == "both" else {when: both[when]}))
 
-    assert closed_gates(snapshot) == ()
+    assert list_failed_checks(snapshot) == ()
     assert list_unjudged_hosts(snapshot) == ["compute-1"]
     assert list_failed_absence_checks(snapshot) == ("A cell is not answering: Nova could not say anything of compute-1.",)
 
@@ -207,6 +207,6 @@ def test_a_cell_that_was_away_only_while_the_compute_nodes_were_listed_closes_it
     snapshot = _sound()
     made_up = d.replace(snapshot.hypervisors, request=LISTED_BY_SERVERS)
 
-    (sentence,) = closed_gates(d.replace(snapshot, hypervisors=made_up))
+    (sentence,) = list_failed_checks(d.replace(snapshot, hypervisors=made_up))
 
     assert sentence.endswith("run again.")

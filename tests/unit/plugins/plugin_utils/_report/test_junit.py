@@ -45,7 +45,7 @@ def _read(report: Report) -> ET.Element:
 
 def _results(report: Report) -> dict[str, list[str]]:
     """By suite what became of its cases."""
-    return {suite.attrib["name"]: [case[0].tag if len(case) else "passed" for case in suite.iter("testcase")] for suite in _read(report)}
+    return {suite.attrib["name"]: [view[0].tag if len(view) else "passed" for view in suite.iter("testcase")] for suite in _read(report)}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -73,7 +73,7 @@ def test_every_element_is_where_readers_expect_it(name: str) -> None:
 def test_the_counts_are_those_of_the_cases() -> None:
     for suite in _read(hostile_report("script")):
         cases = list(suite.iter("testcase"))
-        found = [case[0].tag for case in cases if len(case)]
+        found = [view[0].tag for view in cases if len(view)]
         counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
         told_of = {"failures": found.count("failure"), "errors": found.count("error"), "skipped": found.count("skipped")}
         assert counts == {"tests": len(cases), **told_of}

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Details, Inventory
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import Line, group_by_tone
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
@@ -218,7 +218,7 @@ def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None
     here = world.host("compute-1")
     world.server(here, here)
     stock = Inventory(8, 0, 1, 8, 1, 1.0)
-    details = {ghost: Details({"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"}))}
+    details = {ghost: ProviderDetails({"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"}))}
     told = _words(_lines(_found(world, details=details), kinds=["ghost_provider" if chosen else "deleted_server"]))
 
     assert (f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told) == chosen
