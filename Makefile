@@ -6,8 +6,8 @@
 SHELL := /bin/sh
 
 # Orphans, and what must not be taken for one.
-DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration wrong_host \
-	booting parked_resize foreign_consumer
+DEMO_SCENARIOS ?= healthy deleted_server evacuated_source ended_migration extra_host \
+	booting unconfirmed_resize foreign_consumer
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 MATRIX_ARGS ?=

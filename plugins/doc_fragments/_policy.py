@@ -17,21 +17,21 @@ options:
       - Seconds, or a number with C(s), C(m), C(h) or C(d).
     type: str
     default: 1h
-  forgotten_min_age:
+  unknown_min_age:
     description:
-      - The same for V(forgotten_consumer), which is convicted by absence.
+      - The same for V(unknown_consumer), which is convicted by absence.
     type: str
     default: 24h
-  parked_min_age:
+  unconfirmed_min_age:
     description:
-      - A resize that has waited for longer to be confirmed or reverted is reported as V(parked_resize), which only
+      - A resize that has waited for longer to be confirmed or reverted is reported as V(unconfirmed_resize), which only
         M(osops.placement.orphan_detect) does.
     type: str
     default: 7d
   stuck_min_age:
     description:
       - A migration under way that has not changed for longer is reported as V(stuck_migration), and a server that has been in BUILD for
-        longer without a host and a task as V(hostless_server), which only M(osops.placement.orphan_detect) does.
+        longer without a host and a task as V(unhosted_server), which only M(osops.placement.orphan_detect) does.
     type: str
     default: 24h
   stale_min_age:
@@ -63,7 +63,7 @@ options:
       - Types of services that hold nothing on Nova's hosts, such as V(container) (Zun), V(reservation) (Blazar) or V(accelerator) (Cyborg).
         Somebody must have looked.
       - Such a service allocates for itself, and Zun does so on Nova's own hosts and without a consumer type. While the service catalogue
-        has one that is not named here, a V(forgotten_consumer) without a type is undecided.
+        has one that is not named here, a V(unknown_consumer) without a type is undecided.
       - A type that is not known to allocate is an error, and one that the catalogue does not have is reported as a warning.
     type: list
     elements: str

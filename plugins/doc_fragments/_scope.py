@@ -36,28 +36,27 @@ options:
     description:
       - Report only findings of these kinds. Empty for all. What is protected or undecided is told in any case.
       - Two kinds are looked for everywhere only when they are named here, for they take a request for each consumer or provider of the
-        cloud. V(wrong_owner) is otherwise found among consumers that are looked at closely, and V(capacity_drift) on named O(hosts).
+        cloud. V(wrong_owner) is otherwise found among consumers that are looked at closely, and V(capacity_mismatch) on named O(hosts).
     type: list
     elements: str
     choices:
       - deleted_server
       - ended_migration
-      - forgotten_migration
+      - deleted_migration
       - evacuated_source
-      - wrong_host
+      - extra_host
       - unhosted_server
-      - forgotten_consumer
-      - swapped_claim
-      - moved_server
+      - unknown_consumer
+      - unreverted_allocation
+      - misplaced_allocation
       - missing_allocation
       - wrong_amount
       - wrong_owner
       - leaked_child
-      - hostless_server
-      - ghost_provider
+      - orphaned_provider
       - name_conflict
-      - capacity_drift
-      - parked_resize
+      - capacity_mismatch
+      - unconfirmed_resize
       - stuck_migration
       - stale_service
     default: []
@@ -68,7 +67,7 @@ options:
         them in Placement, of hosts that are not up, and of providers that no hypervisor stands behind. It takes a fraction of the time. It
         cannot see claims that leave both sums as they are
         (an orphan beside a missing claim of the same size, claims of disk, child or custom classes alone, a wrong project or user),
-        and it never decides on V(forgotten_consumer).
+        and it never decides on V(unknown_consumer).
       - Named O(hosts) and O(consumers) are always looked at in full.
     type: str
     choices:

@@ -37,24 +37,24 @@ options:
     choices:
       - deleted_server
       - ended_migration
-      - forgotten_migration
+      - deleted_migration
       - evacuated_source
-      - wrong_host
+      - extra_host
       - unhosted_server
-      - forgotten_consumer
-      - swapped_claim
-      - moved_server
+      - unknown_consumer
+      - unreverted_allocation
+      - misplaced_allocation
       - missing_allocation
       - wrong_amount
       - wrong_owner
     default:
       - deleted_server
       - ended_migration
-      - forgotten_migration
+      - deleted_migration
       - evacuated_source
-      - wrong_host
+      - extra_host
       - unhosted_server
-      - swapped_claim
+      - unreverted_allocation
   providers:
     description:
       - UUIDs of root providers that an earlier look found. What is left of them is told with the one host, whatever their names are.

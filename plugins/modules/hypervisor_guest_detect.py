@@ -37,7 +37,7 @@ options:
       - Seconds, or a number with C(s), C(m), C(h) or C(d).
     type: str
     default: 1h
-  forgotten_min_age:
+  unknown_min_age:
     description: The same for what belongs to a server of which Nova has no memory.
     type: str
     default: 24h
@@ -116,7 +116,7 @@ summary:
           returned: success
           type: bool
           sample: true
-        closed_gates:
+        failed_checks:
           description: Why nothing may be changed, a sentence each.
           returned: success
           type: list
@@ -220,7 +220,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
-_POLICY_OPTIONS = ("min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers")
+_POLICY_OPTIONS = ("min_age", "unknown_min_age", "exclude_consumers", "exclude_providers")
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

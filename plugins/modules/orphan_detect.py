@@ -182,7 +182,7 @@ summary:
     capacity:
       description:
         - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose inventory was read. These are the named
-          O(hosts), all with V(capacity_drift) in O(kinds), and up to 100 that consumers hold who were looked at closely.
+          O(hosts), all with V(capacity_mismatch) in O(kinds), and up to 100 that consumers hold who were looked at closely.
       returned: success
       type: dict
       sample:
@@ -199,12 +199,12 @@ summary:
         complete:
           description:
             - Whether the whole cloud was read, and no two answers contradict each other.
-            - While a cell does not answer it is false and RV(summary.coverage.closed_gates) is empty. What is proven without that cell may then
+            - While a cell does not answer it is false and RV(summary.coverage.failed_checks) is empty. What is proven without that cell may then
               be changed.
           returned: success
           type: bool
           sample: true
-        closed_gates:
+        failed_checks:
           description: Why the reading is not sound, a sentence each with what to do. Unless this is empty, nothing may be changed.
           returned: success
           type: list

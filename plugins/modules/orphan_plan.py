@@ -48,36 +48,36 @@ options:
   kinds:
     description:
       - The kinds of findings that may be changed. Only used with O(findings) and with a compact O(plan), which may have no other.
-      - V(swapped_claim), V(moved_server), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
+      - V(unreverted_allocation), V(misplaced_allocation), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
         right. They have a change only where the right claim is known for certain; anything else is left to
-        C(nova-manage placement heal_allocations), and the finding says so. Of V(swapped_claim) that is after a resize or cold migration
+        C(nova-manage placement heal_allocations), and the finding says so. Of V(unreverted_allocation) that is after a resize or cold migration
         whose guest is proven to be at the source; after a live migration it is only reported.
-      - V(ghost_provider) and V(name_conflict) are trees of providers that are deleted, once nobody holds a share of them any more.
+      - V(orphaned_provider) and V(name_conflict) are trees of providers that are deleted, once nobody holds a share of them any more.
     type: list
     elements: str
     choices:
       - deleted_server
       - ended_migration
-      - forgotten_migration
+      - deleted_migration
       - evacuated_source
-      - wrong_host
+      - extra_host
       - unhosted_server
-      - forgotten_consumer
-      - swapped_claim
-      - moved_server
+      - unknown_consumer
+      - unreverted_allocation
+      - misplaced_allocation
       - missing_allocation
       - wrong_amount
       - wrong_owner
-      - ghost_provider
+      - orphaned_provider
       - name_conflict
     default:
       - deleted_server
       - ended_migration
-      - forgotten_migration
+      - deleted_migration
       - evacuated_source
-      - wrong_host
+      - extra_host
       - unhosted_server
-      - swapped_claim
+      - unreverted_allocation
   heal:
     description:
       - Plan no changes of our own, but whom C(nova-manage placement heal_allocations) is to give its claim. These are the servers of all

@@ -14,7 +14,7 @@ description:
   - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
     and so is one that still has everything.
   - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
-    Only a V(swapped_claim) is taken back whole, the documents of the server and of its migration in one request. What the server loses, its
+    Only a V(unreverted_allocation) is taken back whole, the documents of the server and of its migration in one request. What the server loses, its
     migration then holds again.
   - A tree of providers that was deleted is not created. When C(nova-compute) has made it again, with the same UUID or with the same name,
     the aggregates that it was in and the traits that operators set are added again. C(nova-compute) does not do that.

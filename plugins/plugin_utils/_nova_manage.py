@@ -108,7 +108,7 @@ def _determine_without_call(before: Result) -> HealOutcome:
     """Only a sound reading proves anything."""
     coverage = before.get("summary", {}).get("coverage", {})
     if not coverage.get("complete"):
-        why = " ".join(coverage.get("closed_gates", [before.get("msg", "")])) or describe_unjudged_hosts(coverage)
+        why = " ".join(coverage.get("failed_checks", [before.get("msg", "")])) or describe_unjudged_hosts(coverage)
         return HealOutcome(FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}")
     why = next((entry["reason"] for entry in _list_entries(before)), "It holds what it should, or is gone.")
     return HealOutcome(SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}")

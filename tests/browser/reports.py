@@ -23,9 +23,9 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KINDS = (
     "deleted_server",
     "ended_migration",
-    "forgotten_migration",
+    "deleted_migration",
     "evacuated_source",
-    "wrong_host",
+    "extra_host",
     "unhosted_server",
     "wrong_amount",
     "wrong_owner",
@@ -109,7 +109,7 @@ def named(name: str) -> Report:
     """The remediated cloud, with `name` for everything that users and other services may name, and a closed gate that is called so."""
     report = remediated()
     findings = _named(report.findings, name)
-    findings["summary"]["coverage"].update(complete=False, closed_gates=[name])
+    findings["summary"]["coverage"].update(complete=False, failed_checks=[name])
     for key in ("providers", "projects"):
         held = findings["summary"]["stranded"][key]
         findings["summary"]["stranded"][key] = {name: next(iter(held.values()))}

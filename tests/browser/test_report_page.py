@@ -256,7 +256,7 @@ def test_a_closed_gate_cannot_be_missed(chromium: Chromium) -> None:
     report = reports.closed()
     chromium.open(report)
     told = chromium.driver.find_element("css selector", ".banner.bad").text
-    for gate in report.findings["summary"]["coverage"]["closed_gates"]:
+    for gate in report.findings["summary"]["coverage"]["failed_checks"]:
         assert gate in told
     assert chromium.script("return document.querySelector('.banner.bad').getBoundingClientRect().bottom") < 400
 

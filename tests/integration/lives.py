@@ -121,7 +121,7 @@ class Life:
         servers.settle(self.cloud, self.server, None, "SHELVED_OFFLOADED")
         if self._now_and_then() and self._let_hold(self.server, held):
             # Once it is unshelved elsewhere, this is another host's.
-            self.spoilt[self.server, "wrong_host"] += 1
+            self.spoilt[self.server, "extra_host"] += 1
         servers.act(self.cloud, self.server, "unshelve")
 
     def _abandoned_boot(self) -> None:
@@ -136,10 +136,10 @@ class Life:
 
     def _misplaced_claim(self) -> None:
         if self._let_hold(self.server, {self.world.provider(self._elsewhere()): claim(self._seen())}):
-            self.spoilt[self.server, "moved_server"] += 1
+            self.spoilt[self.server, "misplaced_allocation"] += 1
             self._is_healed()
 
-    def _swapped_claim(self) -> None:
+    def _unreverted_allocation(self) -> None:
         """As after a revert that did not give the claim back: the migration holds the host, the server the one where it is not."""
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
         if not self._is_parked():
@@ -155,7 +155,7 @@ class Life:
             migration["uuid"]: holdings.document(owner, {self._own(): share}),
         }
         if self.cloud.placement_call("POST", "/allocations", swapped, holdings.UNTYPED).ok:
-            self.spoilt[self.server, "swapped_claim"] += 1
+            self.spoilt[self.server, "unreverted_allocation"] += 1
             self._is_healed()
 
     def _die(self) -> None:
@@ -176,7 +176,7 @@ class Life:
     def _another_host(self) -> None:
         held = holdings.of(self.cloud, self.server).allocations
         if self._let_hold(self.server, {**held, self.world.provider(self._elsewhere()): CLAIM}):
-            self.spoilt[self.server, "wrong_host"] += 1
+            self.spoilt[self.server, "extra_host"] += 1
 
     def _too_much(self) -> None:
         held, own = holdings.of(self.cloud, self.server).allocations, self._own()
@@ -296,7 +296,7 @@ HAPPENINGS: Sequence[Callable[[Life], None]] = (
     *MOVES,
     Life._lost_claim,
     Life._misplaced_claim,
-    Life._swapped_claim,
+    Life._unreverted_allocation,
 )
 SPOILING: Sequence[Callable[[Life], None]] = (Life._nothing, Life._another_host, Life._another_host, Life._too_much, Life._another_owner)
 

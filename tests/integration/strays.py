@@ -18,7 +18,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
-NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
+NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 OWNER = {"project_id": "p", "user_id": "u"}
 
 
@@ -36,7 +36,7 @@ class Strays:
         findings = str(ansible.folder / "findings.json")
         ansible.direct("orphan_detect", dest=findings, consumers=self.consumers, **NO_AGE)
         dest = ansible.folder / "plan.json"
-        planned = ansible.direct("orphan_plan", findings=findings, kinds=["forgotten_consumer"], dest=str(dest))
+        planned = ansible.direct("orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=str(dest))
         assert planned["changes"] == count, planned
         self.plan = json.loads(dest.read_text())
         self._others = self._not_ours()

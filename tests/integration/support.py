@@ -208,7 +208,7 @@ class Ansible:
 
     def playbook(self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None) -> Run:
         """Run `osops.placement.NAME` with a minimum age of nothing: what the tests make is young."""
-        young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0, **(variables or {})}
+        young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0, **(variables or {})}
         done = self._run("ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments)
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 

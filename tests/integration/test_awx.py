@@ -29,8 +29,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.automation import Job
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 
-YOUNG = {"orphan_cleanup_min_age": "0", "orphan_cleanup_forgotten_min_age": "0"}
-FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+YOUNG = {"orphan_cleanup_min_age": "0", "orphan_cleanup_unknown_min_age": "0"}
+FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_what_one_job_planned_another_applies_and_nothing_else(
     assert placement.everything() == before
     told, plan = planned.artifacts["orphan_cleanup_run"], planned.artifacts["orphan_cleanup_plan"]
     assert (told["check_mode"], told["complete"], told["planned"], told["outcomes"]["removed"]) == (True, True, 3, 3)
-    assert told["kinds"]["forgotten_consumer"] == 3 and told["verdicts"]["orphaned"] >= 3
+    assert told["kinds"]["unknown_consumer"] == 3 and told["verdicts"]["orphaned"] >= 3
     assert told["stranded"]["VCPU"] >= 3 * CLAIM["VCPU"]
     assert sorted(change["consumer"] for change in plan["changes"]) == strays.consumers
     assert len(json.dumps(planned.artifacts)) < 4096
@@ -174,7 +174,7 @@ def test_what_was_not_approved_as_it_is_is_refused_whole(
             "for another cloud: placement_endpoint",
         ),
         ("a kind that is not allowed here", approved, {"orphan_cleanup_remediate_kinds": ["deleted_server"]}, "which kinds"),
-        ("a live server", as_another(approved, "forgotten_consumer", server), {}, f"forgotten_consumer/{server}: it is healthy now"),
+        ("a live server", as_another(approved, "unknown_consumer", server), {}, f"unknown_consumer/{server}: it is healthy now"),
         ("excluded since", approved, {"orphan_cleanup_exclude_consumers": strays.consumers[:1]}, "it is protected now (excluded)"),
         ("what a failed job hands on", "", {}, "plan is empty"),
         ("for other inventory hosts", {"by_host": {"elsewhere": approved}}, {}, "plan is empty"),
@@ -198,7 +198,7 @@ def test_one_whose_claim_moved_since_it_was_approved_keeps_all_from_being_made(
     refused = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": approved})
 
     assert refused.status != 0
-    assert f"forgotten_consumer/{strays.consumers[0]}: it changed since, generation 1 then, 2 now." in refused.told
+    assert f"unknown_consumer/{strays.consumers[0]}: it changed since, generation 1 then, 2 now." in refused.told
     assert placement.everything() == before
 
 
@@ -212,7 +212,7 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
     refused = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": approved})
 
     assert refused.status != 0
-    assert f"forgotten_consumer/{strays.consumers[0]}: what would be written is another document than then." in refused.told
+    assert f"unknown_consumer/{strays.consumers[0]}: what would be written is another document than then." in refused.told
     assert placement.everything() == before
 
 

@@ -70,10 +70,10 @@ def test_each_question_is_answered_badly_once(ansible: Ansible, wires: Wires, fe
     assert not told["failed"], told.get("msg")
     assert [path for path, hook in hooks.items() if not hook.ran] == []
     coverage = told["summary"]["coverage"]
-    assert coverage["complete"] and coverage["closed_gates"] == []
+    assert coverage["complete"] and coverage["failed_checks"] == []
     assert coverage["retried"] == len(hooks)
     found = {entry["consumer"]: entry for entry in json.loads(dest.read_text())["findings"]}
-    assert {found[consumer]["kind"] for consumer in few.consumers} == {"forgotten_consumer"}
+    assert {found[consumer]["kind"] for consumer in few.consumers} == {"unknown_consumer"}
     assert all(found[consumer]["change"] for consumer in few.consumers)
 
 
@@ -136,7 +136,7 @@ def test_one_that_stays_broken_is_told_as_what_it_is(
 
     told = ansible.direct("orphan_detect", **NO_AGE)
 
-    said = told["msg"] if told["failed"] else " ".join(told["summary"]["coverage"]["closed_gates"])
+    said = told["msg"] if told["failed"] else " ".join(told["summary"]["coverage"]["failed_checks"])
     assert said and "Traceback" not in said
     assert re.search(NAMED[fault], said), said
     assert "credentials" not in said

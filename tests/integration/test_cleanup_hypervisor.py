@@ -101,7 +101,7 @@ class Cleaning:
             "backup_path": str(folder / "backup"),
             "log_paths": [str(host.world.paths.logs / f"nova-compute-{host.name}.log")],
             "min_age": 0,
-            "forgotten_min_age": 0,
+            "unknown_min_age": 0,
             "remediate_kinds": list(kinds),
             **variables,
         }
@@ -348,6 +348,6 @@ def test_nova_compute_is_restarted_until_it_complains_no_more(host: Hypervisor, 
     assert world.log(host.name).count("Starting compute node") == began
     run = clean.done(kinds=[], **restart)
 
-    assert f"wrong_host {server}" in foretold.told and f"{host.name} says: it has moved to compute-1" in foretold.told
+    assert f"extra_host {server}" in foretold.told and f"{host.name} says: it has moved to compute-1" in foretold.told
     assert world.log(host.name).count("Starting compute node") == began + 1
     assert "Wait until it complains no more" in run.told

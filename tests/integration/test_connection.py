@@ -104,7 +104,7 @@ def test_the_os_variables(ansible: Ansible) -> None:
     assert ansible.module("orphan_detect")["summary"]["coverage"]["complete"]
 
 
-@pytest.mark.parametrize(("option", "value"), [("min_age", "soon"), ("forgotten_min_age", "1 fortnight")])
+@pytest.mark.parametrize(("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")])
 def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> None:
     assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
 
@@ -116,7 +116,7 @@ def test_the_cloud_of_a_role_is_that_of_all_its_tasks(ansible: Ansible, few: Str
     few.claim()
     (tmp_path / "plan.json").write_text(json.dumps(few.plan))
     approved = ansible.direct("orphan_plan", plan=str(tmp_path / "plan.json"))["compact"]
-    named = {"orphan_cleanup_cloud": ansible.environment.pop("OS_CLOUD"), "orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+    named = {"orphan_cleanup_cloud": ansible.environment.pop("OS_CLOUD"), "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
     applied = ansible.playbook("cleanup_orphans", variables={**named, "orphan_cleanup_plan": approved})
     assert (applied.status, few.held) == (0, []), applied.output

@@ -35,14 +35,14 @@ if t.TYPE_CHECKING:
 OWN_CLOUD = True
 
 # Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on what it does not say.
-PROVABLE = ("deleted_server", "ended_migration", "evacuated_source", "wrong_host", "shelved_offloaded", "error_without_host")
-BY_ABSENCE = ("forgotten_migration", "purged_server", "ghost_provider", "name_conflict")
+PROVABLE = ("deleted_server", "ended_migration", "evacuated_source", "extra_host", "shelved_offloaded", "error_without_host")
+BY_ABSENCE = ("deleted_migration", "purged_server", "orphaned_provider", "name_conflict")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS) if kind.by_default != "report"]
 }
 NEVER = {"orphan_cleanup_fail_on": "never"}
-NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
+NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 
 # Across both cells: a server of the living one that holds a host of the dead one as well, and the other way round.
 INTO, OUT_OF = "into the dead cell", "out of the dead cell"
@@ -147,7 +147,7 @@ def test_what_rests_on_absence_stays(story: Story, minicloud: Minicloud, placeme
     for share in minicloud.truth(name)["shares"]:
         if share["kind"] not in by_proof:
             assert story.after[share["consumer"]][share["provider"]] == story.before[share["consumer"]][share["provider"]]
-    if name in ("ghost_provider", "name_conflict"):
+    if name in ("orphaned_provider", "name_conflict"):
         assert any(provider.startswith(("ghost-", "renewed-")) for provider in placement.providers())
         found = story.run.read("findings.json")
         assert not [entry for entry in found["findings"] if entry["kind"] == name and entry["change"]]

@@ -109,7 +109,7 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(ruleb
     ):
         assert rulebook.post(other) == 200
     # One at a time and in their order: had one of those started something, it would have been told before this one.
-    assert rulebook.post({**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["ghost_provider"]}) == 200
+    assert rulebook.post({**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["orphaned_provider"]}) == 200
     rulebook.until(lambda: "PLAY RECAP" in rulebook.told)
 
     found = json.loads((rulebook.out / "findings.json").read_text())

@@ -275,7 +275,7 @@ class State:
 
 SRC, DST, NONE = {SOURCE}, {DESTINATION}, set[str]()
 IN_ERROR, MOVING, FINE = "error_with_host", "moving", ""
-SWAPPED, ENDED = "swapped_claim", "ended_migration"
+SWAPPED, ENDED = "unreverted_allocation", "ended_migration"
 
 STATES = (
     # First, because the guests of Nova's fake driver end with its nova-compute.
@@ -284,7 +284,7 @@ STATES = (
     State(copy_fails_without_placement, (DST, SRC), reset_and_try_again, SOURCE, (IN_ERROR, IN_ERROR), (SWAPPED, ENDED)),
     State(copy_fails_and_placement_refuses, (DST, SRC), reset_and_restart, SOURCE, (IN_ERROR, IN_ERROR), (SWAPPED, ENDED)),
     State(copy_of_a_stopped_server_is_refused, (DST, SRC), nothing, SOURCE, (SWAPPED, ENDED), (SWAPPED, ENDED)),
-    State(reset_while_it_copies, (SRC, NONE), reset, DESTINATION, ("task", FINE), ("moved_server", FINE)),
+    State(reset_while_it_copies, (SRC, NONE), reset, DESTINATION, ("task", FINE), ("misplaced_allocation", FINE)),
     State(reset_while_it_copies_without_placement, (DST, SRC), reset, DESTINATION, (FINE, "task"), (FINE, ENDED)),
     State(finish_fails, (DST, NONE), reset, DESTINATION, (FINE, FINE), (FINE, FINE)),
     State(finish_fails_and_placement_refuses, (DST, SRC), reset, DESTINATION, (FINE, IN_ERROR), (FINE, ENDED)),
@@ -300,7 +300,7 @@ STATES = (
         (SWAPPED, ENDED),
         guest_elsewhere=True,
     ),
-    State(server_holds_both, (SRC | DST, NONE), reset, SOURCE, (IN_ERROR, FINE), ("wrong_host", FINE)),
+    State(server_holds_both, (SRC | DST, NONE), reset, SOURCE, (IN_ERROR, FINE), ("extra_host", FINE)),
     State(both_hold_the_source, (SRC, SRC), reset, SOURCE, (FINE, IN_ERROR), (FINE, ENDED)),
 )
 # Of these the server is at rest as soon as the migration has failed, or nothing of them is an orphan.

@@ -165,7 +165,7 @@ def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world:
     modules: list[int] = []
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))
-    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0}
+    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0}
     playbook = subprocess.Popen(
         # The tests themselves may run under nohup.
         [
@@ -210,7 +210,7 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     many.claim()
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))
-    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0}
+    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0}
     playbook = subprocess.Popen(
         [ansible.program("ansible-playbook"), "osops.placement.cleanup_orphans", "-e", json.dumps(variables)],
         stdout=subprocess.DEVNULL,

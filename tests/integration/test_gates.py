@@ -109,5 +109,5 @@ def test_a_placement_without_consumer_types(ansible: Ansible, placement: Placeme
     run = ansible.playbook("cleanup_orphans", "--check", variables={"orphan_cleanup_consumers": [server]})
 
     assert run.status == 0, run.output
-    assert "forgotten_consumer is undecided." in run.told
+    assert "unknown_consumer is undecided." in run.told
     assert run.outcome(server)["outcome"] == "removed"

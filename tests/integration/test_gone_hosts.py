@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.long
-KINDS = ["deleted_server", "unhosted_server", "wrong_host", "forgotten_consumer"]
+KINDS = ["deleted_server", "unhosted_server", "extra_host", "unknown_consumer"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -89,7 +89,7 @@ def _verdicts(run: Run, gone: Gone) -> dict[str, tuple[str, str]]:
 
 def _ghost(run: Run, gone: Gone) -> dict[str, t.Any]:
     entries = run.read("findings.json")["findings"]
-    return next(entry for entry in entries if entry["id"] == f"ghost_provider/{gone.root}")
+    return next(entry for entry in entries if entry["id"] == f"orphaned_provider/{gone.root}")
 
 
 def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_proven_goes(
@@ -100,9 +100,9 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
     assert whole.status == 0, whole.output
     assert _verdicts(whole, gone) == {
         gone.shelved: ("unhosted_server", "orphaned"),
-        gone.settled: ("wrong_host", "orphaned"),
-        gone.doubtful: ("wrong_host", "undecided"),
-        gone.purged: ("forgotten_consumer", "undecided"),
+        gone.settled: ("extra_host", "orphaned"),
+        gone.doubtful: ("extra_host", "undecided"),
+        gone.purged: ("unknown_consumer", "undecided"),
     }
     assert f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and 1 more)" in _ghost(whole, gone)["reason"]
     assert gone.host in whole.entry(gone.doubtful)["reason"] and gone.host in whole.entry(gone.purged)["reason"]

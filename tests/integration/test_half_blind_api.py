@@ -33,16 +33,16 @@ if t.TYPE_CHECKING:
 OWN_CLOUD = True
 
 RUNS, MANY_RUNS = 10, 500
-TREES = {"orphan_cleanup_remediate_kinds": ["ghost_provider", "name_conflict"]}
+TREES = {"orphan_cleanup_remediate_kinds": ["orphaned_provider", "name_conflict"]}
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS) if kind.by_default != "report"]
 }
 # As they are without `Ansible.playbook`, which lets everything be of any age.
-DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_forgotten_min_age": "24h"}
-FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"], **DEFAULT_AGES}
+DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_unknown_min_age": "24h"}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], **DEFAULT_AGES}
 
 # The planted orphans of cell1, as their scenarios name them.
-PLANTED = ("deleted_server", "ended_migration", "forgotten_migration")
+PLANTED = ("deleted_server", "ended_migration", "deleted_migration")
 
 # A probe for one migration is answered by a worker that knows the cell, and every listing by one that does not.
 MARKER = (r"^GET .*/os-migrations\?.*limit=1&", NEW)
@@ -147,7 +147,7 @@ def test_hypervisors_that_no_service_stands_for(
     spared(run, everything, placement)
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert coverage["complete"] is False
-    assert any(f"{CELL}-" in sentence for sentence in coverage["closed_gates"]), coverage
+    assert any(f"{CELL}-" in sentence for sentence in coverage["failed_checks"]), coverage
 
 
 @pytest.mark.parametrize("answering", [long(OLD), PRIMED])

@@ -30,7 +30,7 @@ def _users_own(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> An
 
 def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(users_own: Ansible, few: Strays, tmp_path: Path) -> None:
     few.claim()
-    wanted = {"orphan_cleanup_consumers": few.consumers, "orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+    wanted = {"orphan_cleanup_consumers": few.consumers, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
     found = users_own.playbook("detect_orphans", variables=wanted)
     assert found.status == 0, found.output

@@ -45,7 +45,7 @@ LAST_ROUNDS = 4
 KINDS = [kind.name for kind in CONSUMER_KINDS]
 
 # What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is done here.
-ONLY_SPOILT = ("wrong_host", "swapped_claim", "moved_server", "missing_allocation", "wrong_amount", "wrong_owner")
+ONLY_SPOILT = ("extra_host", "unreverted_allocation", "misplaced_allocation", "missing_allocation", "wrong_amount", "wrong_owner")
 
 
 @d.dataclass(frozen=True)
@@ -149,7 +149,7 @@ def clean(world: World, ansible: Ansible, spared: list[str], held_up: tuple[str,
     """Detect, plan and remediate, while during one of these steps one service of the cloud stands still."""
     folder = ansible.folder / f"round-{time.monotonic()}"
     findings, plan = folder / "findings.json", folder / "plan.json"
-    policy = {"min_age": "0", "forgotten_min_age": "0", "exclude_consumers": spared}
+    policy = {"min_age": "0", "unknown_min_age": "0", "exclude_consumers": spared}
     limits = {"max_changes": 1000, "max_share": 1.0}
     steps = {
         # Named, the kinds are looked for everywhere: a wrong owner shows in no listing.
@@ -184,7 +184,7 @@ def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
     kinds = {made.outcome["kind"] for made in story.made}
     happened = sum((life.done for life in story.lives), collections.Counter[str]())
 
-    assert kinds >= {"forgotten_consumer", "wrong_host"}, story.figures()
+    assert kinds >= {"unknown_consumer", "extra_host"}, story.figures()
     assert len(kinds) >= 5, story.figures()
     assert happened.total() >= LIVES, story.figures()
     assert story.protected["moving"] and story.protected["verify_resize"], story.figures()
@@ -219,7 +219,7 @@ def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None
             assert not states or any(state.gone or state.status in servers.ENDED for state in states), (made, states)
 
 
-@pytest.mark.parametrize("kind", ["deleted_server", "forgotten_migration", "forgotten_consumer"])
+@pytest.mark.parametrize("kind", ["deleted_server", "deleted_migration", "unknown_consumer"])
 def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
     gone = [made for made in story.made if made.outcome["kind"] == kind]
 

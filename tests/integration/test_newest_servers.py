@@ -79,7 +79,7 @@ def test_none_of_them_has_a_host(ansible: Ansible, world: World, failed_boots: l
 
     found = detected(ansible)
 
-    assert found[""]["coverage"]["complete"] and found[""]["coverage"]["closed_gates"] == []
+    assert found[""]["coverage"]["complete"] and found[""]["coverage"]["failed_checks"] == []
     assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
 
 
@@ -95,7 +95,7 @@ def test_all_of_them_are_ones_own_and_one_has_lost_its_mapping(
     with world.lost_mapping(lost):
         found = detected(ansible)
 
-    assert found[""]["coverage"]["complete"] and found[""]["coverage"]["closed_gates"] == []
+    assert found[""]["coverage"]["complete"] and found[""]["coverage"]["failed_checks"] == []
     assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
     assert found[lost]["verdict"] == "undecided" and found[lost]["change"] is None
     assert placement.held(lost) == before

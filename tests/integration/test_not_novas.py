@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "compute-4"
-CHOSEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,7 +43,7 @@ def test_a_container(ansible: Ansible, placement: Placement, world: World) -> No
 
     assert run.status == 0
     found = run.entry(container)
-    assert (found["kind"], found["verdict"], found["change"]) == ("forgotten_consumer", "undecided", None)
+    assert (found["kind"], found["verdict"], found["change"]) == ("unknown_consumer", "undecided", None)
     assert "this cloud has container in its catalogue" in found["reason"]
     assert container not in {outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]}
     spared(run, before, placement)
@@ -81,7 +81,7 @@ def test_a_host_that_is_not_discovered(ansible: Ansible, placement: Placement, w
     request.getfixturevalue("undiscovered")
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_remediate_kinds": ["forgotten_consumer", "wrong_host"]})
+    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_remediate_kinds": ["unknown_consumer", "extra_host"]})
 
     assert run.status == 0
     assert run.entry(server)["verdict"] == "undecided"

@@ -85,7 +85,7 @@ def office(minicloud: Minicloud, world: World) -> Office:
 @pytest.fixture(scope="module", autouse=True)
 def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
     """Something for every rule to tell of, a provider without a compute node among it; a claim that nobody knows."""
-    minicloud.scenario("healthy", "deleted_server", "evacuated_source", "shelved_offloaded", "wrong_amount", "forgotten_migration")
+    minicloud.scenario("healthy", "deleted_server", "evacuated_source", "shelved_offloaded", "wrong_amount", "deleted_migration")
     inventories = {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 1024}}
     placement.create_provider(f"bare-{uuid.uuid4()}", inventories, traits=["COMPUTE_NODE"])
     return world.claim("compute-1")
@@ -108,7 +108,7 @@ def whole(minicloud: Minicloud, office: Office, tmp_path_factory: pytest.TempPat
 
 def _detected(ansible: Ansible, cloud: t.Any) -> tuple[Findings, dict[str, t.Any]]:
     dest = ansible.folder / f"findings-{uuid.uuid4()}.json"
-    result = ansible.direct("orphan_detect", cloud=cloud, min_age="0", forgotten_min_age="0", dest=str(dest))
+    result = ansible.direct("orphan_detect", cloud=cloud, min_age="0", unknown_min_age="0", dest=str(dest))
     if result["failed"]:
         return {}, result
     found = json.loads(dest.read_text())
@@ -119,12 +119,12 @@ def _detected(ansible: Ansible, cloud: t.Any) -> tuple[Findings, dict[str, t.Any
 def test_the_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> None:
     expected, _summary = _detected(ansible, "minicloud")
     kinds = {kind for kind, _change in expected.values()}
-    assert kinds >= {"deleted_server", "evacuated_source", "unhosted_server", "wrong_amount", "forgotten_migration", "forgotten_consumer"}
+    assert kinds >= {"deleted_server", "evacuated_source", "unhosted_server", "wrong_amount", "deleted_migration", "unknown_consumer"}
 
     found, summary = _detected(ansible, office.log_in("placement_auditor"))
 
     assert found == expected
-    assert summary["coverage"]["complete"] and summary["coverage"]["closed_gates"] == []
+    assert summary["coverage"]["complete"] and summary["coverage"]["failed_checks"] == []
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -142,7 +142,7 @@ def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
     found, summary = _detected(ansible, auditor)
 
     assert found != whole
-    if not summary.get("failed") and not summary["coverage"]["closed_gates"]:
+    if not summary.get("failed") and not summary["coverage"]["failed_checks"]:
         changed = {consumer: change for consumer, (_kind, change) in found.items() if change}
         assert changed.items() <= {consumer: change for consumer, (_kind, change) in whole.items()}.items()
 
@@ -160,9 +160,9 @@ def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(ansible
     office.enforce(READING, without="os_compute_api:os-migrations:index:host")
     _hidden, closed = _detected(ansible, auditor)
 
-    assert found[server] == ("wrong_host", None)
-    assert sound["coverage"]["closed_gates"] == []
-    (gate,) = closed["coverage"]["closed_gates"]
+    assert found[server] == ("extra_host", None)
+    assert sound["coverage"]["failed_checks"] == []
+    (gate,) = closed["coverage"]["failed_checks"]
     assert gate.startswith("Nova lists migrations without their hosts")
 
 
@@ -260,7 +260,7 @@ def test_the_remediator_cleans_up_and_puts_back(ansible: Ansible, office: Office
     only = {
         "orphan_cleanup_cloud": office.log_in("placement_remediator"),
         "orphan_cleanup_select": f"[?consumer == '{stray}']",
-        "orphan_cleanup_remediate_kinds": ["forgotten_consumer"],
+        "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
     }
 
     run = ansible.playbook("cleanup_orphans", variables=only)
@@ -317,8 +317,8 @@ def test_who_retires_hosts_may_restore_what_a_deleted_provider_had(
         "format": 1,
         "event": "before",
         "placement_endpoint": f"http://127.0.0.1:{minicloud.ports['placement']}/",
-        "finding": f"ghost_provider/{root}",
-        "kind": "ghost_provider",
+        "finding": f"orphaned_provider/{root}",
+        "kind": "orphaned_provider",
         "action": "delete_providers",
         "providers": [{"uuid": root, "name": host, "generation": 1, "parent": None}],
         "details": {root: {"generation": 1, "inventories": inventories, "traits": [trait], "aggregates": [aggregate]}},

@@ -267,9 +267,9 @@ def test_an_orphan_blocks_its_host_until_it_is_removed(
 
     blocked = ansible.module("allocation_candidate_info", **question)
     findings = str(tmp_path / "findings.json")
-    no_age = {"min_age": "0", "forgotten_min_age": "0"}
+    no_age = {"min_age": "0", "unknown_min_age": "0"}
     ansible.module("orphan_detect", dest=findings, **no_age)
-    planned = ansible.module("orphan_plan", findings=findings, kinds=["forgotten_consumer"], dest=str(tmp_path / "plan.json"))
+    planned = ansible.module("orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=str(tmp_path / "plan.json"))
     ansible.module("orphan_remediate", plan=planned["plan"], output_dir=str(tmp_path), **no_age)
     freed = ansible.module("allocation_candidate_info", **question)
 

@@ -25,14 +25,14 @@ pytestmark = pytest.mark.long
 
 OWN_CLOUD = True
 MADE = {
-    "swapped_claim": "rewritten",
-    "moved_server": "rewritten",
+    "unreverted_allocation": "rewritten",
+    "misplaced_allocation": "rewritten",
     "missing_allocation": "created",
     "wrong_amount": "reduced",
     "wrong_owner": "rewritten",
 }
 # test_failed_cold_migrations.py shows that.
-BY_DEFAULT = "swapped_claim"
+BY_DEFAULT = "unreverted_allocation"
 TINY = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
@@ -57,10 +57,10 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     minicloud.scenario(*MADE)
     truths = {name: minicloud.truth(name) for name in MADE}
     live = {name: truth["server"] for name, truth in truths.items()}
-    migration = truths["swapped_claim"]["migration"]
+    migration = truths["unreverted_allocation"]["migration"]
     flavor = special_flavor(world)
-    special = {"moved_server": world.boot("compute-3", flavor), "missing_allocation": world.boot("compute-3", flavor)}
-    world.hold(special["moved_server"], {world.provider("compute-4"): TINY})
+    special = {"misplaced_allocation": world.boot("compute-3", flavor), "missing_allocation": world.boot("compute-3", flavor)}
+    world.hold(special["misplaced_allocation"], {world.provider("compute-4"): TINY})
     world.hold(special["missing_allocation"], {})
     documents = {consumer: placement.allocation(consumer) for consumer in (*live.values(), migration)}
     looked_at = {"orphan_cleanup_consumers": [*live.values(), *special.values()]}
@@ -145,7 +145,7 @@ def test_nobody_else_is_touched_and_again_there_is_nothing_to_do(story: Story) -
     assert (story.again.status, story.again.changed) == (0, 0)
 
 
-@pytest.mark.parametrize("kind", ["moved_server", "missing_allocation"])
+@pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
 def test_a_special_server_is_left_to_heal_allocations(story: Story, kind: str) -> None:
     entry = story.healed.entry(story.special[kind])
 

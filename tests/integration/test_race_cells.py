@@ -30,8 +30,8 @@ if t.TYPE_CHECKING:
 
 HOST = "cell2-compute-1"
 EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
-WRONG_HOST = {"orphan_cleanup_remediate_kinds": ["wrong_host"]}
-FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer", "forgotten_migration"]}
+WRONG_HOST = {"orphan_cleanup_remediate_kinds": ["extra_host"]}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer", "deleted_migration"]}
 
 
 @pytest.fixture(scope="module", autouse=True)

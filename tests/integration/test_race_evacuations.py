@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long
 
 SOURCE, DESTINATION, SLOW = "race-source", "compute-2", "compute-3"
 # An answer waits for whole evacuations here.
-CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "evacuated_source"], "orphan_cleanup_api_timeout": 900}
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["extra_host", "evacuated_source"], "orphan_cleanup_api_timeout": 900}
 
 # The requests of a detection that tell of one server, in their order, and the moment after them. The migrations of all are listed
 # first among the listings, and then for whom is looked at closely.

@@ -172,7 +172,7 @@ def test_an_interrupted_move(stages: tuple[Stage, Stage], cast: Cast, world: Wor
     assert set(stages[1].after[migration]) == {world.provider(source)}
     assert world.provider(source) not in stages[1].after[server]
     entry = stages[1].run.entry(server)
-    assert entry["kind"] == "swapped_claim" and f"is still held by migration {migration}" in entry["reason"]
+    assert entry["kind"] == "unreverted_allocation" and f"is still held by migration {migration}" in entry["reason"]
     # Where the guest of an interrupted live migration is, only the hypervisors know.
     assert (entry["change"] is None) is (name == "live-migrates")
     assert f"does not itself hold its own host {source}" in stages[1].run.entry(migration)["reason"]

@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN, OTHER, THIRD = "compute-1", "compute-2", "compute-3"
-KINDS = ["wrong_host", "evacuated_source", "ended_migration", "unhosted_server"]
+KINDS = ["extra_host", "evacuated_source", "ended_migration", "unhosted_server"]
 # An answer waits for whole moves here.
 CHOSEN = {"orphan_cleanup_remediate_kinds": KINDS, "orphan_cleanup_api_timeout": 900}
 

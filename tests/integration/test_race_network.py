@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
-FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOSTS = ("compute-1", "compute-2", "compute-3", "compute-4")
-CHOSEN = {"orphan_cleanup_remediate_kinds": ["wrong_host", "ended_migration", "forgotten_migration", "forgotten_consumer"]}
+CHOSEN = {"orphan_cleanup_remediate_kinds": ["extra_host", "ended_migration", "deleted_migration", "unknown_consumer"]}
 
 
 @d.dataclass(frozen=True)

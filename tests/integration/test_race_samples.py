@@ -30,4 +30,4 @@ def test_one_that_is_deleted_before_it_is_looked_for_among_the_deleted_tells_not
     result = ansible.module("orphan_detect", min_age="0")
 
     assert asked.ran
-    assert result["summary"]["coverage"]["closed_gates"] == []
+    assert result["summary"]["coverage"]["failed_checks"] == []

@@ -21,8 +21,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
-NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
-KINDS = ["forgotten_consumer"]
+NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
+KINDS = ["unknown_consumer"]
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": KINDS}
 NOBODY = "11111111-2222-4333-8444-555555555555"
 
@@ -371,7 +371,7 @@ def test_exclusions_and_ages_hold_for_a_plan_too(
 ) -> None:
     before = placement.everything()
 
-    old = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), min_age="0", forgotten_min_age="24h")
+    old = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), min_age="0", unknown_min_age="24h")
     spared = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), exclude_providers=["compute-1"], **NO_AGE)
 
     assert old["tally"]["skipped"] == spared["tally"]["skipped"] == 3
@@ -393,7 +393,7 @@ def test_a_snapshot_is_judged_alike_without_the_cloud(ansible: Ansible, tmp_path
 
 
 def test_age_protects(ansible: Ansible, orphans: list[str]) -> None:
-    result = ansible.module("orphan_detect", min_age="1h", forgotten_min_age="0")
+    result = ansible.module("orphan_detect", min_age="1h", unknown_min_age="0")
 
     assert {entry["kind"] for entry in result["protected"] if entry["consumer"] in orphans} == {"too_young"}
 

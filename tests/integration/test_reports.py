@@ -37,8 +37,8 @@ if t.TYPE_CHECKING:
 
 ALL = ["json", "markdown", "csv", "junit", "prometheus"]
 FILES = {"findings.json", "report.md", "findings.csv", "junit.xml", "placement_orphans.prom"}
-NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
-FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"]}
+NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
+FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 class Webhook:
@@ -129,20 +129,20 @@ def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_n
     assert len(cases) == len(entries) + 1
     assert "Check mode, nothing was written. Without it:" in _text(run, "report.md")
     metrics = _text(run, "placement_orphans.prom")
-    assert _metric(metrics, "findings", kind="forgotten_consumer") == found["summary"]["kinds"]["forgotten_consumer"]
+    assert _metric(metrics, "findings", kind="unknown_consumer") == found["summary"]["kinds"]["unknown_consumer"]
     assert _metric(metrics, "new_findings", kind="deleted_server") == found["summary"]["new"]["deleted_server"]
     assert _metric(metrics, "planned_changes") == len(run.read("plan.json")["changes"])
-    assert _new(run) == set(_seen(run)) and f"forgotten_consumer/{orphan}" in _new(run)
+    assert _new(run) == set(_seen(run)) and f"unknown_consumer/{orphan}" in _new(run)
 
     known, added = _seen(run), world.claim("compute-2")
     again = ansible.playbook("detect_orphans", variables=variables)
 
     assert (again.status, again.changed) == (0, 0), again.output
-    assert _new(again) == {f"forgotten_consumer/{added}"}
+    assert _new(again) == {f"unknown_consumer/{added}"}
     assert {identity: seen for identity, seen in _seen(again).items() if identity in known} == known
-    assert _metric(_text(again, "placement_orphans.prom"), "new_findings", kind="forgotten_consumer") == 1
+    assert _metric(_text(again, "placement_orphans.prom"), "new_findings", kind="unknown_consumer") == 1
     assert "(1 of them new)" in again.told
-    assert f"known since {known[f'forgotten_consumer/{orphan}']}" in again.told
+    assert f"known since {known[f'unknown_consumer/{orphan}']}" in again.told
 
 
 @pytest.mark.long
@@ -158,7 +158,7 @@ def test_what_was_really_removed_is_told_with_the_journal(ansible: Ansible, plac
     assert not ET.fromstring(_text(run, "junit.xml")).findall(".//failure")
     metrics = _text(run, "placement_orphans.prom")
     assert _metric(metrics, "changes", outcome="removed") == 1
-    assert _metric(metrics, "findings_left", kind="forgotten_consumer") == 0
+    assert _metric(metrics, "findings_left", kind="unknown_consumer") == 0
 
 
 @pytest.mark.long
@@ -262,7 +262,7 @@ def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(ansible:
 
 @pytest.mark.long
 def test_of_two_plans_in_one_play_each_is_told_by_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
-    young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_forgotten_min_age": 0, "orphan_cleanup_notify_url": webhook.url}
+    young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0, "orphan_cleanup_notify_url": webhook.url}
     ansible.playbook("cleanup_orphans", "--check", variables={**FORGOTTEN, "orphan_cleanup_consumers": [orphan]})
     plans = [str(ansible.folder / "orphan-cleanup" / "plan.json"), str(ansible.folder / "nonesuch.json")]
     apply = {"ansible.builtin.include_role": {"name": "osops.placement.orphan_cleanup"}}
@@ -319,7 +319,7 @@ def test_a_look_at_one_consumer_does_not_make_the_others_new(ansible: Ansible, t
     ansible.direct("orphan_detect", consumers=[orphan], dest=path, **NO_AGE)
     again = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
 
-    assert both["summary"]["new"] == {"forgotten_consumer": 2}
+    assert both["summary"]["new"] == {"unknown_consumer": 2}
     assert again["summary"]["new"] == {}
 
 
@@ -377,7 +377,7 @@ def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(ansible: An
     assert re.fullmatch(rf"\x1b\[0;33mforgotten_consumer +{orphan}\x1b\[0m", line)
     table = re.sub(r"\x1b\[[\d;]*m", "", shown[shown.index("Orphaned allocations") : shown.index("hypervisors.")])
     assert columns - 20 < max(map(len, table.splitlines())) < columns
-    assert "\x1b" not in piped and f"forgotten_consumer  {orphan}" in piped
+    assert "\x1b" not in piped and f"unknown_consumer  {orphan}" in piped
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_hosts_that_were_not_judged_fail_a_run_that_is_to_fail_for_them(
     """By what a detection told of them: the rule needs no cloud."""
     detected = {
         "summary": {
-            "coverage": {"complete": True, "closed_gates": [], **coverage},
+            "coverage": {"complete": True, "failed_checks": [], **coverage},
             "verdicts": {"orphaned": 0, "drifted": 0, "undecided": 0, "protected": 0},
         }
     }

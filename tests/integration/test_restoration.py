@@ -97,7 +97,7 @@ def test_project_user_and_type_come_back(ansible: Ansible, placement: Placement,
     before = [owned(placement, consumer) for consumer in consumers]
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
     ansible.direct("orphan_detect", dest=findings, consumers=consumers, **NO_AGE)
-    planned = ansible.direct("orphan_plan", findings=findings, kinds=["forgotten_consumer"], dest=plan)
+    planned = ansible.direct("orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=plan)
     made = ansible.direct("orphan_remediate", plan=plan, output_dir=str(tmp_path), **NO_AGE)
     assert made["tally"]["removed"] == 2 and placement.held(consumers[1]) == {}
 

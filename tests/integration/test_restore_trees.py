@@ -112,13 +112,13 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
 ) -> None:
     root, operators = world.provider(host), str(uuid.uuid4())
     stray = world.claim(host)
-    removal = _clean_up(ansible, tmp_path, host, "forgotten_consumer")
+    removal = _clean_up(ansible, tmp_path, host, "unknown_consumer")
     _without_service(world, host)
     child = placement.create_provider(f"{host}_card", STOCK, parent=root, traits=[CARD])
     reported = _has(placement, root, "traits")
     _add(placement, root, "traits", {LICENSED, DISK, *STALE})
     _add(placement, root, "aggregates", {operators, aggregate[1]})
-    deletion = _clean_up(ansible, tmp_path, host, "ghost_provider")
+    deletion = _clean_up(ansible, tmp_path, host, "orphaned_provider")
     given: dict[str, t.Any] = {"journal": [*removal, *deletion], "output_dir": str(tmp_path)}
     assert not {root, child} & set(placement.providers().values())
     (record,) = [known for known in deletion if known["event"] == "before"]
@@ -220,7 +220,7 @@ def test_a_provider_that_nova_does_not_list_is_left_alone(
     root = world.provider(host)
     _without_service(world, host)
     _add(placement, root, "traits", {LICENSED})
-    deletion = _clean_up(ansible, tmp_path, host, "ghost_provider")
+    deletion = _clean_up(ansible, tmp_path, host, "orphaned_provider")
     made = placement.create_provider(host, STOCK)
 
     (outcome,) = ansible.direct("orphan_restore", journal=deletion, output_dir=str(tmp_path))["outcomes"]
@@ -244,7 +244,7 @@ def test_what_somebody_adds_in_the_last_moment_stays(
     root, operators, others = world.provider("compute-4"), str(uuid.uuid4()), str(uuid.uuid4())
     reported = _has(placement, root, "traits")
     inventories = placement.get(f"/resource_providers/{root}/inventories")["inventories"]
-    about = {"format": 1, "finding": f"ghost_provider/{root}", "kind": "ghost_provider"}
+    about = {"format": 1, "finding": f"orphaned_provider/{root}", "kind": "orphaned_provider"}
     before = {
         **about,
         "event": "before",

@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
-YOUNG = {"host_decommission_min_age": 0, "host_decommission_forgotten_min_age": 0}
+YOUNG = {"host_decommission_min_age": 0, "host_decommission_unknown_min_age": 0}
 # The catalogue of the minicloud always has a second region.
 KNOWN = {**YOUNG, "host_decommission_ignore_other_regions": True}
 
@@ -175,7 +175,7 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement
     world.kill(hosts[1])
     stray = world.claim(hosts[1])
     reading = world.picture()
-    chosen = {"host_decommission_remediate_kinds": [*left.values(), "forgotten_consumer"]}
+    chosen = {"host_decommission_remediate_kinds": [*left.values(), "unknown_consumer"]}
 
     many = retire.refused(hosts, **chosen)
     foretold = retire.done(hosts, "--check", host_decommission_max_hosts="2", **chosen)
@@ -184,7 +184,7 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement
 
     assert "2 hosts would be retired and host_decommission_max_hosts is 1: nothing was changed." in many.told
     _is_gone(world, placement, *hosts)
-    for consumer, kind in {**left, stray: "forgotten_consumer"}.items():
+    for consumer, kind in {**left, stray: "unknown_consumer"}.items():
         assert f"{kind} {consumer}" in foretold.told
         providers = set(placement.held(consumer))
         assert providers == ({world.provider("compute-2")} if kind == "evacuated_source" else set())
@@ -313,7 +313,7 @@ def test_each_stage_does_its_part_by_tag_and_by_entry_point(
     for host in (by_tag, by_entry_point):
         world.kill(host)
     strays = {host: world.claim(host) for host in (by_tag, by_entry_point)}
-    forgotten = {"host_decommission_remediate_kinds": ["forgotten_consumer"]}
+    forgotten = {"host_decommission_remediate_kinds": ["unknown_consumer"]}
 
     def stage(name: str, *arguments: str) -> Run:
         return retire(by_tag, "--tags", name, *arguments, **forgotten)

@@ -23,8 +23,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-NO_AGE = {"min_age": "0", "forgotten_min_age": "0"}
-KINDS = ["deleted_server", "ghost_provider", "name_conflict"]
+NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
+KINDS = ["deleted_server", "orphaned_provider", "name_conflict"]
 STOCK = {"VCPU": {"total": 8}}
 
 
@@ -91,7 +91,7 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible:
     child = placement.create_provider(f"{host} port", STOCK, parent=root)
 
     first = _clean_up(ansible, host)
-    assert f"1 consumer holds an allocation of its tree ({server})" in _only_finding(first, "ghost_provider")["reason"]
+    assert f"1 consumer holds an allocation of its tree ({server})" in _only_finding(first, "orphaned_provider")["reason"]
     assert first.outcome(server)["outcome"] == "removed"
     assert {root, child} <= set(placement.providers().values())
     reading = world.picture()
@@ -213,6 +213,6 @@ def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_servic
     world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", host, f"{host}-away")
 
     assert now == before
-    (finding,) = [found for found in run.read("findings.json")["undecided"] if found["kind"] == "ghost_provider"]
+    (finding,) = [found for found in run.read("findings.json")["undecided"] if found["kind"] == "orphaned_provider"]
     for told in (finding["reason"], by_module["msg"]):
         assert f"The nova-compute of {host}" in told or f"the nova-compute of {host}" in told

@@ -32,48 +32,48 @@ EXPECTED: dict[str, set[str]] = {
     "deleted_server": {"deleted_server"},
     "deleted_by_sql": {"deleted_server"},
     "deleted_by_hand": {"deleted_server"},
-    "purged_server": {"forgotten_consumer"},
-    "purged_server_mapped": {"forgotten_consumer"},
+    "purged_server": {"unknown_consumer"},
+    "purged_server_mapped": {"unknown_consumer"},
     "nested_child": {"deleted_server"},
     "ended_migration": {"ended_migration"},
     "ended_migration_pool": {"ended_migration"},
     "ended_migration_unshelved": {"ended_migration"},
     "ended_migration_deleted": {"ended_migration", "deleted_server"},
-    "forgotten_migration": {"forgotten_migration"},
+    "deleted_migration": {"deleted_migration"},
     "evacuated_source": {"evacuated_source"},
     "evacuated_source_stale": {"evacuated_source"},
-    "wrong_host": {"wrong_host"},
-    "wrong_host_left_since": {"wrong_host"},
-    "wrong_host_left_before": {"wrong_host"},
+    "extra_host": {"extra_host"},
+    "extra_host_left_since": {"extra_host"},
+    "extra_host_left_before": {"extra_host"},
     "booting": {"booting"},
     "move_in_flight": {"moving"},
-    "parked_resize": {"verify_resize"},
-    "parked_resize_error": {"verify_resize"},
+    "unconfirmed_resize": {"verify_resize"},
+    "unconfirmed_resize_error": {"verify_resize"},
     "soft_deleted": set(),
     "error_with_host": set(),
     "shelved_offloaded": {"unhosted_server"},
     "shelved_after_long_life": {"unhosted_server"},
     "shelved_from_gone_host": {"unhosted_server"},
-    "swapped_claim": {"swapped_claim", "ended_migration"},
-    "failed_cold_migration": {"swapped_claim", "ended_migration"},
+    "unreverted_allocation": {"unreverted_allocation", "ended_migration"},
+    "failed_cold_migration": {"unreverted_allocation", "ended_migration"},
     "failed_cold_migration_error": {"error_with_host"},
     "killed_while_copying": {"moving"},
     "lost_instance_mapping": set(),
-    "lost_mapping_wrong_host": {"unproven"},
+    "lost_mapping_extra_host": {"unproven"},
     "missing_allocation": {"missing_allocation"},
     "foreign_consumer": {"foreign_type"},
     "foreign_uuid": {"foreign_uuid"},
     "foreign_provider": {"foreign_provider"},
-    "ghost_provider": {"deleted_server"},
+    "orphaned_provider": {"deleted_server"},
     "second_nova": {"foreign_provider"},
     "stale_service": set(),
-    "moved_server": {"moved_server"},
+    "misplaced_allocation": {"misplaced_allocation"},
     "wrong_amount": {"wrong_amount"},
     "wrong_owner": set(),
     "leaked_child": {"leaked_child"},
-    "ironic_nodes": {"deleted_server", "wrong_host"},
+    "ironic_nodes": {"deleted_server", "extra_host"},
     "error_without_host": {"unhosted_server"},
-    "hostless_server": {"hostless_server"},
+    "hostless_server": {"unhosted_server"},
     "name_conflict": {"deleted_server"},
 }
 # Of these nothing can be told where Nova does not show the properties of a server's image.
@@ -132,7 +132,7 @@ def story(minicloud: Minicloud, placement: Placement, play: t.Callable[..., Run]
 def long_ago(story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> dict[str, t.Any]:
     """A detection to which everything has lasted for long enough."""
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("long_ago"), minicloud.environment)
-    return ansible.module("orphan_detect", min_age="0", parked_min_age="0", stuck_min_age="0", stale_min_age="0")
+    return ansible.module("orphan_detect", min_age="0", unconfirmed_min_age="0", stuck_min_age="0", stale_min_age="0")
 
 
 @pytest.mark.acceptance
@@ -226,7 +226,11 @@ def test_the_table_tells_everything(story: Story) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "scenario", "role"),
-    [("name_conflict", "name_conflict", None), ("ghost_provider", "ghost_provider", None), ("stale_service", "stale_service", "host")],
+    [
+        ("name_conflict", "name_conflict", None),
+        ("orphaned_provider", "orphaned_provider", None),
+        ("stale_service", "stale_service", "host"),
+    ],
 )
 def test_hosts_and_services_are_told_of(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str, role: str | None
@@ -240,13 +244,13 @@ def test_hosts_and_services_are_told_of(
 
 
 def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.Any]) -> None:
-    ghosts = [entry for key in ("findings", "undecided") for entry in long_ago[key] if entry["kind"] == "ghost_provider"]
+    ghosts = [entry for key in ("findings", "undecided") for entry in long_ago[key] if entry["kind"] == "orphaned_provider"]
 
     assert len(ghosts) >= 2
     assert {(entry["verdict"], entry["change"]) for entry in ghosts} == {("undecided", None)}
 
 
-@pytest.mark.parametrize(("kind", "scenario"), [("parked_resize", "parked_resize"), ("stuck_migration", "move_in_flight")])
+@pytest.mark.parametrize(("kind", "scenario"), [("unconfirmed_resize", "unconfirmed_resize"), ("stuck_migration", "move_in_flight")])
 def test_moves_that_do_not_end_are_told_of(long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str) -> None:
     found = {entry["migration"]["uuid"] for entry in long_ago["findings"] if entry["kind"] == kind}
 
@@ -299,7 +303,7 @@ def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, st
     """The shares that are orphans of a kind that we know, and that this cloud lets us prove."""
     known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
-        known.remove("forgotten_consumer")
+        known.remove("unknown_consumer")
     return {(share["consumer"], share["provider"]) for share in shares if share["truth"] == "orphaned" and share["kind"] in known}
 
 

@@ -16,8 +16,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
 
 OWN_CLOUD = True
-SCENARIOS = ("healthy", "deleted_server", "evacuated_source", "wrong_host", "wrong_owner", "wrong_amount", "missing_allocation")
-YOUNG = {"min_age": "0", "forgotten_min_age": "0"}
+SCENARIOS = ("healthy", "deleted_server", "evacuated_source", "extra_host", "wrong_owner", "wrong_amount", "missing_allocation")
+YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,10 +73,10 @@ def test_an_unknown_host_is_refused(ansible: Ansible) -> None:
 
 
 def test_named_consumers_are_looked_at_and_no_others(ansible: Ansible, minicloud: Minicloud) -> None:
-    named = [_server(minicloud, scenario) for scenario in ("wrong_host", "missing_allocation", "wrong_amount", "healthy")]
+    named = [_server(minicloud, scenario) for scenario in ("extra_host", "missing_allocation", "wrong_amount", "healthy")]
 
     assert _found(ansible, consumers=named) == {
-        ("wrong_host", named[0]),
+        ("extra_host", named[0]),
         ("missing_allocation", named[1]),
         ("wrong_amount", named[2]),
     }
@@ -101,8 +101,8 @@ def test_wrong_owners_are_looked_for_everywhere_when_they_are_named(ansible: Ans
 
 @pytest.mark.long
 def test_capacity_is_read_when_it_is_named(ansible: Ansible, tmp_path: Path) -> None:
-    ansible.module("orphan_detect", **YOUNG, kinds=["capacity_drift"], dest=str(tmp_path / "all.json"))
-    result = ansible.module("orphan_detect", **YOUNG, kinds=["capacity_drift"])
+    ansible.module("orphan_detect", **YOUNG, kinds=["capacity_mismatch"], dest=str(tmp_path / "all.json"))
+    result = ansible.module("orphan_detect", **YOUNG, kinds=["capacity_mismatch"])
 
     told = result["summary"]["capacity"]["VCPU"]
     assert told["total"] > 0 and told["capacity"] >= told["used"] > 0
@@ -114,7 +114,7 @@ def test_more_than_there_is_and_other_than_the_host_reports_is_told(ansible: Ans
     stock = placement.get(path)
     placement.change("PUT", path, {**stock, "total": 1, "max_unit": 1, "allocation_ratio": 1.0})
 
-    (entry,) = ansible.module("orphan_detect", **YOUNG, hosts=[host], kinds=["capacity_drift"])["findings"]
+    (entry,) = ansible.module("orphan_detect", **YOUNG, hosts=[host], kinds=["capacity_mismatch"])["findings"]
 
     assert "2 VCPU are claimed of a capacity of 1" in entry["reason"]
     assert "and the hypervisor reports" in entry["reason"]
@@ -126,7 +126,7 @@ def test_more_than_there_is_and_other_than_the_host_reports_is_told(ansible: Ans
 def test_triage_sees_what_changes_the_figures_of_a_host(ansible: Ansible, minicloud: Minicloud) -> None:
     found = _found(ansible, mode="triage")
 
-    for scenario in ("deleted_server", "evacuated_source", "wrong_host", "missing_allocation"):
+    for scenario in ("deleted_server", "evacuated_source", "extra_host", "missing_allocation"):
         assert (scenario, _server(minicloud, scenario)) in found
 
 

@@ -33,20 +33,20 @@ SCENARIOS = (
     "nested_child",
     "ended_migration_pool",
     "evacuated_source",
-    "wrong_host",
-    "parked_resize",
-    "swapped_claim",
-    "lost_mapping_wrong_host",
-    "moved_server",
+    "extra_host",
+    "unconfirmed_resize",
+    "unreverted_allocation",
+    "lost_mapping_extra_host",
+    "misplaced_allocation",
     "missing_allocation",
     "wrong_amount",
     "ironic_nodes",
     "foreign_consumer",
-    "ghost_provider",
+    "orphaned_provider",
     "stale_service",
     "error_without_host",
 )
-AT_ONCE = {"min_age": "0", "forgotten_min_age": "0", "parked_min_age": "0", "stuck_min_age": "0", "stale_min_age": "0"}
+AT_ONCE = {"min_age": "0", "unknown_min_age": "0", "unconfirmed_min_age": "0", "stuck_min_age": "0", "stale_min_age": "0"}
 PARTS = ("findings", "protected", "undecided")
 ROLE = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
@@ -78,7 +78,7 @@ def readings(ansible: Ansible, minicloud: Minicloud, tmp_path: Path) -> tuple[li
 
 def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
     """What was concluded, by id, without for how long something has lasted. Capacity is looked at only in passing, unless it is asked for."""
-    entries = [(part, entry) for part in PARTS for entry in found[part] if entry["kind"] != "capacity_drift"]
+    entries = [(part, entry) for part in PARTS for entry in found[part] if entry["kind"] != "capacity_mismatch"]
     told = {
         entry["id"]: (part, entry["verdict"], entry["reason"] if entry["consumer"] else "", entry["change"], entry["providers"])
         for part, entry in entries
@@ -96,8 +96,16 @@ def test_the_shards_together_find_what_one_run_does(readings: tuple[list[dict[st
     assert {name: told for name, told in times.items() if told > 1} == {}
     assert {name: told for part in found for name, told in part.items()} == expected
     kinds = {name.partition("/")[0] for name in expected}
-    assert kinds >= {"deleted_server", "forgotten_consumer", "ended_migration", "evacuated_source", "wrong_host", "swapped_claim"}
-    assert kinds >= {"missing_allocation", "wrong_amount", "moved_server", "parked_resize", "stale_service", "ghost_provider", "unproven"}
+    assert kinds >= {"deleted_server", "unknown_consumer", "ended_migration", "evacuated_source", "extra_host", "unreverted_allocation"}
+    assert kinds >= {
+        "missing_allocation",
+        "wrong_amount",
+        "misplaced_allocation",
+        "unconfirmed_resize",
+        "stale_service",
+        "orphaned_provider",
+        "unproven",
+    }
     assert sum(bool(part) for part in found) == COUNT, "no shard is without findings here, or this says little"
     for number, part in enumerate(parts, 1):
         assert part["scope"]["shard"] == {"number": number, "count": COUNT}
@@ -119,8 +127,8 @@ def _listed(requests: list[str]) -> set[str]:
 
 @pytest.mark.long
 def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
-    whole = ansible.direct("orphan_detect", kinds=["capacity_drift"], **AT_ONCE)
-    parts = [ansible.direct("orphan_detect", kinds=["capacity_drift"], shard=f"{number}/2", **AT_ONCE) for number in (1, 2)]
+    whole = ansible.direct("orphan_detect", kinds=["capacity_mismatch"], **AT_ONCE)
+    parts = [ansible.direct("orphan_detect", kinds=["capacity_mismatch"], shard=f"{number}/2", **AT_ONCE) for number in (1, 2)]
 
     assert sorted(entry["id"] for part in parts for entry in part["findings"]) == sorted(entry["id"] for entry in whole["findings"])
     for amount in ("total", "used"):

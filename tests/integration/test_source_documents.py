@@ -86,7 +86,7 @@ def _retire(operator: Operator, world: World, placement: Placement, host: str) -
     assert host not in world.cloud.hypervisors()
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [("swapped_claim", "rewritten"), ("wrong_host", "reduced")])
+@pytest.mark.parametrize(("kind", "outcome"), [("unreverted_allocation", "rewritten"), ("extra_host", "reduced")])
 def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
     operator: Operator, world: World, placement: Placement, kind: str, outcome: str
 ) -> None:
@@ -99,13 +99,13 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
 
     # 1. to 4.: the migration took place and failed while the disk was copied.
     migration = steering.migrate_until_copy(world.paths, world.cloud, server, source, target)
-    with world.without_placement() if kind == "swapped_claim" else contextlib.nullcontext():
+    with world.without_placement() if kind == "unreverted_allocation" else contextlib.nullcontext():
         steering.fail_copy(world.paths, world.cloud, server, source)
     servers.act(world.cloud, server, "os-resetState", {"state": "active"})
     servers.settle(world.cloud, server, source)
     servers.act(world.cloud, server, "os-stop")
     servers.settle(world.cloud, server, source, "SHUTOFF")
-    if kind == "wrong_host":
+    if kind == "extra_host":
         world.hold(server, dict.fromkeys((world.provider(source), world.provider(target)), claim))
     held = {consumer: placement.held(consumer) for consumer in (server, migration)}
     # The leftover disk is deleted on the target itself.
@@ -327,12 +327,12 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
 
     # Search for the hypervisor and its allocations. That nobody knows it is concluded only from asking every host.
     assert operator.holders(host) == {server: {host: {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}
-    variables = {"orphan_cleanup_hosts": [], "orphan_cleanup_consumers": [], "orphan_cleanup_kinds": ["forgotten_consumer"]}
+    variables = {"orphan_cleanup_hosts": [], "orphan_cleanup_consumers": [], "orphan_cleanup_kinds": ["unknown_consumer"]}
     found = operator.playbook("detect_orphans", host, **variables).entry(server)
-    assert (found["kind"], found["verdict"]) == ("forgotten_consumer", "orphaned")
+    assert (found["kind"], found["verdict"]) == ("unknown_consumer", "orphaned")
 
     # Delete this allocation, which must be asked for by its kind.
-    chosen = {"orphan_cleanup_remediate_kinds": ["forgotten_consumer"], "orphan_cleanup_select": f"[?consumer == '{server}']"}
+    chosen = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], "orphan_cleanup_select": f"[?consumer == '{server}']"}
     run = operator.playbook("cleanup_orphans", host, **variables, **chosen)
     assert run.outcome(server)["outcome"] == "removed"
     assert operator.holders(host) == {}

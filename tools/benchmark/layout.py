@@ -55,7 +55,7 @@ ORPHANS = (
     Situation("deleted", orphans=((SERVER, HOME),), kind="deleted_server", lives=False),
     Situation("moved", ((SERVER, HOME), (MIGRATION, OTHER)), ((MIGRATION, OTHER),), "ended_migration"),
     Situation("evacuated", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "evacuated_source"),
-    Situation("live", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "wrong_host"),
+    Situation("live", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "extra_host"),
 )
 MOVED_SHARE = 0.02
 PARKED_SHARE = 0.0005

@@ -39,7 +39,7 @@ def of_report(report: Mapping[str, t.Any], truth: Mapping[str, t.Any]) -> Score:
         for provider in finding["providers"]
         if provider["dropped"]
     ]
-    gates = report["summary"]["coverage"]["closed_gates"]
+    gates = report["summary"]["coverage"]["failed_checks"]
     unproven = len(report["undecided"])
     complaint = "; ".join([*gates, *([f"{unproven} undecided"] if unproven else [])])
     return _score(shares, _seeded(truth), complaint)

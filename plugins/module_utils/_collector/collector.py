@@ -322,11 +322,11 @@ class Collector:
             return snapshot
         index, scope = SnapshotIndex(snapshot), snapshot.scope
         named = {root.uuid for root in index.roots if index.covers(root.uuid)}
-        strangers = named - set(index.nodes) if scope.includes_any("ghost_provider", "name_conflict") else set()
+        strangers = named - set(index.nodes) if scope.includes_any("orphaned_provider", "name_conflict") else set()
         if strangers and not snapshot.cloud.other_novas:
             # All of them, in scope or not: one whose host goes by another name is given away by its neighbours.
             snapshot = self._add_host_lookups_of_roots(snapshot, {root.uuid for root in index.roots} - set(index.nodes))
-        asked_for = named & set(index.nodes) if scope.is_narrow or "capacity_drift" in scope.kinds else set()
+        asked_for = named & set(index.nodes) if scope.is_narrow or "capacity_mismatch" in scope.kinds else set()
         held = {provider for uuid in snapshot.candidates for provider in snapshot.allocations.get(uuid, ())}
         if scope.shard:
             held = {provider for provider in held if index.covers(snapshot.providers[provider].root)}

@@ -140,7 +140,7 @@ def choose_nodes_for_absence_proof(snapshot: Snapshot, fresh: bool) -> Collectio
     index, scope = SnapshotIndex(snapshot), snapshot.scope
     nowhere = [evidence for evidence in snapshot.evidence.values() if evidence.server.status == 404 or _has_no_host(evidence.server.value)]
     forgotten = any(evidence.marker.status == 400 for evidence in nowhere)
-    if forgotten and not fresh and scope.mode == "full" and scope.includes_any("forgotten_consumer"):
+    if forgotten and not fresh and scope.mode == "full" and scope.includes_any("unknown_consumer"):
         return index.nodes
     # It may be where it holds something, where a migration of it does, and at both ends of each.
     moves = [move for evidence in nowhere for move in index.get_listed_migrations(evidence.uuid).value or ()]

@@ -32,8 +32,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def policy_options() -> dict[str, dict[str, t.Any]]:
     return {
         "min_age": {"type": "str", "default": "1h"},
-        "forgotten_min_age": {"type": "str", "default": "24h"},
-        "parked_min_age": {"type": "str", "default": "7d"},
+        "unknown_min_age": {"type": "str", "default": "24h"},
+        "unconfirmed_min_age": {"type": "str", "default": "7d"},
         "stuck_min_age": {"type": "str", "default": "24h"},
         "stale_min_age": {"type": "str", "default": "7d"},
         "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
@@ -60,8 +60,8 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
     valid = [known for known in (*consumers, *providers) if not known.has_ended(at)]
     return Policy(
         min_age=parse_duration(options["min_age"]),
-        forgotten_min_age=parse_duration(options["forgotten_min_age"]),
-        parked_min_age=parse_duration(options["parked_min_age"]),
+        unknown_min_age=parse_duration(options["unknown_min_age"]),
+        unconfirmed_min_age=parse_duration(options["unconfirmed_min_age"]),
         stuck_min_age=parse_duration(options["stuck_min_age"]),
         stale_min_age=parse_duration(options["stale_min_age"]),
         exclude_consumers=_list_active_names(consumers, at),

@@ -117,7 +117,7 @@ def _build_summary(snapshot: Snapshot, index: SnapshotIndex, by_verdict: Mapping
         "coverage": {
             "complete": not index.failed_absence_checks,
             "partial": bool(index.unjudged_hosts),
-            "closed_gates": list(index.failed_checks),
+            "failed_checks": list(index.failed_checks),
             "not_provable": list(list_unmet_requirements(snapshot.cloud)),
             "silent_hosts": len(index.unjudged_hosts),
             "unjudged_hosts": sorted(index.unjudged_hosts),

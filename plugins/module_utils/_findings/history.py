@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import ENTRY_LISTS, iterate_entries
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Sighting
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_finding
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
@@ -46,9 +47,9 @@ def parse_first_seen(contents: t.Any, path: str) -> dict[str, str]:
     Raises InvalidInput when they are something else.
     """
     try:
-        known = dict(contents["known"].items())
+        known = {rename_finding(identity): seen for identity, seen in contents["known"].items()}
         for key in ENTRY_LISTS:
-            known.update({entry["id"]: entry["first_seen"] for entry in contents.get(key, ())})
+            known.update({rename_finding(entry["id"]): entry["first_seen"] for entry in contents.get(key, ())})
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidInput(f"{path} does not tell since when findings are known: it was edited, or is another file.") from error
     if not all(isinstance(text, str) for pair in known.items() for text in pair):
@@ -62,7 +63,7 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
     Raises InvalidInput when they are something else.
     """
     try:
-        return {identity: Sighting.parse(told) for identity, told in contents.get("sightings", {}).items()}
+        return {rename_finding(identity): Sighting.parse(told) for identity, told in contents.get("sightings", {}).items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"{path} does not tell how often findings were seen: it was edited, or is another file.") from error
 

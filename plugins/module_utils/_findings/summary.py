@@ -88,7 +88,7 @@ def _build_row(run: RunResult) -> dict[str, t.Any]:
         "shard": f"{shard['number']}/{shard['count']}" if shard else None if found else run.shard,
         "error": run.error,
         "complete": bool(coverage.get("complete")),
-        "closed_gates": coverage.get("closed_gates", []),
+        "failed_checks": coverage.get("failed_checks", []),
         "partial": bool(coverage.get("partial")),
         "unjudged_hosts": list_unjudged_hosts(coverage),
         "finished_at": found["finished_at"] if found else None,
@@ -137,6 +137,6 @@ def _format_cells(name: str, sums: Mapping[str, t.Any], remark: str) -> tuple[st
 
 
 def _describe_run(row: Mapping[str, t.Any]) -> str:
-    told = row["error"] or " ".join(row["closed_gates"]) or ("check mode: nothing was changed" if row["check_mode"] else "")
+    told = row["error"] or " ".join(row["failed_checks"]) or ("check mode: nothing was changed" if row["check_mode"] else "")
     unjudged = "" if row["error"] else describe_unjudged_hosts(row)
     return make_printable(" ".join(f"{told} {unjudged}".split()))

@@ -102,7 +102,7 @@ def _build_document(
             "kinds": dict(sorted(collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED]).items())),
             "coverage": {
                 "complete": not gates,
-                "closed_gates": gates,
+                "failed_checks": gates,
                 "hosts": len(hosts),
                 "domains": kinds[LEFTOVER_DOMAIN],
                 "directories": kinds[LEFTOVER_DIRECTORY],

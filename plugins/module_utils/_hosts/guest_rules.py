@@ -246,7 +246,7 @@ def _protect_recently_deleted(guest: Guest, view: ConsumerView, policy: Policy) 
     deleted = find_deleted_server(view.subject)
     if deleted is None:
         # Nova does not tell when a row was marked as deleted by hand.
-        return _protect_young(guest, guest.age_seconds, policy.forgotten_min_age)
+        return _protect_young(guest, guest.age_seconds, policy.unknown_min_age)
     action = find_deletion(view.subject.actions)
     since = deleted.terminated_at or (action.start_time if action else None) or deleted.updated
     return _protect_young(guest, seconds_between(since, view.subject.server.at), policy.min_age)
@@ -258,7 +258,7 @@ def _decide_unknown_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):
         return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.")
     evidence = (*view.migration_listings, *view.server_answers)
-    young = _protect_young(guest, guest.age_seconds, policy.forgotten_min_age)
+    young = _protect_young(guest, guest.age_seconds, policy.unknown_min_age)
     return young or orphaned(f"Nova has no memory of its server, and does not show it on {guest.host}.", *evidence)
 
 

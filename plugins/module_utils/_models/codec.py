@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
-FORMAT = 1
+FORMAT = 2
 
 
 def encode(snapshot: Snapshot) -> dict[str, t.Any]:

@@ -37,16 +37,16 @@ ORPHAN_KINDS = (
     Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE),
     Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE),
     Kind(
-        "forgotten_migration",
+        "deleted_migration",
         "a migration whose server is deleted; only its claim is left",
         REMEDIATE,
         needs_every_cell=True,
     ),
     Kind("evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE),
-    Kind("wrong_host", "the server rests on its host and holds another one as well", REMEDIATE),
+    Kind("extra_host", "the server rests on its host and holds another one as well", REMEDIATE),
     Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE),
     Kind(
-        "forgotten_consumer",
+        "unknown_consumer",
         "Nova has no memory of it at all; a conclusion from absence",
         OPT_IN,
         needs_every_cell=True,
@@ -54,18 +54,17 @@ ORPHAN_KINDS = (
 )
 # Allocations of live servers that are not as they should be.
 DRIFT_KINDS = (
-    Kind("swapped_claim", "an ended migration holds the claim that its server needs", REMEDIATE),
-    Kind("moved_server", "the server rests on its host and holds only another one", OPT_IN, needs_every_cell=True),
+    Kind("unreverted_allocation", "an ended migration holds the claim that its server needs", REMEDIATE),
+    Kind("misplaced_allocation", "the server rests on its host and holds only another one", OPT_IN, needs_every_cell=True),
     Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, needs_every_cell=True),
     Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, needs_every_cell=True),
     Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN),
     Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT),
-    Kind("hostless_server", "the server has no host and no task, and still holds a claim", REPORT),
 )
 # What is not about one consumer.
 CONDITION_KINDS = (
     Kind(
-        "ghost_provider",
+        "orphaned_provider",
         "a provider that was a compute node's, with no compute node behind it",
         OPT_IN,
         needs_every_cell=True,
@@ -76,8 +75,8 @@ CONDITION_KINDS = (
         OPT_IN,
         needs_every_cell=True,
     ),
-    Kind("capacity_drift", "more is claimed than there is, or the inventory is not the host's", REPORT),
-    Kind("parked_resize", "a resize that waits to be confirmed or reverted for very long", REPORT),
+    Kind("capacity_mismatch", "more is claimed than there is, or the inventory is not the host's", REPORT),
+    Kind("unconfirmed_resize", "a resize that waits to be confirmed or reverted for very long", REPORT),
     Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT),
     Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT),
 )
@@ -85,3 +84,27 @@ KINDS = (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
 
 CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
 CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind not in CONDITION_KINDS)
+
+# The names that version 1.0.0 had for kinds: its state files and journals have them.
+RENAMED_KINDS = {
+    "wrong_host": "extra_host",
+    "moved_server": "misplaced_allocation",
+    "swapped_claim": "unreverted_allocation",
+    "forgotten_consumer": "unknown_consumer",
+    "forgotten_migration": "deleted_migration",
+    "hostless_server": "unhosted_server",
+    "ghost_provider": "orphaned_provider",
+    "capacity_drift": "capacity_mismatch",
+    "parked_resize": "unconfirmed_resize",
+}
+
+
+def rename_kind(kind: str) -> str:
+    """Return the name that a kind of an older version has now."""
+    return RENAMED_KINDS.get(kind, kind)
+
+
+def rename_finding(identity: str) -> str:
+    """Return the id of a finding (`kind/subject`) of an older version as it is now."""
+    kind, slash, subject = identity.partition("/")
+    return f"{rename_kind(kind)}{slash}{subject}"

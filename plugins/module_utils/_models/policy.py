@@ -38,8 +38,8 @@ class Policy:
     """
 
     min_age: int = 3600
-    forgotten_min_age: int = 86400
-    parked_min_age: int = 7 * 86400
+    unknown_min_age: int = 86400
+    unconfirmed_min_age: int = 7 * 86400
     stuck_min_age: int = 86400
     stale_min_age: int = 7 * 86400
     exclude_consumers: frozenset[str] = frozenset()

@@ -158,7 +158,7 @@ def _validate_findings(findings: t.Any) -> Iterator[None]:
     """Raise GateClosed when the reading behind the findings was not sound, and InvalidInput when they are not of our making."""
     _check_format(findings, "findings", "orphan_detect")
     try:
-        if closed := findings["summary"]["coverage"]["closed_gates"]:
+        if closed := findings["summary"]["coverage"]["failed_checks"]:
             raise UnsoundReading(f"Nothing may be changed after this reading. {' '.join(closed)}")
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_finding, rename_kind
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -145,7 +146,12 @@ def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
         raise InvalidInput(f"{where} is no record of a journal.")
     if entry.get("format") != FORMAT:
         raise InvalidInput(f"{where} has format {entry.get('format')!r} and this version of the collection reads format {FORMAT}.")
-    return entry
+    renamed = dict(entry)
+    if isinstance(entry.get("kind"), str):
+        renamed["kind"] = rename_kind(entry["kind"])
+    if isinstance(entry.get("finding"), str):
+        renamed["finding"] = rename_finding(entry["finding"])
+    return renamed
 
 
 def _add_header(event: str, **facts: t.Any) -> dict[str, t.Any]:

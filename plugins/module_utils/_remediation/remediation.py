@@ -53,7 +53,7 @@ _BATCH_SIZE = WORKERS
 _MAX_PROOF_AGE = 60
 
 # The kind for which every host must have been asked for its servers.
-_UNKNOWN_CONSUMER = "forgotten_consumer"
+_UNKNOWN_CONSUMER = "unknown_consumer"
 
 
 @d.dataclass(frozen=True)

@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 
-def ghost_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def orphaned_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A provider that was a compute node's, with no compute node behind it.
 
     Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which
@@ -44,7 +44,7 @@ def ghost_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     for root in _list_roots_without_node(index):
         if root.uuid not in conflicting and index.has_nova_trait(root.uuid):
             reason = f"No compute node of this Nova stands behind provider {root.name}, which was one's by its traits."
-            yield _build_tree_finding("ghost_provider", index, root, reason, policy)
+            yield _build_tree_finding("orphaned_provider", index, root, reason, policy)
 
 
 def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         yield _build_tree_finding("name_conflict", index, root, reason, policy)
 
 
-def capacity_drift(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """More is claimed than there is, or the inventory is not the host's.
 
     Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what nova-compute reports. Looked for on
@@ -89,13 +89,13 @@ def capacity_drift(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             told += _describe_inventory_differences(node, inventory)
         if told:
             reason = f"On {index.get_name(uuid)}, {'; '.join(told)}."
-            yield Finding("capacity_drift", DRIFTED, uuid, reason, providers=(uuid,), evidence=(index.snapshot.hypervisors,))
+            yield Finding("capacity_mismatch", DRIFTED, uuid, reason, providers=(uuid,), evidence=(index.snapshot.hypervisors,))
 
 
-def parked_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A resize waits to be confirmed or reverted for very long.
 
-    Proof: Its migration has been `finished` for `orphan_cleanup_parked_min_age`.
+    Proof: Its migration has been `finished` for `orphan_cleanup_unconfirmed_min_age`.
 
     Needs: The cell of the server, which lists the migration.
 
@@ -104,9 +104,9 @@ def parked_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     listing = index.snapshot.migrations
     for migration in _list_migrations_in_scope(index):
         age = seconds_between(migration.updated_at or migration.created_at, listing.at)
-        if migration.status == "finished" and age is not None and age >= policy.parked_min_age:
+        if migration.status == "finished" and age is not None and age >= policy.unconfirmed_min_age:
             yield Finding(
-                "parked_resize",
+                "unconfirmed_resize",
                 DRIFTED,
                 migration.uuid,
                 f"Nova has had the resize of server {migration.server} from {migration.source_compute} to {migration.dest_compute} as finished "

@@ -20,7 +20,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     COLD_MIGRATION_TYPES,
     SUCCESSFUL_MIGRATION_STATUSES,
-    UNHOSTED_STATUSES,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted, protected, undecided
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import (
@@ -28,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.protections
     protect_foreign_type,
     protect_too_young,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import format_providers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import calculate_plain_resources, may_explain_children
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import find_source_doubt
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import group_by_tree
@@ -41,7 +41,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 
 
-def swapped_claim(view: ConsumerView, policy: Policy) -> Decision | None:
+def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """An ended migration holds what its server needs.
 
     Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host. It is
@@ -83,7 +83,7 @@ def swapped_claim(view: ConsumerView, policy: Policy) -> Decision | None:
         )
     reason = (
         f"Server {view.consumer} rests on {view.node_name}, but its claim on that host is still held by migration {uuid}, which is over; "
-        f"the server itself holds {_format_providers(view)}."
+        f"the server itself holds {format_providers(view)}."
     )
     if migration.type not in COLD_MIGRATION_TYPES:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
@@ -105,7 +105,7 @@ def _explain_uncertain_guest_location(view: ConsumerView, own: str, migration: M
     return find_source_doubt(view, migration)
 
 
-def moved_server(view: ConsumerView, policy: Policy) -> Decision | None:
+def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds only a host where it is not.
 
     Proof: It is settled on its host and holds nothing of it but only others', to which no move of it failed; its flavor, image and
@@ -123,7 +123,7 @@ def moved_server(view: ConsumerView, policy: Policy) -> Decision | None:
         claim, why = None, f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
     elif set(view.allocation.resources) != set(view.trees):
         claim, why = None, "it also holds shares of other providers than the root of a host"
-    return _decide_rewrite(f"Server {view.consumer} rests on {view.node_name} and holds only {_format_providers(view)}.", view, claim, why)
+    return _decide_rewrite(f"Server {view.consumer} rests on {view.node_name} and holds only {format_providers(view)}.", view, claim, why)
 
 
 def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
@@ -212,27 +212,6 @@ def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     )
 
 
-def hostless_server(view: ConsumerView, policy: Policy) -> Decision | None:
-    """The server has no host and no task, and holds a claim.
-
-    Proof: A direct look-up shows it without a host, without a task and in a state in which servers have a host.
-
-    Needs: The cells of the hosts that it holds. The server is read from its own cell.
-
-    Change: none: delete it, or set it to ERROR, and it can be proven to be an orphan.
-    """
-    server = view.server
-    if view.migration or server is None or server.host or not server.host_known or server.status in UNHOSTED_STATUSES:
-        return None
-    if not server.task_known:
-        return None
-    return drifted(
-        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {_format_providers(view)}. "
-        "Nova can neither start nor move it: delete it, or set it to ERROR, and its claim becomes an orphan that can be proven.",
-        *view.server_answers,
-    )
-
-
 def _is_settled_and_healthy(view: ConsumerView) -> bool:
     return view.is_settled_in_place and view.healthy
 
@@ -270,10 +249,6 @@ def _find_protection(view: ConsumerView, allocation: Allocation, migration: Migr
     """Say why a migration's claim is to be left alone, as it would be for its own sake."""
     own = d.replace(view, allocation=allocation, migration=migration)
     return next((reason for spare in (protect_excluded, protect_foreign_type, protect_too_young) if (reason := spare(own, policy))), None)
-
-
-def _format_providers(view: ConsumerView) -> str:
-    return ", ".join(sorted(map(view.index.get_name, view.allocation.resources))) or "nothing"
 
 
 def _format_amounts(resources: Resources) -> str:

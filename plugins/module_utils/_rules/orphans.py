@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     UNHOSTED_STATUSES,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import orphaned, protected, undecided
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import find_deletion
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import find_deletion, format_providers
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable
@@ -92,7 +92,7 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     )
 
 
-def forgotten_migration(view: ConsumerView, policy: Policy) -> Decision | None:
+def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     """The migration went with its deleted server, and its claim stayed.
 
     Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid for a migration's when it is asked
@@ -153,7 +153,7 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     )
 
 
-def wrong_host(view: ConsumerView, policy: Policy) -> Decision | None:
+def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds its host, and another one as well.
 
     Proof: It is settled where its newest move took it, or was unshelved since, holds that host, has no move under way, and holds of
@@ -202,14 +202,19 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server failed to boot or is shelved away, and still holds a host.
 
     Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor and no migration, and all that was
-    asked of it is over, so that no host can still take it up. What came before a shelve that its host has ended was over then.
+    asked of it is over, so that no host can still take it up. What came before a shelve that its host has ended was over then. In any
+    other state a server without a host and without a task is undecided: delete it, or set it to ERROR, and it can be proven.
 
     Needs: The cells of the hosts that it holds. The server and its actions are read from its own cell.
 
     Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
     """
     server, subject = view.server, view.subject
-    if view.migration or server is None or server.host or server.node or server.status not in UNHOSTED_STATUSES:
+    if view.migration or server is None or server.host:
+        return None
+    if server.status not in UNHOSTED_STATUSES:
+        return _explain_lost_host(server, view)
+    if server.node:
         return None
     if not view.trees or not all(root and (root in view.index.nodes or view.index.has_nova_trait(root)) for root in view.trees):
         return None
@@ -221,13 +226,24 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     return orphaned(f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it is over.", *evidence)
 
 
-def forgotten_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
+def _explain_lost_host(server: Server, view: ConsumerView) -> Decision | None:
+    """Say what to do about a server whose state is one of servers on a host, and that has none."""
+    if not server.host_known or not server.task_known:
+        return None
+    return undecided(
+        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {format_providers(view)}. "
+        "Nova can neither start nor move it: delete it, or set it to ERROR, and its allocation becomes an orphan that can be proven.",
+        *view.server_answers,
+    )
+
+
+def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
     """Nova has no memory of it at all.
 
     Proof: It is no server, no deleted server and no migration, has no actions, is named by no migration, every host was asked and
     does not have it, and it holds nothing but hosts of this Nova. Of a host that is gone, the provider must have Nova's trait
     `COMPUTE_NODE` and the host, or the consumer, must be named in `orphan_cleanup_hosts` or `orphan_cleanup_consumers`. A conclusion
-    from absence: another service that shares Nova's hosts looks the same. It must be older than `orphan_cleanup_forgotten_min_age`.
+    from absence: another service that shares Nova's hosts looks the same. It must be older than `orphan_cleanup_unknown_min_age`.
     Without a consumer type it is undecided while the service catalogue has a service that allocates for itself, unless
     `orphan_cleanup_ignore_allocators` names that.
 
@@ -248,10 +264,10 @@ def forgotten_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
             "that host (orphan_cleanup_hosts) to have this taken for a leftover.",
             *evidence,
         )
-    if age is None or age < policy.forgotten_min_age:
+    if age is None or age < policy.unknown_min_age:
         written = "at an unknown time" if age is None else f"{format_duration(age)} ago"
         return protected(
-            f"Nova has no memory of it, but it was written {written} and must be {format_duration(policy.forgotten_min_age)} old for that.",
+            f"Nova has no memory of it, but it was written {written} and must be {format_duration(policy.unknown_min_age)} old for that.",
             *evidence,
         )
     if not index.has_servers_of_every_host:

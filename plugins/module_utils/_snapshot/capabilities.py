@@ -37,7 +37,7 @@ REQUIREMENTS = (
     Requirement("Nova", (2, 59), "which consumers are migrations"),
     Requirement("Nova", (2, 69), "whether every cell answers"),
     Requirement("Placement", (1, 28), "the generations of consumers, without which no claim can be changed safely"),
-    Requirement("Placement", (1, 38), "which consumers are of another service", ("forgotten_consumer",)),
+    Requirement("Placement", (1, 38), "which consumers are of another service", ("unknown_consumer",)),
 )
 
 

@@ -280,3 +280,7 @@ def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
     Asked about a server that a direct look-up does not find, Nova answers with actions only if it finds it among the deleted.
     """
     return next((action for action in actions.value or () if action.action in DELETING_ACTIONS), None)
+
+
+def format_providers(view: ConsumerView) -> str:
+    return ", ".join(sorted(map(view.index.get_name, view.allocation.resources))) or "nothing"

@@ -51,7 +51,7 @@ def build_overview(report: Report) -> dict[str, t.Any]:
         "finished_at": findings["finished_at"],
         "scope": _describe_scope(findings["scope"]),
         "complete": coverage["complete"],
-        "gates": coverage["closed_gates"],
+        "gates": coverage["failed_checks"],
         "unjudged": describe_unjudged_hosts(coverage),
         "left_out": format_number(coverage["left_out"]) if coverage["left_out"] else "",
         "verdicts": [

@@ -88,7 +88,7 @@ def list_remediated_findings(report: Report) -> set[str]:
 
 def list_troubles(report: Report) -> list[str]:
     """Return a sentence for everything that went wrong, the reasons included why nothing may be changed."""
-    told = [*report.findings["summary"]["coverage"]["closed_gates"]]
+    told = [*report.findings["summary"]["coverage"]["failed_checks"]]
     if report.failure:
         told.append(report.failure)
     elif failed := (report.remediation or {}).get("tally", {}).get(FAILED):

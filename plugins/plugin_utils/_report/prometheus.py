@@ -72,7 +72,7 @@ def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterabl
             [({"resource_class": cls}, share) for cls, share in stranded["share_of_claimed"].items()],
         ),
         "complete": ("Whether the whole cloud was read and all answers agree (1) or not (0).", _build_single_sample(coverage["complete"])),
-        "closed_gates": ("For how many reasons the reading was not sound.", _build_single_sample(len(coverage["closed_gates"]))),
+        "failed_checks": ("For how many reasons the reading was not sound.", _build_single_sample(len(coverage["failed_checks"]))),
         "silent_hosts": ("Hosts in cells that did not answer.", _build_single_sample(coverage["silent_hosts"])),
         "unjudged_hosts": (
             "Hosts that were not judged, because their cell did not answer.",

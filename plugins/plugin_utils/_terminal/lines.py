@@ -64,7 +64,7 @@ def format_third_column(name: t.Any, width: int) -> str:
 
 def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:
     """Return why nothing may be changed, and what was not judged."""
-    told = [wrap_text(f"NOTHING MAY BE CHANGED: {make_printable(gate)}", width) for gate in coverage["closed_gates"]]
+    told = [wrap_text(f"NOTHING MAY BE CHANGED: {make_printable(gate)}", width) for gate in coverage["failed_checks"]]
     unjudged = wrap_text(make_printable(describe_unjudged_hosts(coverage)), width)
     return [*(Line(line, ERROR) for line in itertools.chain.from_iterable(told)), *(Line(line, WARNING) for line in unjudged)]
 

@@ -27,7 +27,7 @@ METRICS = {
     "placement_orphan_new_findings": {"kind"},
     "placement_orphan_stranded": {"provider", "resource_class"},
     "placement_orphan_complete": set(),
-    "placement_orphan_closed_gates": set(),
+    "placement_orphan_failed_checks": set(),
     "placement_orphan_undecided": set(),
     "placement_orphan_unjudged_hosts": set(),
     "placement_orphan_changes": {"outcome"},

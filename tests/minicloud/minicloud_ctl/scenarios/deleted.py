@@ -56,7 +56,7 @@ def _purged(context: Context, keep_mapping: bool) -> None:
     purge(context, server, keep_mapping)
     holdings.write_back(context.cloud, server, held)
     context.record.hosts["host"] = host
-    context.record.orphaned(server, context.provider(host), "forgotten_consumer")
+    context.record.orphaned(server, context.provider(host), "unknown_consumer")
 
 
 @scenario("a deleted server's claim on a dead host and on a child provider with a custom class")

@@ -21,15 +21,15 @@ def missing_allocation(context: Context) -> None:
 
 
 @scenario("a live server that holds only a host where it is not")
-def moved_server(context: Context) -> None:
-    server, own = live_server(context, "moved_server")
+def misplaced_allocation(context: Context) -> None:
+    server, own = live_server(context, "misplaced_allocation")
     other_host = context.steady_hosts(2)[1]
     other = context.provider(other_host)
     held = holdings.of(context.cloud, server)
     holdings.put(context.cloud, server, {other: held.allocations[own]}, held)
     context.record.hosts["other"] = other_host
     context.record.shares.clear()
-    context.record.orphaned(server, other, "moved_server")
+    context.record.orphaned(server, other, "misplaced_allocation")
 
 
 @scenario("a live server that holds more than its flavor says")

@@ -31,7 +31,7 @@ def failed_cold_migration(context: Context) -> None:
         steering.fail_copy(context.paths, context.cloud, server, source)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
     servers.settle(context.cloud, server, source)
-    context.record.orphaned(server, context.provider(destination), "swapped_claim")
+    context.record.orphaned(server, context.provider(destination), "unreverted_allocation")
     context.record.needed(migration, context.provider(source), "the guest is here; its server must get this allocation back")
 
 

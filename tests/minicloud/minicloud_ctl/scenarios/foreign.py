@@ -47,11 +47,11 @@ def foreign_provider(context: Context) -> None:
 
 
 @scenario("a host whose service was deleted while a deleted server's claim kept its provider")
-def ghost_provider(context: Context) -> None:
+def orphaned_provider(context: Context) -> None:
     (destination,) = context.steady_hosts(1)
     host = context.own_host("ghost")
-    rest = servers.boot(context.cloud, "ghost_provider_evacuated", host)
-    graves.bury(context, host, "ghost_provider")
+    rest = servers.boot(context.cloud, "orphaned_provider_evacuated", host)
+    graves.bury(context, host, "orphaned_provider")
     servers.force_down(context.cloud, host)
     servers.evacuate(context.cloud, rest, destination)
     # 204, although Placement refused to delete the provider.
@@ -60,7 +60,7 @@ def ghost_provider(context: Context) -> None:
     held = holdings.of(context.cloud, rest)
     own = context.provider(destination)
     holdings.put(context.cloud, rest, {own: held.allocations[own]}, held)
-    context.record.add_server(rest, "ghost_provider_evacuated")
+    context.record.add_server(rest, "orphaned_provider_evacuated")
     context.record.hosts["destination"] = destination
     context.record.needed(rest, own, LIVE)
 

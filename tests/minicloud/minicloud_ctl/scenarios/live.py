@@ -108,8 +108,8 @@ def lost_instance_mapping(context: Context) -> None:
 
 
 @scenario("the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows nothing")
-def lost_mapping_wrong_host(context: Context) -> None:
-    server, provider = live_server(context, "lost_mapping_wrong_host", "live, Nova has merely lost its instance mapping")
+def lost_mapping_extra_host(context: Context) -> None:
+    server, provider = live_server(context, "lost_mapping_extra_host", "live, Nova has merely lost its instance mapping")
     other_host = context.steady_hosts(2)[1]
     other = context.provider(other_host)
     held = holdings.of(context.cloud, server)

@@ -34,16 +34,16 @@ def _mark_migration(context: Context, migration: str, status: str) -> None:
 
 
 @scenario("a live server that also holds the tree of a host where it is not")
-def wrong_host(context: Context) -> None:
+def extra_host(context: Context) -> None:
     own, other = context.steady_hosts(2)
-    server = servers.boot(context.cloud, "wrong_host", own)
+    server = servers.boot(context.cloud, "extra_host", own)
     own_tree, other_tree = context.provider(own), context.provider(other)
     held = holdings.of(context.cloud, server)
     holdings.put(context.cloud, server, {**held.allocations, other_tree: held.allocations[own_tree]}, held)
-    context.record.add_server(server, "wrong_host")
+    context.record.add_server(server, "extra_host")
     context.record.hosts.update(host=own, other=other)
     context.record.needed(server, own_tree, LIVE)
-    context.record.orphaned(server, other_tree, "wrong_host")
+    context.record.orphaned(server, other_tree, "extra_host")
 
 
 @scenario("a confirmed migration that still holds the source")
@@ -125,20 +125,20 @@ def _claims_also(context: Context, server: str, home: str, other: str) -> None:
 
 
 @scenario("a live server that also holds a host to which a live migration of it failed, and which it left by a later one")
-def wrong_host_left_since(context: Context) -> None:
+def extra_host_left_since(context: Context) -> None:
     home, other = context.steady_hosts(2)
-    server = servers.boot(context.cloud, "wrong_host_left_since", home)
+    server = servers.boot(context.cloud, "extra_host_left_since", home)
     failed = _live_migrate(context, server, other)
     _live_migrate(context, server, home)
     _mark_migration(context, failed, "error")
     _claims_also(context, server, home, other)
-    context.record.orphaned(server, context.provider(other), "wrong_host")
+    context.record.orphaned(server, context.provider(other), "extra_host")
 
 
 @scenario("the same, but it was left before that: its guest may run there")
-def wrong_host_left_before(context: Context) -> None:
+def extra_host_left_before(context: Context) -> None:
     home, other = context.steady_hosts(2)
-    server = servers.boot(context.cloud, "wrong_host_left_before", home)
+    server = servers.boot(context.cloud, "extra_host_left_before", home)
     _live_migrate(context, server, other)
     _live_migrate(context, server, home)
     failed = servers.migrate(context.cloud, server, other)
@@ -196,18 +196,18 @@ def move_in_flight(context: Context) -> None:
 
 
 @scenario("a migration whose row went with its deleted server, so that no listing shows it")
-def forgotten_migration(context: Context) -> None:
+def deleted_migration(context: Context) -> None:
     server, migration, source, _destination = _stuck_in_flight(context)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
     servers.delete(context.cloud, server)
     holdings.await_providers(context.cloud, server)
-    context.record.orphaned(migration, source, "forgotten_migration")
+    context.record.orphaned(migration, source, "deleted_migration")
 
 
 @scenario("a resize that waits to be confirmed", alone=True)
-def parked_resize(context: Context) -> None:
+def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
-    server = servers.boot(context.cloud, "parked_resize", source)
+    server = servers.boot(context.cloud, "unconfirmed_resize", source)
     # The scheduler chooses the destination; it must not fall for a host that another scenario has just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
@@ -219,7 +219,7 @@ def parked_resize(context: Context) -> None:
 
 
 @scenario("a move that waits to be confirmed, its migration marked as error: a revert still needs the source")
-def parked_resize_error(context: Context) -> None:
+def unconfirmed_resize_error(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
     _mark_migration(context, migration, "error")
     context.record.needed(server, destination, "VERIFY_RESIZE: the guest runs here")
@@ -227,7 +227,7 @@ def parked_resize_error(context: Context) -> None:
 
 
 @scenario("an interrupted move: the live server holds the other host, the ended migration holds the one where the guest runs")
-def swapped_claim(context: Context) -> None:
+def unreverted_allocation(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
     servers.revert(context.cloud, server)
     holdings.await_providers(context.cloud, migration)
@@ -245,5 +245,5 @@ def swapped_claim(context: Context) -> None:
         },
         holdings.UNTYPED,
     )
-    context.record.orphaned(server, destination, "swapped_claim")
+    context.record.orphaned(server, destination, "unreverted_allocation")
     context.record.needed(migration, source, "the guest runs here; its server must get this claim back")

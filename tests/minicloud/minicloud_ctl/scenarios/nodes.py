@@ -33,4 +33,4 @@ def ironic_nodes(context: Context) -> None:
     context.record.add_server(both, "ironic_nodes on both")
     context.record.hosts["dead"] = host
     context.record.needed(both, trees[nodes[0]], LIVE)
-    context.record.orphaned(both, trees[nodes[1]], "wrong_host")
+    context.record.orphaned(both, trees[nodes[1]], "extra_host")

@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 def changing(nova: Nova) -> list[Finding]:

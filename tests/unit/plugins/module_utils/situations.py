@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
 
     Situation = Callable[["Cloud"], str]
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Cloud(World):
@@ -42,13 +42,13 @@ def deleted_server(cloud: Cloud) -> str:
     return server
 
 
-def forgotten_migration(cloud: Cloud) -> str:
+def deleted_migration(cloud: Cloud) -> str:
     migration = cloud.stranger(cloud.here)
     cloud.unlisted_migrations.add(migration)
     return migration
 
 
-def forgotten_consumer(cloud: Cloud) -> str:
+def unknown_consumer(cloud: Cloud) -> str:
     return cloud.stranger(cloud.here)
 
 
@@ -58,7 +58,7 @@ def evacuated_source(cloud: Cloud) -> str:
     return server
 
 
-def wrong_host(cloud: Cloud) -> str:
+def extra_host(cloud: Cloud) -> str:
     return cloud.server(cloud.there, cloud.here, cloud.there)
 
 

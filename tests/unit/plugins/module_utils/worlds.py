@@ -83,7 +83,7 @@ def worlds(draw: st.DrawFn) -> World:
 def policies(draw: st.DrawFn, world: World) -> Policy:
     return Policy(
         min_age=draw(st.sampled_from([0, 3600])),
-        forgotten_min_age=draw(st.sampled_from([0, 86400])),
+        unknown_min_age=draw(st.sampled_from([0, 86400])),
         exclude_consumers=frozenset(draw(st.lists(st.sampled_from(sorted(world.allocations)), max_size=1)) if draw(_seldom()) else ()),
         exclude_providers=frozenset(draw(st.lists(st.sampled_from(sorted(world.providers)), max_size=1)) if draw(_seldom()) else ()),
     )

@@ -62,7 +62,7 @@ def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) ->
 def hostile_report(name: str) -> Report:
     """A report in which everything has that name: also the plan, the outcomes and what failed."""
     findings = told(hostile(HOSTILE[name]))
-    findings["summary"]["coverage"]["closed_gates"] = [HOSTILE[name]]
+    findings["summary"]["coverage"]["failed_checks"] = [HOSTILE[name]]
     findings["cloud"]["region"] = HOSTILE[name]
     findings["summary"]["stranded"]["resource_classes"][HOSTILE[name]] = 1
     return Report(findings, plan=plan_of(findings), remediation=remediation_of(findings, "skipped", HOSTILE[name]), failure=HOSTILE[name])

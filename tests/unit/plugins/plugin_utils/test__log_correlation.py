@@ -86,10 +86,10 @@ def test_an_entry_without_providers_is_explained_by_any_host() -> None:
 
 
 def test_one_complaint_may_tell_of_several_entries_and_one_entry_of_several_complaints() -> None:
-    found = findings(entry("wrong_host", SERVER, SERVER, ["compute-1"]), entry("ended_migration", MIGRATION, SERVER, ["compute-1"]))
+    found = findings(entry("extra_host", SERVER, SERVER, ["compute-1"]), entry("ended_migration", MIGRATION, SERVER, ["compute-1"]))
 
     assert explained(found, complaint(SERVER), complaint(MIGRATION)) == [
-        f"wrong_host/{SERVER}",
+        f"extra_host/{SERVER}",
         f"ended_migration/{MIGRATION}",
         f"ended_migration/{MIGRATION}",
     ]

@@ -162,7 +162,7 @@ def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
         (
             UNSOUND,
             FAILED,
-            f"Nothing can be proven now, and nova-manage was not called: {' '.join(UNSOUND['summary']['coverage']['closed_gates'])}",
+            f"Nothing can be proven now, and nova-manage was not called: {' '.join(UNSOUND['summary']['coverage']['failed_checks'])}",
         ),
         *(
             (before, SKIPPED, f"It changed since it was detected, and nova-manage was not called. {why}")

@@ -270,12 +270,12 @@ def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() 
     assert all(_role(f"tasks/{name}.yml", "hypervisor_cleanup") for name in specs)
 
 
-@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+@pytest.mark.parametrize("option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"])
 def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(policy_options()[option])
 
 
-@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age", "exclude_consumers", "exclude_providers"])
+@pytest.mark.parametrize("option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"])
 def test_the_policy_for_retiring_hosts_is_that_of_the_modules(option: str) -> None:
     assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(policy_options()[option])
 

@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Site(World):
@@ -97,7 +97,7 @@ def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> N
     migration = site.migration(server, other, here, "confirmed", other)
     found = {finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)}
 
-    assert found[server].kind == "moved_server" and found[server].change
+    assert found[server].kind == "misplaced_allocation" and found[server].change
     assert found == {finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)}
 
 
@@ -175,7 +175,7 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
     found = {finding.consumer: finding for finding in judge(again, HARSH)}
-    assert (found[server].kind, found[server].freed_providers) == ("wrong_host", {gone})
+    assert (found[server].kind, found[server].freed_providers) == ("extra_host", {gone})
     assert found[stranger].kind == "foreign_provider"
 
 
@@ -188,7 +188,7 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
     again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [stranger])
 
     assert [(finding.kind, finding.verdict) for finding in judge(again, HARSH) if finding.consumer == stranger] == [
-        ("forgotten_consumer", "orphaned")
+        ("unknown_consumer", "orphaned")
     ]
 
 

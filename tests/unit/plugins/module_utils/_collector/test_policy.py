@@ -33,12 +33,12 @@ def test_the_defaults_of_the_options_are_those_of_the_judge() -> None:
 
 
 def test_ages_are_durations() -> None:
-    spared = parse_policy(_options(min_age="15m", forgotten_min_age="7d"))
+    spared = parse_policy(_options(min_age="15m", unknown_min_age="7d"))
 
-    assert (spared.min_age, spared.forgotten_min_age) == (900, 604800)
+    assert (spared.min_age, spared.unknown_min_age) == (900, 604800)
 
 
-@pytest.mark.parametrize("option", ["min_age", "forgotten_min_age"])
+@pytest.mark.parametrize("option", ["min_age", "unknown_min_age"])
 def test_an_age_that_is_no_duration_is_refused(option: str) -> None:
     with pytest.raises(InvalidInput, match="'soon' is no duration"):
         parse_policy(_options(**{option: "soon"}))

@@ -47,9 +47,9 @@ def test_hosts_and_consumers_are_all_looked_at_closely(options: dict[str, t.Any]
 
 
 def test_kinds_that_are_not_named_are_not_wanted() -> None:
-    chosen = _scope(kinds=["wrong_host"])
+    chosen = _scope(kinds=["extra_host"])
 
-    assert chosen.includes_any("wrong_host", "deleted_server") and not chosen.includes_any("deleted_server")
+    assert chosen.includes_any("extra_host", "deleted_server") and not chosen.includes_any("deleted_server")
 
 
 def test_what_is_no_uuid_is_refused() -> None:

@@ -38,7 +38,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-AT_ONCE = Policy(min_age=0, forgotten_min_age=0, parked_min_age=0, stuck_min_age=0, stale_min_age=0)
+AT_ONCE = Policy(min_age=0, unknown_min_age=0, unconfirmed_min_age=0, stuck_min_age=0, stale_min_age=0)
 LONG_AGO = "2026-01-01T00:00:00.000000"
 LITTLE = Inventory(total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
 STORIES = ("amount", "owner", "moved", "swapped", "leaked", "conflict", "hostless")
@@ -203,8 +203,8 @@ def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
     server = world.server(home, home, other)
 
-    assert set(told(world, world.shard_of(other))) == {f"wrong_host/{server}"} | _conditions(told(world, world.shard_of(other)))
-    assert f"wrong_host/{server}" not in told(world, world.shard_of(home))
+    assert set(told(world, world.shard_of(other))) == {f"extra_host/{server}"} | _conditions(told(world, world.shard_of(other)))
+    assert f"extra_host/{server}" not in told(world, world.shard_of(home))
 
 
 def test_who_holds_nothing_belongs_to_its_host() -> None:
@@ -224,7 +224,7 @@ def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(hom
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
     server = world.server(home, home, other)
 
-    assert [number for number in (1, 2) if f"wrong_host/{server}" in told(world, Shard(number, 2))] == [world.shard_of(other).number]
+    assert [number for number in (1, 2) if f"extra_host/{server}" in told(world, Shard(number, 2))] == [world.shard_of(other).number]
 
 
 def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_host() -> None:

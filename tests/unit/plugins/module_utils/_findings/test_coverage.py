@@ -24,7 +24,7 @@ SENTENCE = "4 hosts were not judged, because their cell does not answer: compute
 
 def _findings(**coverage: t.Any) -> dict[str, t.Any]:
     findings = t.cast("dict[str, t.Any]", told(hostile("x")))
-    findings["summary"]["coverage"] |= {"complete": True, "closed_gates": [], **coverage}
+    findings["summary"]["coverage"] |= {"complete": True, "failed_checks": [], **coverage}
     return findings
 
 

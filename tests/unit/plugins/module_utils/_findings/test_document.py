@@ -18,7 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, PROJECT, World, answer
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Cloud:
@@ -70,7 +70,7 @@ def test_the_summary_counts_by_verdict_and_orphans_by_kind(cloud: Cloud) -> None
     summary = cloud.report()["summary"]
 
     assert summary["verdicts"] == {"orphaned": 2, "drifted": 1, "protected": 1, "undecided": 1}
-    assert summary["kinds"] == {"deleted_server": 1, "evacuated_source": 1, "moved_server": 1}
+    assert summary["kinds"] == {"deleted_server": 1, "evacuated_source": 1, "misplaced_allocation": 1}
 
 
 def test_what_is_stranded_is_told_by_class_provider_and_project(cloud: Cloud) -> None:
@@ -99,7 +99,7 @@ def test_the_coverage_says_how_much_was_read(cloud: Cloud) -> None:
     assert cloud.report()["summary"]["coverage"] == {
         "complete": True,
         "partial": False,
-        "closed_gates": [],
+        "failed_checks": [],
         "not_provable": [],
         "silent_hosts": 0,
         "unjudged_hosts": [],
@@ -117,7 +117,7 @@ def test_an_unsound_reading_is_not_complete_and_says_why(cloud: Cloud) -> None:
     coverage = cloud.report(services_after=answer("GET /os-services", 500))["summary"]["coverage"]
 
     assert coverage["complete"] is False
-    assert len(coverage["closed_gates"]) == 1
+    assert len(coverage["failed_checks"]) == 1
 
 
 def test_an_unreadable_listing_of_hypervisors_is_told_as_none(cloud: Cloud) -> None:

@@ -89,7 +89,7 @@ def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"scope": Scope(kinds=("wrong_host",))},
+        {"scope": Scope(kinds=("extra_host",))},
         {"scope": Scope(hosts=("compute-2",))},
         {"scope": Scope(mode="triage")},
         {"services_after": answer("GET /os-services", 500)},
@@ -101,7 +101,7 @@ def test_any_other_reading_forgets_nothing(changes: dict[str, t.Any]) -> None:
 
 def test_what_is_told_of_under_another_kind_is_not_forgotten() -> None:
     (undecided,) = _report()["undecided"]
-    orphaned = f"wrong_host/{undecided['consumer']}"
+    orphaned = f"extra_host/{undecided['consumer']}"
 
     assert _report({orphaned: THEN, undecided["id"]: NOW})["known"] == {orphaned: THEN}
 
@@ -187,3 +187,13 @@ def test_silent_hosts_are_counted_once_each() -> None:
 def test_a_file_of_anything_else_is_named() -> None:
     with pytest.raises(Exception, match=r"/there/plan\.json does not tell since when findings are known"):
         parse_first_seen({"format": 1, "changes": []}, "/there/plan.json")
+
+
+def test_the_ids_of_version_1_0_are_known_under_the_names_that_their_kinds_have_now() -> None:
+    contents = {"known": {"forgotten_consumer/a": THEN, "wrong_host/b": THEN, "deleted_server/c": THEN}}
+
+    assert parse_first_seen(contents, "state.json") == {
+        "unknown_consumer/a": THEN,
+        "extra_host/b": THEN,
+        "deleted_server/c": THEN,
+    }

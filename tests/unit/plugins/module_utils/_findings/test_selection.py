@@ -12,23 +12,23 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 
 FINDINGS = [
-    {"id": "wrong_host/a", "kind": "wrong_host", "age_seconds": 9000, "providers": [{"name": "compute-1"}]},
+    {"id": "extra_host/a", "kind": "extra_host", "age_seconds": 9000, "providers": [{"name": "compute-1"}]},
     {"id": "deleted_server/b", "kind": "deleted_server", "age_seconds": 60, "providers": [{"name": "compute-2"}]},
-    {"id": "parked_resize/c", "kind": "parked_resize", "age_seconds": None, "providers": []},
+    {"id": "unconfirmed_resize/c", "kind": "unconfirmed_resize", "age_seconds": None, "providers": []},
 ]
 
 
 @pytest.mark.parametrize(
     ("expression", "ids"),
     [
-        ("[?kind=='wrong_host']", {"wrong_host/a"}),
-        ("[?kind=='wrong_host'].id", {"wrong_host/a"}),
-        ("[?kind=='wrong_host'] | [0]", {"wrong_host/a"}),
-        ("[?kind=='wrong_host'] | [0].id", {"wrong_host/a"}),
-        ("[?age_seconds > `100`]", {"wrong_host/a"}),
+        ("[?kind=='extra_host']", {"extra_host/a"}),
+        ("[?kind=='extra_host'].id", {"extra_host/a"}),
+        ("[?kind=='extra_host'] | [0]", {"extra_host/a"}),
+        ("[?kind=='extra_host'] | [0].id", {"extra_host/a"}),
+        ("[?age_seconds > `100`]", {"extra_host/a"}),
         ("[?providers[?name=='compute-2']]", {"deleted_server/b"}),
-        ("[]", {"wrong_host/a", "deleted_server/b", "parked_resize/c"}),
-        ("@", {"wrong_host/a", "deleted_server/b", "parked_resize/c"}),
+        ("[]", {"extra_host/a", "deleted_server/b", "unconfirmed_resize/c"}),
+        ("@", {"extra_host/a", "deleted_server/b", "unconfirmed_resize/c"}),
         ("[?kind=='nonesuch']", set()),
         ("nonesuch", set()),
         ("[?kind=='nonesuch'] | [0]", set()),
@@ -44,7 +44,7 @@ def test_what_is_no_expression_is_refused_before_anything_is_read(expression: st
         Selection(expression)
 
 
-@pytest.mark.parametrize("expression", ["[].kind", "[].age_seconds", "length(@)", "'wrong_host/d'", "[].providers", "[0].providers"])
+@pytest.mark.parametrize("expression", ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"])
 def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select must give findings or their ids"):
         Selection(expression).select_ids(FINDINGS)

@@ -40,8 +40,8 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
     Cloud,
     deleted_server,
     ended_migration,
-    forgotten_consumer,
-    wrong_host,
+    extra_host,
+    unknown_consumer,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
@@ -147,7 +147,7 @@ def test_another_generation_begins_anew() -> None:
 
 def test_another_kind_begins_anew() -> None:
     cloud = Cloud()
-    server = wrong_host(cloud)
+    server = extra_host(cloud)
     runs = Runs(cloud)
     runs.run()
     cloud.delete(server)
@@ -159,7 +159,7 @@ def test_another_kind_begins_anew() -> None:
 @pytest.mark.parametrize("question", ["server", "migrations"])
 def test_what_was_undecided_meanwhile_begins_anew(question: str) -> None:
     cloud = Cloud()
-    orphan = forgotten_consumer(cloud)
+    orphan = unknown_consumer(cloud)
     runs = Runs(cloud)
     runs.run()
     cloud.answers(question, orphan, 503)
@@ -239,7 +239,7 @@ def test_a_reading_of_other_kinds_changes_nothing() -> None:
     orphan = deleted_server(cloud)
     runs = Runs(cloud)
     runs.run()
-    assert runs.run(scope=Scope(kinds=("wrong_host",)))["findings"] == []
+    assert runs.run(scope=Scope(kinds=("extra_host",)))["findings"] == []
 
     assert runs.planned() == [orphan]
 

@@ -159,11 +159,11 @@ def test_what_is_provably_left_over_does_not_hold_it_back() -> None:
 def test_what_is_left_over_and_not_chosen_holds_it_back() -> None:
     site = Site()
     site.delete(site.server(site.old, site.old))
-    (blocker,) = site.blockers(kinds=["wrong_host"])
+    (blocker,) = site.blockers(kinds=["extra_host"])
 
     assert blocker.kind == "claim"
     assert "deleted_server is not among the kinds to remediate" in blocker.reason
-    assert site.left_over(kinds=["wrong_host"]) == []
+    assert site.left_over(kinds=["extra_host"]) == []
 
 
 def test_a_claim_of_the_host_that_its_own_server_needs_is_not_left_over() -> None:
@@ -191,7 +191,7 @@ def test_a_consumer_that_nova_does_not_know_holds_it_back_unless_it_is_chosen() 
     site.stranger(site.old)
 
     assert _kinds(site.blockers()) == ["claim"]
-    assert site.blockers(kinds=["forgotten_consumer"]) == []
+    assert site.blockers(kinds=["unknown_consumer"]) == []
 
 
 def test_a_claim_on_a_child_of_the_host_counts() -> None:

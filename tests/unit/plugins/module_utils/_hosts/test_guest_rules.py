@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import Guest, GuestFinding
 
-ANY_AGE = Policy(min_age=0, forgotten_min_age=0)
+ANY_AGE = Policy(min_age=0, unknown_min_age=0)
 STRANGER = "0a000000-0000-4000-8000-000000000001"
 LONG_AGO = "2020-11-20T12:00:00Z"
 
@@ -121,7 +121,7 @@ def test_what_a_server_left_that_was_marked_as_deleted_by_hand_is_left_over(site
 
 def test_since_when_it_is_marked_is_not_known_so_its_own_age_counts(site: Site) -> None:
     server = _marked_by_hand(site)
-    policy = Policy(min_age=0, forgotten_min_age=86400)
+    policy = Policy(min_age=0, unknown_min_age=86400)
 
     assert site.verdicts(server, policy) == ("orphaned", "orphaned")
     young = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": "2026-11-20T11:00:00Z"}
@@ -317,7 +317,7 @@ def test_a_directory_that_changed_lately_is_protected(site: Site) -> None:
 
 
 def test_what_nova_forgot_must_be_old_by_itself(site: Site) -> None:
-    policy = Policy(min_age=0, forgotten_min_age=86400)
+    policy = Policy(min_age=0, unknown_min_age=86400)
     young = {"created_at": NOW}
 
     assert site.verdicts(STRANGER, policy) == ("orphaned", "orphaned")

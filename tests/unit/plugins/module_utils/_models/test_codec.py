@@ -42,7 +42,7 @@ def test_nor_are_the_parts_that_only_some_readings_have() -> None:
 
 @hypothesis.given(worlds())
 def test_it_is_judged_alike_to_the_letter(world: World) -> None:
-    snapshot, policy = world.snapshot(), Policy(min_age=0, forgotten_min_age=0)
+    snapshot, policy = world.snapshot(), Policy(min_age=0, unknown_min_age=0)
     again = decode(json.loads(json.dumps(encode(snapshot))))
 
     assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(build_findings(snapshot, policy), sort_keys=True)
@@ -53,9 +53,9 @@ def test_it_is_judged_alike_to_the_letter(world: World) -> None:
     [
         ([], "no snapshot as orphan_detect writes it"),
         ({}, "no snapshot as orphan_detect writes it"),
-        ({"format": 1}, "no snapshot as orphan_detect writes it"),
-        ({"format": 1, "snapshot": {"cloud": None}}, "no snapshot as orphan_detect writes it"),
-        ({"format": 2, "snapshot": {}}, "has format 2 and this version reads format 1"),
+        ({"format": 2}, "no snapshot as orphan_detect writes it"),
+        ({"format": 2, "snapshot": {"cloud": None}}, "no snapshot as orphan_detect writes it"),
+        ({"format": 1, "snapshot": {}}, "has format 1 and this version reads format 2"),
     ],
 )
 def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:

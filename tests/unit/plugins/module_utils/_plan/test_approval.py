@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 @pytest.fixture(name="findings")
@@ -207,7 +207,7 @@ def test_findings_of_another_cloud_are_refused(findings: t.Any, approval: Approv
 
 
 def test_a_reading_that_is_not_sound_refuses_all(findings: t.Any, approval: Approval) -> None:
-    findings["summary"]["coverage"]["closed_gates"] = ["A cell does not answer."]
+    findings["summary"]["coverage"]["failed_checks"] = ["A cell does not answer."]
 
     with pytest.raises(UnsoundReading, match="A cell does not answer"):
         approval.rebuild_plan(findings)
@@ -216,8 +216,8 @@ def test_a_reading_that_is_not_sound_refuses_all(findings: t.Any, approval: Appr
 def test_kinds_that_may_not_be_changed_are_refused(approval: Approval) -> None:
     approval.check_kinds(ALL_KINDS)
 
-    with pytest.raises(InvalidInput, match="changes deleted_server, wrong_host, which kinds"):
-        approval.check_kinds(["forgotten_consumer"])
+    with pytest.raises(InvalidInput, match="changes deleted_server, extra_host, which kinds"):
+        approval.check_kinds(["unknown_consumer"])
 
 
 def test_all_that_is_approved_is_named_for_the_next_look(approval: Approval, told: t.Any) -> None:
@@ -231,9 +231,9 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
     details = {ghost: ProviderDetails({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
     found = json.loads(json.dumps(build_findings(world.snapshot(details=details), HARSH)))
 
-    approval = Approval.parse(json.loads(json.dumps(Approval.from_plan(Plan.from_findings(found, ["ghost_provider"])).as_dict())))
+    approval = Approval.parse(json.loads(json.dumps(Approval.from_plan(Plan.from_findings(found, ["orphaned_provider"])).as_dict())))
 
-    assert approval.scope == {"consumers": [], "kinds": ["ghost_provider"]}
+    assert approval.scope == {"consumers": [], "kinds": ["orphaned_provider"]}
     assert [step.subject for step in approval.rebuild_plan(found)[0].removals] == [ghost]
     found["findings"] = []
     with pytest.raises(NotApproved, match="it is not found any more"):
@@ -247,7 +247,7 @@ def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
         (("changes", 0, "generation"), True),
         (("changes", 0, "digest"), "0" * 64),
         (("changes", 0, "consumer"), "11111111-2222-4333-8444-555555555555"),
-        (("changes", 0, "kind"), "wrong_host"),
+        (("changes", 0, "kind"), "extra_host"),
         (("placement_endpoint",), "http://elsewhere/"),
         (("region",), "RegionTwo"),
         (("consumers",), 100000),
@@ -277,9 +277,9 @@ def test_what_was_taken_out_is_missed(told: t.Any) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"kind": "parked_resize", "finding": "parked_resize/{consumer}"},
+        {"kind": "unconfirmed_resize", "finding": "unconfirmed_resize/{consumer}"},
         {"kind": "healthy", "finding": "healthy/{consumer}"},
-        {"finding": "wrong_host/{consumer}"},
+        {"finding": "extra_host/{consumer}"},
         {"consumer": "compute-1", "finding": "{kind}/compute-1"},
         {"consumer": None, "finding": "{kind}/"},
         {"digest": "none"},

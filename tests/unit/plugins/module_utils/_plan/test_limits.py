@@ -43,7 +43,7 @@ def test_a_run_goes_on_while_there_may_be_one_more_failure(failed: int, allowed:
 def test_no_tree_is_deleted_after_too_many_failures_before() -> None:
     api = Placement().api()
     session = t.cast("t.Any", types.SimpleNamespace(placement=api, compute=api, network=None, cloud=None))
-    steps = [TreeStep("ghost_provider/x", "ghost_provider", ProviderRemoval(()))] * 2
+    steps = [TreeStep("orphaned_provider/x", "orphaned_provider", ProviderRemoval(()))] * 2
 
     outcomes = TreeRemover(session, Policy(), None, max_failures=2).remove_trees(steps, str, failed_before=2)
 

@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
@@ -110,11 +110,11 @@ def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
 
 
 def test_what_can_be_changed_is_a_claim_or_a_tree_of_providers() -> None:
-    assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == ["ghost_provider", "name_conflict"]
+    assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == ["orphaned_provider", "name_conflict"]
 
 
 def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
-    assert sorted(step.kind for step in _steps(findings, ["deleted_server", "wrong_host"])) == ["deleted_server", "wrong_host"]
+    assert sorted(step.kind for step in _steps(findings, ["deleted_server", "extra_host"])) == ["deleted_server", "extra_host"]
 
 
 def test_with_no_kind_chosen_nothing_is_planned(findings: t.Any) -> None:
@@ -130,9 +130,9 @@ def test_what_is_protected_or_undecided_is_never_planned(findings: t.Any) -> Non
 
 def test_what_is_not_selected_is_not_planned(findings: t.Any) -> None:
     for entry in findings["findings"]:
-        entry["selected"] = entry["kind"] == "wrong_host"
+        entry["selected"] = entry["kind"] == "extra_host"
 
-    assert [step.kind for step in _steps(findings)] == ["wrong_host"]
+    assert [step.kind for step in _steps(findings)] == ["extra_host"]
 
 
 def test_an_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
@@ -162,10 +162,10 @@ def test_equal_findings_make_equal_plans_whatever_their_order(findings: t.Any) -
 
 
 def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> None:
-    (entry,) = [entry for entry in findings["findings"] if entry["kind"] == "wrong_host"]
-    (step,) = _steps(findings, ["wrong_host"])
+    (entry,) = [entry for entry in findings["findings"] if entry["kind"] == "extra_host"]
+    (step,) = _steps(findings, ["extra_host"])
 
-    assert json.loads(json.dumps(step.as_dict())) == {"finding": entry["id"], "kind": "wrong_host", **entry["change"]}
+    assert json.loads(json.dumps(step.as_dict())) == {"finding": entry["id"], "kind": "extra_host", **entry["change"]}
 
 
 def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
@@ -175,14 +175,14 @@ def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> N
 
 
 def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
-    findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering.", "Wrong region."]
+    findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
 
     with pytest.raises(UnsoundReading, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
         Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.Any) -> None:
-    findings["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+    findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
     with pytest.raises(UnsoundReading):
         Plan.from_findings(findings, [])
@@ -228,7 +228,7 @@ def test_what_has_another_shape_is_refused(read: t.Callable[[t.Any], Plan], writ
         ("scope", "shard"),
         ("summary",),
         ("summary", "coverage"),
-        ("summary", "coverage", "closed_gates"),
+        ("summary", "coverage", "failed_checks"),
         ("summary", "coverage", "consumers"),
         ("findings",),
         ("findings", 0, "id"),
@@ -371,7 +371,7 @@ def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[
         Plan.parse(told)
 
 
-@pytest.mark.parametrize("kind", ["ghost_provider", "stale_service", "protected", ""])
+@pytest.mark.parametrize("kind", ["orphaned_provider", "stale_service", "protected", ""])
 def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind: str) -> None:
     told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
 
@@ -449,7 +449,7 @@ def test_a_consumer_that_is_changed_twice_is_refused(told: t.Any) -> None:
 
 
 def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> None:
-    partner = _of_kind(told, "swapped_claim")["partner"]
+    partner = _of_kind(told, "unreverted_allocation")["partner"]
     told["changes"].append({**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"})
 
     with pytest.raises(InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"):
@@ -459,7 +459,7 @@ def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> Non
 @pytest.mark.parametrize("whose", ["partner", "consumer"])
 def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(told: t.Any, whose: str) -> None:
     """The one would never be written, and of the other only one of two documents."""
-    change = _of_kind(told, "swapped_claim")
+    change = _of_kind(told, "unreverted_allocation")
     change["partner"][whose] = copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
 
     with pytest.raises(InvalidInput, match="must be one other consumer, without a partner of its own"):
@@ -565,11 +565,11 @@ def _for_a_claim(change: t.Any) -> None:
 
 
 def _for_another(change: t.Any) -> None:
-    change["finding"] = f"ghost_provider/{ELSEWHERE}"
+    change["finding"] = f"orphaned_provider/{ELSEWHERE}"
 
 
 def _reported(change: t.Any) -> None:
-    change |= {"kind": "capacity_drift", "finding": f"capacity_drift/{change['providers'][-1]['uuid']}"}
+    change |= {"kind": "capacity_mismatch", "finding": f"capacity_mismatch/{change['providers'][-1]['uuid']}"}
 
 
 @pytest.mark.parametrize(
@@ -611,7 +611,7 @@ def test_a_tree_that_is_deleted_twice_is_refused(told_ruins: t.Any) -> None:
 def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
     for step in Plan.from_findings(ruins, ALL_KINDS).removals:
         assert isinstance(step, TreeStep)
-        assert step.finding == f"ghost_provider/{step.subject}"
+        assert step.finding == f"orphaned_provider/{step.subject}"
 
 
 # For a cloud
@@ -748,7 +748,7 @@ def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
 
 
 def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> None:
-    bare["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+    bare["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
     with pytest.raises(UnsoundReading, match=r"A cell is not answering\."):
         list_servers_to_heal(bare, Limits(3, 1))

@@ -32,7 +32,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 OWNERS = ("project_id", "user_id", "consumer_type")
 OF_PROVIDERS = ("uuid", "name", "generation", "parent")

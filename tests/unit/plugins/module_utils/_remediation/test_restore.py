@@ -279,7 +279,7 @@ def test_the_newest_change_is_taken_back_first(event: str) -> None:
     assert find_changes(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
 
 
-TREE = TreeStep(f"ghost_provider/{A}", "ghost_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
+TREE = TreeStep(f"orphaned_provider/{A}", "orphaned_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
 
 
 def test_deleted_trees_come_before_allocations() -> None:
@@ -316,7 +316,7 @@ def test_only_what_was_chosen_is_taken_back() -> None:
 
 
 def test_a_pair_is_chosen_by_either_of_the_two() -> None:
-    pair = _step(SWAPPED, "swapped_claim")
+    pair = _step(SWAPPED, "unreverted_allocation")
 
     assert find_changes(_records(pair), ENDPOINT, [SERVER]) == find_changes(_records(pair), ENDPOINT, [MIGRATION]) == [pair]
 

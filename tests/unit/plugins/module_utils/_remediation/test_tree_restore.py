@@ -61,8 +61,8 @@ OLD_JOURNAL = pathlib.Path(__file__).parents[4] / "fixtures" / "journal" / "1.0.
 
 CPU = {"VCPU": Inventory(**inventory())}
 TREE = TreeStep(
-    f"ghost_provider/{ROOT}",
-    "ghost_provider",
+    f"orphaned_provider/{ROOT}",
+    "orphaned_provider",
     ProviderRemoval((Provider(CHILD, "compute-9_card", 3, ROOT, ROOT), Provider(ROOT, "compute-9", 7, ROOT, None))),
 )
 HAD = {
@@ -92,7 +92,7 @@ def test_a_journal_of_version_1_0_is_read() -> None:
     (tree,) = find_deleted_trees(records, "http://127.0.0.1:29106/")
     (change,) = find_changes(records, "http://127.0.0.1:29106/", [])
 
-    assert not torn and change.kind == "forgotten_consumer" and tree.deleted
+    assert not torn and change.kind == "unknown_consumer" and tree.deleted
     assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
     root, child = (tree.states[provider.uuid] for provider in tree.providers)
     assert {"CUSTOM_LICENSED", "STORAGE_DISK_SSD", "COMPUTE_NODE"} <= root.traits and child.traits == {"CUSTOM_VGPU_A"}

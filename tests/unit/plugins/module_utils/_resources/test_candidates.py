@@ -309,7 +309,7 @@ def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("holdings", "traits", "reason"),
+    ("allocations_by_consumer", "traits", "reason"),
     [
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "compute-1 has room for 1 VCPU."),
         ([{HOST: {"VCPU": 1}}], DISABLED, "compute-1 has room for 1 VCPU, but Nova passes over it, for its compute service is disabled."),
@@ -346,7 +346,7 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
 
 
 @pytest.mark.parametrize(
-    ("holdings", "traits", "reason"),
+    ("allocations_by_consumer", "traits", "reason"),
     [
         ([], frozenset[str](), "Placement offers no candidate for 1 VCPU: name a host as resource_provider to learn what it lacks."),
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "Placement offers 1 candidate for 1 VCPU."),

@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
 
@@ -60,7 +60,7 @@ def _site() -> Site:
 def test_a_ghost_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
     root = site.ghost()
     child = site.provider("compute-3_nic", root)
-    (finding,) = site.findings("ghost_provider")
+    (finding,) = site.findings("orphaned_provider")
 
     assert (finding.verdict, finding.subject, finding.consumer) == ("drifted", root, None)
     assert isinstance(finding.change, ProviderRemoval)
@@ -70,7 +70,7 @@ def test_a_ghost_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> No
 def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site) -> None:
     holder = site.hold(site.server(site.here), site.ghost())
     site.delete(holder)
-    (finding,) = site.findings("ghost_provider")
+    (finding,) = site.findings("orphaned_provider")
 
     assert finding.change is None
     assert f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it cannot be deleted." in finding.reason
@@ -79,7 +79,7 @@ def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site)
 def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
     root = site.ghost()
     holders = sorted(site.stranger(root) for _number in range(5))
-    (finding,) = site.findings("ghost_provider")
+    (finding,) = site.findings("orphaned_provider")
 
     assert finding.change is None
     assert f"5 consumers hold allocations of its tree ({', '.join(holders[:3])} and 2 more)" in finding.reason
@@ -90,7 +90,7 @@ def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
 def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(site: Site, trait: str, inventories: dict[str, Inventory]) -> None:
     root = site.ghost(traits=[trait], **inventories)
 
-    assert [finding.subject for finding in site.findings("ghost_provider")] == [root]
+    assert [finding.subject for finding in site.findings("orphaned_provider")] == [root]
 
 
 @pytest.mark.parametrize("inventories", [HOST_LIKE, {"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}])
@@ -100,19 +100,19 @@ def test_a_provider_without_the_trait_of_nova_is_no_ghost_however_like_a_host_it
     """A container service makes such providers as well."""
     site.ghost(traits=["CUSTOM_KUBERNETES"], **inventories)
 
-    assert site.findings("ghost_provider") == []
+    assert site.findings("orphaned_provider") == []
 
 
 def test_what_was_not_asked_what_it_has_is_no_ghost(site: Site) -> None:
     site.provider("compute-3")
 
-    assert site.findings("ghost_provider") == []
+    assert site.findings("orphaned_provider") == []
 
 
 def test_a_host_that_nova_has_not_yet_discovered_is_no_ghost(site: Site) -> None:
     site.ghost()
     site.services.append(Service("nova-compute", "compute-3", "enabled", "up"))
-    (finding,) = site.findings("ghost_provider")
+    (finding,) = site.findings("orphaned_provider")
 
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert "discover_hosts" in finding.reason
@@ -121,7 +121,7 @@ def test_a_host_that_nova_has_not_yet_discovered_is_no_ghost(site: Site) -> None
 def test_a_host_of_another_nova_is_no_ghost(site: Site) -> None:
     site.ghost()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
-    (finding,) = site.findings("ghost_provider", cloud=cloud)
+    (finding,) = site.findings("orphaned_provider", cloud=cloud)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert "RegionTwo" in finding.reason
@@ -138,7 +138,7 @@ def test_a_host_of_another_nova_is_no_ghost(site: Site) -> None:
 def test_without_a_sound_reading_nothing_is_a_ghost(site: Site, changes: dict[str, t.Any]) -> None:
     site.ghost()
 
-    assert site.findings("ghost_provider", **changes) == []
+    assert site.findings("orphaned_provider", **changes) == []
 
 
 def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_cell_answers_again(site: Site) -> None:
@@ -158,7 +158,7 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
 def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(site: Site) -> None:
     """Its service goes by another name, so that 404 for its own name proves nothing where the workers do not know its cell."""
     root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
-    (finding,) = site.findings("ghost_provider")
+    (finding,) = site.findings("orphaned_provider")
 
     assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
     assert not SnapshotIndex(site.read()).is_gone(root)
@@ -172,7 +172,7 @@ def test_a_name_that_another_provider_holds_is_a_conflict_and_no_ghost(site: Sit
 
     assert (finding.subject, finding.verdict) == (old, "drifted")
     assert isinstance(finding.change, ProviderRemoval)
-    assert site.findings("ghost_provider") == []
+    assert site.findings("orphaned_provider") == []
 
 
 def test_a_listed_node_is_no_conflict_whoever_else_has_its_name(site: Site) -> None:
@@ -183,7 +183,7 @@ def test_a_listed_node_is_no_conflict_whoever_else_has_its_name(site: Site) -> N
     assert site.findings("name_conflict") == []
 
 
-@pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 def test_what_may_be_another_novas_is_not_to_be_deleted(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
@@ -207,7 +207,7 @@ def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_
     assert "it has no trait COMPUTE_NODE" in finding.reason and told in finding.reason
 
 
-@pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 @pytest.mark.parametrize("excluded", ["root", "root by name", "child", "child by name"])
 def test_a_tree_of_which_a_provider_is_excluded_is_protected(site: Site, kind: str, excluded: str) -> None:
     if kind == "name_conflict":
@@ -221,7 +221,7 @@ def test_a_tree_of_which_a_provider_is_excluded_is_protected(site: Site, kind: s
     assert f"Provider {name} is excluded by name." in found[0].reason
 
 
-@pytest.mark.parametrize("kind", ["ghost_provider", "name_conflict"])
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 def test_a_claim_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
@@ -245,7 +245,7 @@ def test_a_conflict_says_what_is_to_be_done_on_the_host(site: Site) -> None:
 def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
     site.ghost()
     cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
-    (finding,) = site.findings("ghost_provider", cloud=cloud)
+    (finding,) = site.findings("orphaned_provider", cloud=cloud)
 
     assert finding.verdict == "drifted"
 
@@ -254,7 +254,7 @@ def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
     site.ghost()
     after = answer("GET /os-services", 200, (*site.services, Service("nova-compute", "compute-3", "enabled", "up")))
 
-    assert list(site.findings("ghost_provider", services_after=after)) == []
+    assert list(site.findings("orphaned_provider", services_after=after)) == []
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(site: Site, h
     """Its compute node is there, and Nova does not list it."""
     site.ghost("compute-3")
     site.services.append(Service("nova-compute", host, "enabled", "down"))
-    (finding,) = site.findings("ghost_provider")
+    (finding,) = site.findings("orphaned_provider")
 
     assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
 
@@ -279,7 +279,7 @@ def test_of_a_narrow_scope_only_what_it_names_is_told(site: Site, scope: dict[st
     site.migrations[move] = d.replace(site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO)
     trees = tuple(uuid for uuid, provider in site.providers.items() if provider.name in scope.get("hosts", ()))
     found = {
-        kind: site.findings(kind, scope=Scope(**scope), trees=trees) for kind in ("ghost_provider", "stale_service", "stuck_migration")
+        kind: site.findings(kind, scope=Scope(**scope), trees=trees) for kind in ("orphaned_provider", "stale_service", "stuck_migration")
     }
 
     assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
@@ -306,7 +306,7 @@ def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
 ) -> None:
     site.nodes[site.here] = d.replace(site.nodes[site.here], has=has)
     site.details[site.here] = ProviderDetails(inventory)
-    found = site.findings("capacity_drift")
+    found = site.findings("capacity_mismatch")
 
     assert [finding.subject for finding in found] == ([site.here] if told else [])
     assert all(told in finding.reason and finding.change is None for finding in found)
@@ -315,7 +315,7 @@ def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
 @pytest.mark.parametrize(
     ("status", "updated", "kind"),
     [
-        ("finished", LONG_AGO, "parked_resize"),
+        ("finished", LONG_AGO, "unconfirmed_resize"),
         ("finished", LATELY, None),
         ("migrating", LONG_AGO, "stuck_migration"),
         ("migrating", LATELY, None),
@@ -328,7 +328,7 @@ def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
 def test_a_migration_that_does_not_end_is_told(site: Site, status: str, updated: str | None, kind: str | None) -> None:
     move = site.migration(site.guest, site.there, site.here, status)
     site.migrations[move] = d.replace(site.migrations[move], created_at=updated, updated_at=updated)
-    found = [finding for kinds in ("parked_resize", "stuck_migration") for finding in site.findings(kinds)]
+    found = [finding for kinds in ("unconfirmed_resize", "stuck_migration") for finding in site.findings(kinds)]
 
     assert [(finding.kind, finding.subject) for finding in found] == ([(kind, move)] if kind else [])
     assert all(finding.change is None and site.guest in finding.reason for finding in found)

@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 
     Situation = Callable[["Cloud"], str]
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 DOUBLE = {cls: 2 * amount for cls, amount in CLAIM.items()}
 
 
@@ -45,31 +45,31 @@ def failed_copy(cloud: Cloud, server: str, *holds: str) -> None:
     cloud.recorded(move, ("compute_prep_resize", cloud.there, "Success"), ("compute_resize_instance", cloud.here, "Error"), in_copy=True)
 
 
-def swapped_claim(cloud: Cloud, **fields: t.Any) -> str:
+def unreverted_allocation(cloud: Cloud, **fields: t.Any) -> str:
     server = cloud.server(cloud.here, cloud.there, **fields)
     failed_copy(cloud, server, cloud.here)
     return server
 
 
-def swapped_claim_of_a_live_migration(cloud: Cloud) -> str:
+def unreverted_allocation_of_a_live_migration(cloud: Cloud) -> str:
     server = cloud.server(cloud.here, cloud.there)
     cloud.migration(server, cloud.here, cloud.there, "error", cloud.here, type="live-migration")
     return server
 
 
-def swapped_claim_of_one_who_holds_nothing(cloud: Cloud) -> str:
+def unreverted_allocation_of_one_who_holds_nothing(cloud: Cloud) -> str:
     server = cloud.server(cloud.here)
     failed_copy(cloud, server, cloud.here)
     return server
 
 
-def swapped_claim_with_a_shared_disk(cloud: Cloud) -> str:
+def unreverted_allocation_with_a_shared_disk(cloud: Cloud) -> str:
     server = cloud.server(cloud.here, cloud.there, cloud.pool)
     failed_copy(cloud, server, cloud.here, cloud.pool)
     return server
 
 
-def moved_server(cloud: Cloud, **fields: t.Any) -> str:
+def misplaced_allocation(cloud: Cloud, **fields: t.Any) -> str:
     return cloud.server(cloud.here, cloud.there, **fields)
 
 
@@ -97,28 +97,18 @@ def leaked_child(cloud: Cloud, **fields: t.Any) -> str:
     return cloud.hold(cloud.server(cloud.here, cloud.here, **fields), cloud.child, amounts={"CUSTOM_VF": 1})
 
 
-def reset_to_active(cloud: Cloud) -> str:
-    return cloud.server(None, cloud.here)
-
-
-def stuck_in_build(cloud: Cloud) -> str:
-    return cloud.server(None, cloud.here, status="BUILD")
-
-
 DRIFTED: dict[Situation, tuple[str, str | None]] = {
-    swapped_claim: ("swapped_claim", "rewrite"),
-    swapped_claim_of_a_live_migration: ("swapped_claim", None),
-    swapped_claim_of_one_who_holds_nothing: ("swapped_claim", "create"),
-    swapped_claim_with_a_shared_disk: ("swapped_claim", "rewrite"),
-    moved_server: ("moved_server", "rewrite"),
+    unreverted_allocation: ("unreverted_allocation", "rewrite"),
+    unreverted_allocation_of_a_live_migration: ("unreverted_allocation", None),
+    unreverted_allocation_of_one_who_holds_nothing: ("unreverted_allocation", "create"),
+    unreverted_allocation_with_a_shared_disk: ("unreverted_allocation", "rewrite"),
+    misplaced_allocation: ("misplaced_allocation", "rewrite"),
     missing_allocation: ("missing_allocation", "create"),
     too_much: ("wrong_amount", "reduce"),
     too_little: ("wrong_amount", "rewrite"),
     wrong_project: ("wrong_owner", "rewrite"),
     wrong_user: ("wrong_owner", "rewrite"),
     leaked_child: ("leaked_child", None),
-    reset_to_active: ("hostless_server", None),
-    stuck_in_build: ("hostless_server", None),
 }
 
 
@@ -147,7 +137,7 @@ def test_what_would_be_written_settles_it(situation: Situation) -> None:
 
 def test_a_swap_is_one_request_and_takes_nothing_from_the_host() -> None:
     cloud = Cloud()
-    finding = cloud.finding(swapped_claim(cloud))
+    finding = cloud.finding(unreverted_allocation(cloud))
 
     assert finding and finding.change and finding.change.partner and finding.migration
     assert finding.change.partner.consumer == finding.migration.uuid
@@ -162,7 +152,7 @@ def the_migration_holds_another_host_too(cloud: Cloud) -> str:
 
 
 def two_migrations_hold_its_host(cloud: Cloud) -> str:
-    server = swapped_claim(cloud)
+    server = unreverted_allocation(cloud)
     cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
     return server
 
@@ -194,7 +184,7 @@ def test_undecided(situation: Situation) -> None:
     assert finding and (finding.verdict, finding.change) == ("undecided", None)
 
 
-@pytest.mark.parametrize("situation", [swapped_claim, moved_server, missing_allocation, too_much])
+@pytest.mark.parametrize("situation", [unreverted_allocation, misplaced_allocation, missing_allocation, too_much])
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
@@ -230,7 +220,7 @@ def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_serv
     spared: dict[str, t.Any], policy: Callable[[str, str], Policy]
 ) -> None:
     cloud = Cloud()
-    server = swapped_claim(cloud)
+    server = unreverted_allocation(cloud)
     move = next(iter(cloud.migrations))
     cloud.allocations[move] = d.replace(cloud.allocations[move], **spared)
     finding = cloud.finding(server, policy(move, cloud.here))
@@ -252,15 +242,15 @@ def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, wri
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
 def test_a_claim_is_not_taken_from_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
     cloud = Cloud()
-    server = moved_server(cloud)
+    server = misplaced_allocation(cloud)
     cloud.migration(server, cloud.here, cloud.there, "error", type=move)
     finding = cloud.finding(server)
 
-    assert finding and (finding.kind, finding.change) == ("moved_server", None)
+    assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
     assert "its guest may run there" in finding.reason
 
 
-@pytest.mark.parametrize("situation", [moved_server, missing_allocation])
+@pytest.mark.parametrize("situation", [misplaced_allocation, missing_allocation])
 def test_a_young_one_is_protected(situation: Situation) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
@@ -294,7 +284,7 @@ def test_a_young_one_is_protected(situation: Situation) -> None:
 )
 def test_what_is_not_plain_is_left_to_others(fields: dict[str, t.Any]) -> None:
     cloud = Cloud()
-    moved, missing, more = (cloud.finding(situation(cloud, **fields)) for situation in (moved_server, missing_allocation, too_much))
+    moved, missing, more = (cloud.finding(situation(cloud, **fields)) for situation in (misplaced_allocation, missing_allocation, too_much))
 
     assert moved and missing and moved.change is missing.change is more is None
     assert "heal_allocations" in missing.reason
@@ -356,7 +346,7 @@ def test_a_claim_that_is_more_than_its_flavor_shows_is_not_rewritten(situation: 
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
 
-    assert finding and (finding.kind, finding.change) == ("moved_server", None)
+    assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
 
 
 @pytest.mark.parametrize("question", ["shape", "interfaces", "ports", "stock"])

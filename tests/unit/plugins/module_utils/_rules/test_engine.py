@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 
     Situation = Callable[[World, str, str], str]
 
-POLICY = Policy(min_age=3600, forgotten_min_age=86400)
+POLICY = Policy(min_age=3600, unknown_min_age=86400)
 DISK = {"DISK_GB": 1}
 
 
@@ -73,7 +73,7 @@ def ended_migration_with_doubled_share(world: World, here: str, there: str) -> s
     return world.hold(world.migration(server, here, there, "confirmed", here), pool, amounts=DISK)
 
 
-def forgotten_migration(world: World, here: str, there: str) -> str:
+def deleted_migration(world: World, here: str, there: str) -> str:
     migration = world.stranger(here)
     world.unlisted_migrations.add(migration)
     return migration
@@ -96,11 +96,11 @@ def evacuated_and_completed(world: World, here: str, there: str) -> str:
     return evacuated(world, here, there, "completed")
 
 
-def wrong_host(world: World, here: str, there: str) -> str:
+def extra_host(world: World, here: str, there: str) -> str:
     return world.server(there, here, there)
 
 
-def wrong_host_named_by_a_migration(world: World, here: str, there: str) -> str:
+def extra_host_named_by_a_migration(world: World, here: str, there: str) -> str:
     server = world.server(there, there)
     world.migration(server, here, there, "error")
     return world.hold(server, here, amounts=DISK)
@@ -205,15 +205,15 @@ def failed_to_boot_on_a_host_that_is_gone(world: World, here: str, there: str) -
     return server
 
 
-def wrong_host_that_is_gone(world: World, here: str, there: str) -> str:
+def extra_host_that_is_gone(world: World, here: str, there: str) -> str:
     """No migration names it: the rows are purged, or it was moved before there were any."""
-    server = wrong_host(world, here, there)
+    server = extra_host(world, here, there)
     world.remove_host(here)
     return server
 
 
-def wrong_host_that_is_gone_with_its_disk_in_a_pool(world: World, here: str, there: str) -> str:
-    return world.hold(wrong_host_that_is_gone(world, here, there), world.provider("pool", sharing=True), amounts=DISK)
+def extra_host_that_is_gone_with_its_disk_in_a_pool(world: World, here: str, there: str) -> str:
+    return world.hold(extra_host_that_is_gone(world, here, there), world.provider("pool", sharing=True), amounts=DISK)
 
 
 def _moved_in_vain_to(world: World, here: str, there: str, type: str = "live-migration") -> str:
@@ -286,15 +286,15 @@ ORPHANED = {
     shelved_away_and_placed_in_times_of_which_nothing_is_told: ("unhosted_server", {"compute-1"}),
     shelved_away_from_a_host_that_is_gone: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_a_host_that_is_gone: ("unhosted_server", {"compute-1"}),
-    wrong_host_that_is_gone: ("wrong_host", {"compute-1"}),
-    wrong_host_that_is_gone_with_its_disk_in_a_pool: ("wrong_host", {"compute-1"}),
-    moved_in_vain_and_later_confirmed_away: ("wrong_host", {"compute-1"}),
-    moved_in_vain_and_later_live_migrated_away: ("wrong_host", {"compute-1"}),
-    moved_in_vain_and_later_reverted_from_there: ("wrong_host", {"compute-1"}),
+    extra_host_that_is_gone: ("extra_host", {"compute-1"}),
+    extra_host_that_is_gone_with_its_disk_in_a_pool: ("extra_host", {"compute-1"}),
+    moved_in_vain_and_later_confirmed_away: ("extra_host", {"compute-1"}),
+    moved_in_vain_and_later_live_migrated_away: ("extra_host", {"compute-1"}),
+    moved_in_vain_and_later_reverted_from_there: ("extra_host", {"compute-1"}),
     moved_in_vain_and_later_evacuated_from_there: ("evacuated_source", {"compute-1"}),
-    unshelved_with_another_host: ("wrong_host", {"compute-1"}),
+    unshelved_with_another_host: ("extra_host", {"compute-1"}),
     confirmed_migration_of_an_unshelved_server: ("ended_migration", {"compute-1"}),
-    unshelved_and_locked_since: ("wrong_host", {"compute-1"}),
+    unshelved_and_locked_since: ("extra_host", {"compute-1"}),
     deleted: ("deleted_server", {"compute-1"}),
     deleted_with_child: ("deleted_server", {"compute-1", "compute-1_pci"}),
     deleted_on_a_ghost: ("deleted_server", {"compute-1"}),
@@ -303,17 +303,17 @@ ORPHANED = {
     ended_migration_of_deleted: ("ended_migration", {"compute-1"}),
     ended_migration_on_the_same_host: ("ended_migration", {"compute-1"}),
     ended_migration_with_doubled_share: ("ended_migration", {"compute-1", "pool"}),
-    forgotten_migration: ("forgotten_migration", {"compute-1"}),
+    deleted_migration: ("deleted_migration", {"compute-1"}),
     evacuated: ("evacuated_source", {"compute-1"}),
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
     evacuated_from_a_ghost: ("evacuated_source", {"compute-1"}),
-    wrong_host: ("wrong_host", {"compute-1"}),
+    extra_host: ("extra_host", {"compute-1"}),
     shelved_away: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
     failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),
     failed_to_boot_on_two_hosts: ("unhosted_server", {"compute-1"}),
     failed_to_boot_and_locked: ("unhosted_server", {"compute-1"}),
-    forgotten: ("forgotten_consumer", {"compute-1"}),
+    forgotten: ("unknown_consumer", {"compute-1"}),
 }
 
 
@@ -346,11 +346,11 @@ def source_of_a_move(world: World, here: str, there: str) -> str:
     return world.migration(world.server(here, there), here, there, "pre-migrating", here)
 
 
-def parked_resize(world: World, here: str, there: str) -> str:
+def unconfirmed_resize(world: World, here: str, there: str) -> str:
     return world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
 
 
-def parked_resize_with_failed_migration(world: World, here: str, there: str) -> str:
+def unconfirmed_resize_with_failed_migration(world: World, here: str, there: str) -> str:
     return world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "error", here)
 
 
@@ -410,8 +410,8 @@ PROTECTED = {
     booting: "booting",
     moving: "moving",
     source_of_a_move: "moving",
-    parked_resize: "verify_resize",
-    parked_resize_with_failed_migration: "verify_resize",
+    unconfirmed_resize: "verify_resize",
+    unconfirmed_resize_with_failed_migration: "verify_resize",
     with_task: "task",
     soft_deleted: "soft_deleted",
     unknown_status: "unknown_status",
@@ -420,7 +420,7 @@ PROTECTED = {
     on_somebody_elses_provider: "foreign_provider",
     young: "too_young",
     of_unknown_age: "too_young",
-    forgotten_but_young: "forgotten_consumer",
+    forgotten_but_young: "unknown_consumer",
 }
 
 
@@ -525,8 +525,8 @@ def migration_of_a_cell_too_slow_to_be_listed(world: World, here: str, there: st
     return migration
 
 
-def forgotten_migration_with_unreadable_host_listing(world: World, here: str, there: str) -> str:
-    migration = forgotten_migration(world, here, there)
+def deleted_migration_with_unreadable_host_listing(world: World, here: str, there: str) -> str:
+    migration = deleted_migration(world, here, there)
     world.answers("host_migrations", migration, 500)
     return migration
 
@@ -846,33 +846,33 @@ def unshelved_with_unreadable_actions(world: World, here: str, there: str) -> st
     return server
 
 
-def wrong_host_whose_service_runs_without_a_node(world: World, here: str, there: str) -> str:
+def extra_host_whose_service_runs_without_a_node(world: World, here: str, there: str) -> str:
     """A host that is not discovered."""
-    server = wrong_host_that_is_gone(world, here, there)
+    server = extra_host_that_is_gone(world, here, there)
     world.services.append(Service("nova-compute", "compute-1", "enabled", "up"))
     return server
 
 
-def wrong_host_whose_service_is_down_without_a_node(world: World, here: str, there: str) -> str:
-    server = wrong_host_that_is_gone(world, here, there)
+def extra_host_whose_service_is_down_without_a_node(world: World, here: str, there: str) -> str:
+    server = extra_host_that_is_gone(world, here, there)
     world.services.append(Service("nova-compute", "compute-1.example.org", "enabled", "down"))
     return server
 
 
-def wrong_host_that_is_gone_to_which_a_move_failed(world: World, here: str, there: str) -> str:
+def extra_host_that_is_gone_to_which_a_move_failed(world: World, here: str, there: str) -> str:
     """The guest may run on a host of which only the service was deleted."""
     server = _moved_in_vain_to(world, here, there)
     world.remove_host(here)
     return server
 
 
-def wrong_host_that_is_gone_while_its_own_lacks_a_device(world: World, here: str, there: str) -> str:
-    server = world.hold(wrong_host(world, here, there), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1})
+def extra_host_that_is_gone_while_its_own_lacks_a_device(world: World, here: str, there: str) -> str:
+    server = world.hold(extra_host(world, here, there), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1})
     world.remove_host(here)
     return server
 
 
-def wrong_host_that_is_gone_while_its_own_is_hardly_held(world: World, here: str, there: str) -> str:
+def extra_host_that_is_gone_while_its_own_is_hardly_held(world: World, here: str, there: str) -> str:
     server = world.hold(world.server(there, here), there, amounts={"VCPU": 1})
     world.remove_host(here)
     return server
@@ -913,11 +913,11 @@ UNDECIDED = [
     unshelving_that_has_not_ended,
     unshelved_on_a_host_that_is_hidden_from_us,
     unshelved_with_unreadable_actions,
-    wrong_host_whose_service_runs_without_a_node,
-    wrong_host_whose_service_is_down_without_a_node,
-    wrong_host_that_is_gone_to_which_a_move_failed,
-    wrong_host_that_is_gone_while_its_own_lacks_a_device,
-    wrong_host_that_is_gone_while_its_own_is_hardly_held,
+    extra_host_whose_service_runs_without_a_node,
+    extra_host_whose_service_is_down_without_a_node,
+    extra_host_that_is_gone_to_which_a_move_failed,
+    extra_host_that_is_gone_while_its_own_lacks_a_device,
+    extra_host_that_is_gone_while_its_own_is_hardly_held,
     purged_on_a_host_that_is_gone,
     interrupted_live_migration,
     live_migration_that_failed_towards_a_host_without_a_word_of_its_node,
@@ -929,9 +929,9 @@ UNDECIDED = [
     with_a_formerly_shared_device,
     confirmed_migration_with_the_only_claim_on_the_host,
     ended_migration_with_the_only_disk_on_a_formerly_sharing_host,
-    wrong_host_named_by_a_migration,
+    extra_host_named_by_a_migration,
     migration_of_a_cell_too_slow_to_be_listed,
-    forgotten_migration_with_unreadable_host_listing,
+    deleted_migration_with_unreadable_host_listing,
     evacuation_not_yet_told_by_the_server,
     ended_migration_whose_server_is_elsewhere,
     soft_deleted_without_mapping,
@@ -1001,7 +1001,7 @@ def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropp
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     child = world.provider("compute-2_pci", there)
-    server = world.hold(wrong_host(world, here, there), pool, child, amounts=DISK)
+    server = world.hold(extra_host(world, here, there), pool, child, amounts=DISK)
 
     change = _found(world, server).change
 
@@ -1022,12 +1022,12 @@ def test_excluded_provider(excluded: str) -> None:
 def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
     world, (first, second) = _two_hosts()
     world.provider("compute-1_pci", first)
-    consumer, other = deleted(world, first, second), wrong_host(world, second, first)
+    consumer, other = deleted(world, first, second), extra_host(world, second, first)
     bystander = world.stranger(second)
     policy = Policy(exclude_providers=frozenset({"compute-1_pci"}))
 
     assert _found(world, consumer, policy).kind == _found(world, other, policy).kind == "excluded"
-    assert _found(world, bystander, policy).kind == "forgotten_consumer"
+    assert _found(world, bystander, policy).kind == "unknown_consumer"
 
 
 def test_excluded_consumer() -> None:
@@ -1040,11 +1040,11 @@ def test_excluded_consumer() -> None:
 @pytest.mark.parametrize(
     ("scope", "kind", "verdict"),
     [
-        (Scope(hosts=("compute-1",)), "forgotten_consumer", "orphaned"),
-        (Scope(hosts=("uuid of compute-1",)), "forgotten_consumer", "orphaned"),
-        (Scope(consumers=("the consumer",)), "forgotten_consumer", "orphaned"),
-        (Scope(hosts=("compute-2",)), "forgotten_consumer", "undecided"),
-        (Scope(), "forgotten_consumer", "undecided"),
+        (Scope(hosts=("compute-1",)), "unknown_consumer", "orphaned"),
+        (Scope(hosts=("uuid of compute-1",)), "unknown_consumer", "orphaned"),
+        (Scope(consumers=("the consumer",)), "unknown_consumer", "orphaned"),
+        (Scope(hosts=("compute-2",)), "unknown_consumer", "undecided"),
+        (Scope(), "unknown_consumer", "undecided"),
     ],
 )
 def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named(scope: Scope, kind: str, verdict: str) -> None:
@@ -1072,11 +1072,11 @@ def test_a_host_that_is_gone_and_is_not_marked_by_nova_is_somebody_elses() -> No
 
 def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
     world, (here, there) = _two_hosts()
-    server = wrong_host_that_is_gone(world, here, there)
+    server = extra_host_that_is_gone(world, here, there)
     cloud = dataclasses.replace(world.snapshot().cloud, other_novas=("RegionTwo",))
     found = next(finding for finding in judge(world.snapshot(cloud=cloud), POLICY) if finding.consumer == server)
 
-    assert (found.kind, found.verdict) == ("wrong_host", "undecided")
+    assert (found.kind, found.verdict) == ("extra_host", "undecided")
     assert "RegionTwo" in found.reason and "compute-1" in found.reason
 
 
@@ -1090,7 +1090,7 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
 )
 def test_without_a_sound_listing_of_hosts_none_is_gone(changes: dict[str, t.Any], told: str) -> None:
     world, (here, there) = _two_hosts()
-    wrong_host_that_is_gone(world, here, there)
+    extra_host_that_is_gone(world, here, there)
     index = SnapshotIndex(world.snapshot(**changes))
 
     assert SnapshotIndex(world.snapshot()).is_gone(here)
@@ -1110,7 +1110,7 @@ def test_nominates_only_what_the_listings_leave_open() -> None:
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     plain = world.hold(world.server(here, here), pool, amounts=DISK)
-    doubtful = [situation(world, here, there) for situation in (deleted, wrong_host, moving, forgotten)]
+    doubtful = [situation(world, here, there) for situation in (deleted, extra_host, moving, forgotten)]
     snapshot = world.snapshot()
 
     candidates = find_candidates(snapshot)

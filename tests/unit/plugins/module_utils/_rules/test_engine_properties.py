@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 
 many = hypothesis.settings(max_examples=200)
 
@@ -120,7 +120,7 @@ def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
         assert not spared & policy.exclude_providers
         assert allocation.type in (None, "INSTANCE", "MIGRATION")
         assert not policy.min_age or not allocation.resources or (allocation.age_seconds or 0) >= policy.min_age
-        assert finding.kind != "forgotten_consumer" or (allocation.age_seconds or 0) >= policy.forgotten_min_age
+        assert finding.kind != "unknown_consumer" or (allocation.age_seconds or 0) >= policy.unknown_min_age
 
 
 @many
@@ -288,7 +288,7 @@ def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
 
 def _shuffled(world: World, chance: random.Random) -> World:
     other = copy.deepcopy(world)
-    for name in ("providers", "nodes", "servers", "migrations", "holdings"):
+    for name in ("providers", "nodes", "servers", "migrations", "allocations"):
         setattr(other, name, _reordered(getattr(other, name), chance))
     for consumer, allocation in other.allocations.items():
         other.allocations[consumer] = d.replace(allocation, resources=_reordered(allocation.resources, chance))

@@ -16,12 +16,12 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.engine impo
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
     HARSH,
     Cloud,
+    deleted_migration,
     deleted_server,
     ended_migration,
     evacuated_source,
-    forgotten_consumer,
-    forgotten_migration,
-    wrong_host,
+    extra_host,
+    unknown_consumer,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
@@ -33,10 +33,10 @@ if t.TYPE_CHECKING:
 
 RESTS_ON = {
     deleted_server: ("server", "migrations", "deleted_listing"),
-    forgotten_migration: ("server", "migrations", "deleted_listing", "marker", "host_migrations"),
-    forgotten_consumer: ("server", "migrations", "deleted_listing", "actions", "marker"),
+    deleted_migration: ("server", "migrations", "deleted_listing", "marker", "host_migrations"),
+    unknown_consumer: ("server", "migrations", "deleted_listing", "actions", "marker"),
     evacuated_source: ("server", "migrations"),
-    wrong_host: ("server", "migrations"),
+    extra_host: ("server", "migrations"),
 }
 
 
@@ -90,11 +90,11 @@ def moved_once(cloud: Cloud, consumer: str) -> None:
     [
         (deleted_server, seen_on_a_host),
         (deleted_server, being_moved),
-        (forgotten_migration, seen_on_a_host),
-        (forgotten_migration, being_moved),
-        (forgotten_consumer, seen_on_a_host),
-        (forgotten_consumer, being_moved),
-        (forgotten_consumer, moved_once),
+        (deleted_migration, seen_on_a_host),
+        (deleted_migration, being_moved),
+        (unknown_consumer, seen_on_a_host),
+        (unknown_consumer, being_moved),
+        (unknown_consumer, moved_once),
     ],
     ids=lambda part: part.__name__,
 )
@@ -120,13 +120,13 @@ def test_a_migration_of_a_server_that_is_deleted_and_seen_on_a_host_is_not_ended
 def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None:
     """Whichever of the two listings has it."""
     cloud = Cloud()
-    consumer = forgotten_consumer(cloud)
+    consumer = unknown_consumer(cloud)
     migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
     if listed == "everywhere":
         cloud.answers("migrations", consumer, 200)
         snapshot = cloud.snapshot()
         evidence = d.replace(snapshot.evidence[consumer], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
-        changes: dict[str, t.Any] = {"dossiers": {**snapshot.evidence, consumer: evidence}}
+        changes: dict[str, t.Any] = {"evidence": {**snapshot.evidence, consumer: evidence}}
     else:
         cloud.left_out_migrations.add(migration)
         changes = {}
@@ -160,7 +160,7 @@ def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
 
 def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds() -> None:
     cloud = Cloud()
-    migration = forgotten_migration(cloud)
+    migration = deleted_migration(cloud)
     del cloud.allocations[migration]
     cloud.hold(migration, cloud.pool)
 
@@ -172,15 +172,15 @@ def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds(
     [
         ("evacuation", "done", "evacuated_source"),
         ("evacuation", "completed", "evacuated_source"),
-        ("evacuation", "error", "wrong_host"),
-        ("evacuation", "confirmed", "wrong_host"),
-        ("live-migration", "completed", "wrong_host"),
-        ("migration", "done", "wrong_host"),
+        ("evacuation", "error", "extra_host"),
+        ("evacuation", "confirmed", "extra_host"),
+        ("live-migration", "completed", "extra_host"),
+        ("migration", "done", "extra_host"),
     ],
 )
 def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind: str) -> None:
     cloud = Cloud()
-    server = wrong_host(cloud)
+    server = extra_host(cloud)
     cloud.migration(server, cloud.here, cloud.there, status, type=type)
 
     assert cloud.found(server).kind == kind
@@ -190,15 +190,15 @@ def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind:
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
 def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(move: str, evacuated: bool) -> None:
     cloud = Cloud()
-    server = wrong_host(cloud)
+    server = extra_host(cloud)
     if evacuated:
         cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
     cloud.migration(server, cloud.there, cloud.here, "error", type=move)
 
-    assert (cloud.found(server).kind, cloud.found(server).verdict) == ("wrong_host", "undecided")
+    assert (cloud.found(server).kind, cloud.found(server).verdict) == ("extra_host", "undecided")
 
 
-@pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "wrong_host")])
+@pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "extra_host")])
 def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacuated: bool, kind: str) -> None:
     cloud = Cloud()
     third = cloud.host("compute-3")
@@ -227,7 +227,7 @@ def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
 def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
     cloud = Cloud()
     stranger = cloud.stranger(cloud.here, age=age)
-    (finding,) = judge(cloud.snapshot(), Policy(min_age=0, forgotten_min_age=86400))
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=0, unknown_min_age=86400))
 
     assert (finding.consumer, finding.verdict) == (stranger, verdict)
 
@@ -253,7 +253,7 @@ def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdic
 def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None) -> Finding:
     """Judge a forgotten consumer in a cloud with these services in its catalogue, of which somebody says that they hold nothing."""
     cloud = Cloud()
-    consumer = forgotten_consumer(cloud)
+    consumer = unknown_consumer(cloud)
     there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
     evidence = there.evidence[consumer]
     assert evidence.allocation.value
@@ -277,7 +277,7 @@ def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer
 def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], ignored: tuple[str, ...], told: str) -> None:
     finding = _beside(allocators, ignored)
 
-    assert (finding.kind, finding.verdict) == ("forgotten_consumer", "orphaned") and told in finding.reason
+    assert (finding.kind, finding.verdict) == ("unknown_consumer", "orphaned") and told in finding.reason
 
 
 @pytest.mark.parametrize(
@@ -294,10 +294,20 @@ def test_a_forgotten_consumer_without_a_type_may_be_that_of_another_service(
 ) -> None:
     finding = _beside(allocators, ignored)
 
-    assert (finding.kind, finding.verdict, finding.change) == ("forgotten_consumer", "undecided", None)
+    assert (finding.kind, finding.verdict, finding.change) == ("unknown_consumer", "undecided", None)
     assert f"this cloud has {suspect} in its catalogue" in finding.reason and "orphan_cleanup_ignore_allocators" in finding.reason
 
 
 @pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
 def test_a_forgotten_consumer_that_says_what_it_is_belongs_to_no_other_service(consumer_type: str) -> None:
     assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
+def test_a_server_that_lost_its_host_is_undecided_until_it_is_deleted_or_set_to_error(status: str) -> None:
+    cloud = Cloud()
+
+    finding = cloud.found(cloud.server(None, cloud.here, status=status))
+
+    assert (finding.kind, finding.verdict, finding.change) == ("unhosted_server", "undecided", None)
+    assert "delete it, or set it to ERROR" in finding.reason

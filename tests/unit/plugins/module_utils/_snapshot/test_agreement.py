@@ -37,7 +37,7 @@ class Site(World):
     def services_with(self, *hosts: str) -> t.Any:
         return answer("GET /os-services", 200, tuple(Service("nova-compute", host, "enabled", "up") for host in hosts))
 
-    def dossiers_with(self, uuid: str, **answers: t.Any) -> t.Any:
+    def evidence_with(self, uuid: str, **answers: t.Any) -> t.Any:
         evidence_by_uuid = dict(self.snapshot().evidence)
         return {**evidence_by_uuid, uuid: d.replace(evidence_by_uuid[uuid], **answers)}
 
@@ -119,14 +119,14 @@ def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
     site = Site()
     forgotten = site.stranger(site.here)
     known, unknown = answer("GET /os-migrations?marker", 200, True), answer("GET /os-migrations?marker", 400)
-    evidence_by_uuid = site.dossiers_with(forgotten, marker=known, markers=(known, unknown))
+    evidence_by_uuid = site.evidence_with(forgotten, marker=known, markers=(known, unknown))
 
     assert f"knew {forgotten} as a migration's" in _told(site.snapshot(evidence=evidence_by_uuid))
 
 
 def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:
     site = Site()
-    evidence_by_uuid = site.dossiers_with(site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ()))
+    evidence_by_uuid = site.evidence_with(site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ()))
 
     assert f"listed migration {site.move} of server {site.live}" in _told(site.snapshot(evidence=evidence_by_uuid))
 
@@ -135,7 +135,7 @@ def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
     site = Site()
     gone = {"server": answer("GET /servers", 404), "migrations": answer("GET /os-migrations?instance_uuid", 200, ())}
 
-    assert list_disagreements(site.snapshot(evidence=site.dossiers_with(site.live, **gone))) == ()
+    assert list_disagreements(site.snapshot(evidence=site.evidence_with(site.live, **gone))) == ()
 
 
 def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:

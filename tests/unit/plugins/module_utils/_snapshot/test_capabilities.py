@@ -39,8 +39,8 @@ def _verdicts(found: t.Any) -> dict[str, str]:
 def test_of_services_that_are_new_enough_everything_is_proven() -> None:
     found = _found()
 
-    assert _verdicts(found) == {"deleted_server": "orphaned", "forgotten_consumer": "orphaned"}
-    assert found["summary"]["coverage"]["not_provable"] == found["summary"]["coverage"]["closed_gates"] == []
+    assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "orphaned"}
+    assert found["summary"]["coverage"]["not_provable"] == found["summary"]["coverage"]["failed_checks"] == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(versi
     found = _found(**versions)
 
     assert set(_verdicts(found).values()) == {"undecided"}
-    assert any(said in gate for gate in found["summary"]["coverage"]["closed_gates"])
+    assert any(said in gate for gate in found["summary"]["coverage"]["failed_checks"])
     assert not found["summary"]["coverage"]["complete"]
     assert all("everything is undecided." in entry["reason"] for entry in found["undecided"])
 
@@ -67,11 +67,11 @@ def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(versi
 def test_what_one_kind_needs_leaves_that_undecided() -> None:
     found = _found(placement_version=(1, 37))
 
-    assert _verdicts(found) == {"deleted_server": "orphaned", "forgotten_consumer": "undecided"}
+    assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
     assert found["summary"]["coverage"]["complete"]
     assert found["summary"]["coverage"]["not_provable"] == [
         "Placement offers microversions up to 1.37, and 1.38 is needed to see which consumers are of another service: "
-        "forgotten_consumer is undecided."
+        "unknown_consumer is undecided."
     ]
 
 

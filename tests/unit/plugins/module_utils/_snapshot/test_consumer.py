@@ -15,14 +15,14 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
     Cloud,
     ended_migration,
     evacuated_source,
-    wrong_host,
+    extra_host,
 )
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
 
 
-@pytest.mark.parametrize("situation", [evacuated_source, wrong_host, ended_migration], ids=lambda situation: situation.__name__)
+@pytest.mark.parametrize("situation", [evacuated_source, extra_host, ended_migration], ids=lambda situation: situation.__name__)
 @pytest.mark.parametrize(
     "state",
     [
@@ -85,9 +85,9 @@ def test_a_server_of_no_known_host_does_not_hold_its_own_by_holding_what_is_not_
 
 
 @pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
-def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_wrong_host(status: str) -> None:
+def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_extra_host(status: str) -> None:
     cloud = Cloud()
-    server = wrong_host(cloud)
+    server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)
 
     assert cloud.found(server).verdict == "undecided"
@@ -96,7 +96,7 @@ def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_wrong_ho
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
 def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status: str) -> None:
     cloud = Cloud()
-    server = wrong_host(cloud)
+    server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)
 
     assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == ("orphaned", {cloud.here})
@@ -104,7 +104,7 @@ def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status:
 
 def test_only_the_newest_move_says_where_the_server_is() -> None:
     cloud = Cloud()
-    server = wrong_host(cloud)
+    server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, "completed")
     cloud.migration(server, cloud.here, cloud.there, "completed")
 

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, forgotten_min_age=0)
+HARSH = Policy(min_age=0, unknown_min_age=0)
 SILENT = "dead-1"
 
 
@@ -60,7 +60,7 @@ def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
     assert (site.finding(server).kind, site.finding(server).verdict) == ("deleted_server", "orphaned")
 
 
-@pytest.mark.parametrize("kind", ["evacuated_source", "wrong_host", "ended_migration"])
+@pytest.mark.parametrize("kind", ["evacuated_source", "extra_host", "ended_migration"])
 def test_what_nova_shows_of_a_cell_that_answers_is_proven(site: Site, kind: str) -> None:
     server = site.server(site.here, site.here)
     consumer = server
@@ -110,11 +110,11 @@ def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_le
     assert site.finding(server).verdict == "undecided"
 
 
-@pytest.mark.parametrize("what", ["forgotten_consumer", "forgotten_migration"])
+@pytest.mark.parametrize("what", ["unknown_consumer", "deleted_migration"])
 def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) -> None:
     site.server(site.here, site.here)
     consumer = site.stranger(site.there)
-    if what == "forgotten_migration":
+    if what == "deleted_migration":
         site.unlisted_migrations.add(consumer)
     finding = site.finding(consumer)
 
@@ -122,9 +122,9 @@ def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) ->
     assert f"this rests on absence, and the cell of {SILENT} does not answer" in finding.reason
 
 
-@pytest.mark.parametrize("kind", ["moved_server", "missing_allocation"])
+@pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
 def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(site: Site, kind: str) -> None:
-    server = site.server(site.here, *([site.there] if kind == "moved_server" else []))
+    server = site.server(site.here, *([site.there] if kind == "misplaced_allocation" else []))
     finding = site.finding(server)
 
     assert (finding.kind, finding.verdict, finding.change) == (kind, "undecided", None)
@@ -133,7 +133,7 @@ def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(si
 def test_a_provider_without_a_compute_node_is_not_a_ghost_then(site: Site) -> None:
     site.server(site.here, site.here)
 
-    assert not [finding for finding in judge(site.partial(), HARSH) if finding.kind in ("ghost_provider", "name_conflict")]
+    assert not [finding for finding in judge(site.partial(), HARSH) if finding.kind in ("orphaned_provider", "name_conflict")]
 
 
 def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:

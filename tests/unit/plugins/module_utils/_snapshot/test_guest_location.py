@@ -127,7 +127,7 @@ def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(proof: Si
     finding = cloud.finding
 
     assert finding.change, finding.reason
-    assert (finding.kind, finding.verdict, set(finding.change.after["allocations"])) == ("swapped_claim", "drifted", {cloud.here})
+    assert (finding.kind, finding.verdict, set(finding.change.after["allocations"])) == ("unreverted_allocation", "drifted", {cloud.here})
     assert finding.change.partner and finding.change.partner.after["allocations"] == {}
 
 
@@ -285,7 +285,7 @@ def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situati
     attack(cloud)
     finding = cloud.finding
 
-    assert (finding.kind, finding.verdict, finding.change) == ("swapped_claim", "undecided", None), finding.reason
+    assert (finding.kind, finding.verdict, finding.change) == ("unreverted_allocation", "undecided", None), finding.reason
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
@@ -295,7 +295,7 @@ def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
     cloud.started()
     finding = cloud.finding
 
-    assert (finding.kind, finding.verdict, finding.change) == ("swapped_claim", "drifted", None)
+    assert (finding.kind, finding.verdict, finding.change) == ("unreverted_allocation", "drifted", None)
     assert "virsh list" in finding.reason
 
 

@@ -81,7 +81,7 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("case", CLOSED)
+@pytest.mark.parametrize("view", CLOSED)
 def test_a_gate_closes_and_names_its_cause(view: str) -> None:
     changes, cause = CLOSED[view]
 

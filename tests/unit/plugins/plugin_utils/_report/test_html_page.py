@@ -160,13 +160,13 @@ def test_what_may_be_written_is_told_of_each_finding() -> None:
         return {row["kind"]: row["state"] for row in Page(render(report)).data[0]}
 
     found = reports.planned().findings
-    assert states(reports.remediated())["wrong_host"] == "skipped"
+    assert states(reports.remediated())["extra_host"] == "skipped"
     assert states(reports.remediated())["deleted_server"] == "removed"
     assert states(reports.planned())["deleted_server"] == "would be removed"
-    assert states(reports.planned())["moved_server"] == "could be rewritten"
+    assert states(reports.planned())["misplaced_allocation"] == "could be rewritten"
     assert states(reports.planned())["foreign_type"] == "left alone"
-    assert states(Report(found))["moved_server"] == "would be rewritten"
-    assert states(Report(found, ("wrong_host",)))["deleted_server"] == "could be removed"
+    assert states(Report(found))["misplaced_allocation"] == "would be rewritten"
+    assert states(Report(found, ("extra_host",)))["deleted_server"] == "could be removed"
     unselected = {**found, "findings": [{**entry, "selected": False} for entry in found["findings"]]}
     assert states(Report(unselected))["deleted_server"] == "could be removed"
 

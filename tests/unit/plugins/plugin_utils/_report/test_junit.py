@@ -55,7 +55,7 @@ def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
     assert _results(hostile_report(name)) == {
         "run": ["error", "error"],
         "deleted_server": ["failure"],
-        "wrong_host": ["failure"],
+        "extra_host": ["failure"],
         "unproven": ["skipped"],
         "booting": ["skipped"],
     }
@@ -82,7 +82,7 @@ def test_the_counts_are_those_of_the_cases() -> None:
 def test_a_sound_reading_without_findings_is_one_test_that_passed() -> None:
     world = hostile("x")
     findings = {**told(world), "findings": [], "protected": [], "undecided": []}
-    findings["summary"]["coverage"]["closed_gates"] = []
+    findings["summary"]["coverage"]["failed_checks"] = []
 
     assert _results(Report(findings)) == {"run": ["passed"]}
 
@@ -95,4 +95,4 @@ def test_what_was_put_right_has_passed(outcome: str, check_mode: bool, result: s
     findings = told(hostile("x"))
     results = _results(Report(findings, remediation=remediation_of(findings, outcome, check_mode=check_mode)))
 
-    assert results["deleted_server"] == results["wrong_host"] == [result]
+    assert results["deleted_server"] == results["extra_host"] == [result]

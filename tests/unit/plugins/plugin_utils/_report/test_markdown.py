@@ -98,7 +98,7 @@ def test_a_finding_is_told_with_what_it_frees_and_what_became_of_it() -> None:
 
     assert row[1:6] == ["2026-01-02T03:04:05Z", findings["findings"][0]["consumer"], "x", "x", "1 VCPU, 512 MEMORY_MB, 1 DISK_GB"]
     assert row[7] == "removed"
-    assert [row[1] for row in rows if row[0] == "wrong_host"] == [f"new, {findings['finished_at']}"]
+    assert [row[1] for row in rows if row[0] == "extra_host"] == [f"new, {findings['finished_at']}"]
 
 
 def test_of_many_findings_the_others_are_counted() -> None:

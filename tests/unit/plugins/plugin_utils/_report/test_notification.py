@@ -32,7 +32,7 @@ def _notice(report: Report | None, failure: str = "", remediation: t.Any = None)
 def _known() -> t.Any:
     """A sound reading in which nothing is new."""
     findings = told(hostile("x"))
-    findings["summary"]["coverage"] |= {"complete": True, "closed_gates": []}
+    findings["summary"]["coverage"] |= {"complete": True, "failed_checks": []}
     for entry in findings["findings"]:
         entry["new"] = False
     return findings
@@ -48,7 +48,7 @@ def test_what_is_new_or_failed_is_worth_a_notice(what: str) -> None:
     if what == "new":
         findings["findings"][0]["new"] = True
     elif what == "gate":
-        findings["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
+        findings["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     elif what == "change":
         remediation = remediation_of(findings, "failed")
     else:
@@ -61,7 +61,7 @@ def test_what_is_new_or_failed_is_worth_a_notice(what: str) -> None:
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 def test_a_notice_has_the_cloud_the_trouble_and_what_is_new(product: str) -> None:
     findings = told(hostile("web-1"))
-    findings["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
+    findings["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))))
 
     for part in ("http://placement", "Wrong region.", "deleted_server", findings["findings"][0]["consumer"], "web-1", "/r/report.md"):

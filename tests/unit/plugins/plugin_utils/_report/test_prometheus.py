@@ -49,7 +49,7 @@ def _value(text: str, name: str, **labels: str) -> float | None:
 
 def _sound(**changes: t.Any) -> dict[str, t.Any]:
     findings = told(hostile("x"))
-    findings["summary"]["coverage"] |= {"complete": True, "closed_gates": [], **changes}
+    findings["summary"]["coverage"] |= {"complete": True, "failed_checks": [], **changes}
     return findings
 
 
@@ -77,18 +77,18 @@ def test_every_kind_has_a_number_so_that_nothing_is_seen_as_zero() -> None:
     kinds = {dict(labels)["kind"] for name, labels in read if name == "placement_orphan_findings"}
 
     assert kinds == {kind.name for kind in KINDS}
-    assert _value(render(Report(told(hostile("x")))), "findings", kind="ghost_provider", verdict="drifted") == 0
+    assert _value(render(Report(told(hostile("x")))), "findings", kind="orphaned_provider", verdict="drifted") == 0
 
 
 def test_the_numbers_are_those_of_the_findings() -> None:
     findings = _sound(silent_hosts=3)
     findings["findings"][0]["new"] = False
-    findings["summary"]["new"] = {"wrong_host": 1}
+    findings["summary"]["new"] = {"extra_host": 1}
     text = render(Report(findings, plan=plan_of(findings)))
 
     orphan = {"kind": "deleted_server", "verdict": "orphaned"}
     assert (_value(text, "findings", **orphan), _value(text, "new_findings", **orphan)) == (1, 0)
-    assert _value(text, "new_findings", kind="wrong_host", verdict="orphaned") == 1
+    assert _value(text, "new_findings", kind="extra_host", verdict="orphaned") == 1
     assert [_value(text, name) for name in ("undecided", "protected", "complete", "silent_hosts", "planned_changes")] == [1, 1, 1, 3, 2]
     assert _value(text, "stranded", provider="x", resource_class="MEMORY_MB") == 1024
 
@@ -113,7 +113,7 @@ def test_a_run_that_succeeded_says_so_with_its_time() -> None:
 def test_a_run_that_failed_keeps_the_time_of_the_last_that_did_not(how: str) -> None:
     before, findings = render(Report(_sound())), _later(_sound())
     if how == "a gate":
-        findings["summary"]["coverage"] |= {"complete": False, "closed_gates": ["Wrong region."]}
+        findings["summary"]["coverage"] |= {"complete": False, "failed_checks": ["Wrong region."]}
     remediation = remediation_of(findings, "failed") if how == "a change" else None
     failed = render(Report(findings, remediation=remediation, failure="It broke." if how == "a task" else "", metrics=before))
     again = render(Report(findings, remediation=remediation, failure="It broke." if how == "a task" else "", metrics=failed))

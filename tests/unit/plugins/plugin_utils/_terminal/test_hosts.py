@@ -95,7 +95,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
     entry = {"uuid": CONSUMER, "host": name, "name": name, "server": {"name": name}, "reason": f"Server {name} is deleted."}
     domain = {**entry, "id": "d", "kind": "leftover_domain", "guest": {"state": "shut off"}}
     directory = {**entry, "id": "f", "kind": "leftover_directory", "guest": {"size_bytes": 3 * 1024**3}}
-    coverage = {"hosts": 1, "domains": 4, "directories": 5, "closed_gates": []}
+    coverage = {"hosts": 1, "domains": 4, "directories": 5, "failed_checks": []}
     found = {
         "finished_at": "2026-10-25T20:13:51Z",
         "summary": {"verdicts": {"orphaned": 2, "protected": 1, "undecided": 0}, "coverage": coverage},
@@ -130,9 +130,9 @@ def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> N
     ]
 
 
-def test_closed_gates_are_told_after_what_is_on_hypervisors() -> None:
+def test_failed_checks_are_told_after_what_is_on_hypervisors() -> None:
     found = _guests()
-    found["summary"]["coverage"]["closed_gates"] = ["A cell is not answering."]
+    found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
     assert format_guests(found, PATH, [], 100)[-1] == "NOTHING MAY BE CHANGED: A cell is not answering."
 

@@ -106,10 +106,10 @@ def test_what_was_known_before_is_told_with_since_when() -> None:
 
 def test_lines_have_the_tone_of_what_they_tell() -> None:
     found = _found(hostile("x"))
-    found["summary"]["coverage"]["closed_gates"] = ["Wrong region."]
+    found["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     tones = {str(line).split()[0]: line.tone for line in _lines(found) if isinstance(line, Line)}
 
-    assert tones == {"deleted_server": "changed", "wrong_host": "changed", "unproven": "doubtful", "booting": "spared", "NOTHING": "wrong"}
+    assert tones == {"deleted_server": "changed", "extra_host": "changed", "unproven": "doubtful", "booting": "spared", "NOTHING": "wrong"}
 
 
 @pytest.mark.parametrize(("outcome", "tones"), [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])])
@@ -121,9 +121,9 @@ def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
 
 def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
     told = _remediation(("skipped", "It does not exist."))
-    told["outcomes"][0] |= {"consumer": None, "kind": "ghost_provider", "provider": {"uuid": CONSUMER, "name": "compute-9"}}
+    told["outcomes"][0] |= {"consumer": None, "kind": "orphaned_provider", "provider": {"uuid": CONSUMER, "name": "compute-9"}}
 
-    assert "skipped   compute-9  ghost_provider" in format_remediation(told, None, 80)
+    assert "skipped   compute-9  orphaned_provider" in format_remediation(told, None, 80)
     told["outcomes"][0]["provider"]["name"] = HOSTILE
     assert all(line.isprintable() for line in map(str, format_remediation(told, None, 80)))
 
@@ -170,7 +170,7 @@ def test_several_hosts_and_shares_are_told_in_order() -> None:
 
 
 def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
-    told = _words(_lines(_found(_orphans(1)), kinds=["wrong_host"]))
+    told = _words(_lines(_found(_orphans(1)), kinds=["extra_host"]))
 
     assert " write " not in told
     assert "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
@@ -185,7 +185,7 @@ def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> Non
     here, there = world.host("compute-1"), world.host("compute-2")
     server = world.server(here, there)
     move = world.migration(server, here, there, "reverted", here)
-    told = _words(_lines(_found(world), kinds=["swapped_claim"]))
+    told = _words(_lines(_found(world), kinds=["unreverted_allocation"]))
 
     assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
     assert f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, giving it compute-1" in told
@@ -219,10 +219,10 @@ def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None
     world.server(here, here)
     stock = Inventory(8, 0, 1, 8, 1, 1.0)
     details = {ghost: ProviderDetails({"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"}))}
-    told = _words(_lines(_found(world, details=details), kinds=["ghost_provider" if chosen else "deleted_server"]))
+    told = _words(_lines(_found(world, details=details), kinds=["orphaned_provider" if chosen else "deleted_server"]))
 
     assert (f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told) == chosen
-    assert ("could be put right; not now, for ghost_provider is not among" in told) != chosen
+    assert ("could be put right; not now, for orphaned_provider is not among" in told) != chosen
 
 
 def test_orphans_come_by_kind_host_and_consumer() -> None:
@@ -264,9 +264,9 @@ def test_the_totals_are_the_last_line() -> None:
     )
 
 
-def test_closed_gates_are_told_after_the_totals() -> None:
+def test_failed_checks_are_told_after_the_totals() -> None:
     found = _found(_orphans(1))
-    found["summary"]["coverage"]["closed_gates"] = ["A cell is not\x1b answering.", "Wrong region."]
+    found["summary"]["coverage"]["failed_checks"] = ["A cell is not\x1b answering.", "Wrong region."]
 
     assert _lines(found)[-2:] == ["NOTHING MAY BE CHANGED: A cell is not\\x1b answering.", "NOTHING MAY BE CHANGED: Wrong region."]
 
@@ -318,9 +318,11 @@ def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
 @pytest.mark.parametrize("outcome", ["skipped", "failed"])
 def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> None:
     told = _remediation((outcome, "It is gone."))
-    told["outcomes"] = [{"outcome": outcome, "kind": "ghost_provider", "finding": f"ghost_provider/{CONSUMER}", "reason": "It is gone."}]
+    told["outcomes"] = [
+        {"outcome": outcome, "kind": "orphaned_provider", "finding": f"orphaned_provider/{CONSUMER}", "reason": "It is gone."}
+    ]
 
-    assert format_remediation(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  ghost_provider", "    why      It is gone."]
+    assert format_remediation(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  orphaned_provider", "    why      It is gone."]
 
 
 def test_check_mode_says_that_nothing_was_written() -> None:
