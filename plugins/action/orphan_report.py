@@ -18,12 +18,27 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import extract_records
-from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES, FORMATS, PROMETHEUS
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    validate_document,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+    extract_records,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import (
+    FORMAT_NAMES,
+    FORMATS,
+    PROMETHEUS,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
+    NOTICE_FORMATTERS,
+    Notice,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import hosts, lines, terminal
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
+    hosts,
+    lines,
+    terminal,
+)
 
 MAX_WIDTH = 120
 
@@ -42,7 +57,9 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _requires_connection = True
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(
             argument_spec={
@@ -56,18 +73,29 @@ class ActionModule(ActionBase):
                 "journal": {"type": "path"},
                 "failure": {"type": "str", "default": ""},
                 "terminal": {"type": "bool", "default": True},
-                "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
+                "formats": {
+                    "type": "list",
+                    "elements": "str",
+                    "choices": list(FORMAT_NAMES),
+                    "default": [],
+                },
                 "output_dir": {"type": "path"},
                 "metrics_path": {"type": "path"},
                 "notice": {"type": "str", "choices": list(NOTICE_FORMATTERS)},
                 "reports": {"type": "dict", "default": {}},
             },
             required_one_of=[("findings", "remediation", "hosts", "guests", "notice")],
-            required_by={"complaints": ("findings",), "output_dir": ("findings",), "metrics_path": ("findings",), "plan": ("findings",)},
+            required_by={
+                "complaints": ("findings",),
+                "output_dir": ("findings",),
+                "metrics_path": ("findings",),
+                "plan": ("findings",),
+            },
         )
         self._task_vars = task_vars
         read = {
-            key: options[key] and self._read_document(key, options[key]) for key in ("findings", "plan", "remediation", "hosts", "guests")
+            key: options[key] and self._read_document(key, options[key])
+            for key in ("findings", "plan", "remediation", "hosts", "guests")
         }
         complaints = self._read_complaints(options["complaints"])
         if options["terminal"]:
@@ -80,12 +108,19 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("formats needs findings: they are what is written.")
         if read["findings"]:
             about = {key: options[key] for key in ("kinds", "journal", "failure")}
-            report = Report(**{key: read[key] for key in ("findings", "plan", "remediation")}, **about, complaints=complaints)
+            report = Report(
+                **{key: read[key] for key in ("findings", "plan", "remediation")},
+                **about,
+                complaints=complaints,
+            )
             result["reports"] = self._write(report, options)
         if options["notice"]:
             reports = {**options["reports"], **result.get("reports", {})}
             notice = Notice.from_report(report, read["remediation"], options["failure"], reports)
-            result |= {"notable": notice.notable, "notice": NOTICE_FORMATTERS[options["notice"]](notice)}
+            result |= {
+                "notable": notice.notable,
+                "notice": NOTICE_FORMATTERS[options["notice"]](notice),
+            }
         return result
 
     @staticmethod
@@ -94,21 +129,31 @@ class ActionModule(ActionBase):
         findings, plan = read["findings"], read["plan"]
         return not plan or not findings or plan["detected_at"] == findings["finished_at"]
 
-    def _draw(self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]) -> None:
+    def _draw(
+        self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]
+    ) -> None:
         # A worker has no terminal, Display knows that of the main process.
-        width = min(shutil.get_terminal_size((Display().columns or MAX_WIDTH, 0)).columns, MAX_WIDTH)
+        width = min(
+            shutil.get_terminal_size((Display().columns or MAX_WIDTH, 0)).columns, MAX_WIDTH
+        )
         drawn: list[str] = []
         if read["findings"]:
-            drawn += terminal.format_findings(read["findings"], options["findings"], options["kinds"], width, complaints)
+            drawn += terminal.format_findings(
+                read["findings"], options["findings"], options["kinds"], width, complaints
+            )
         if read["remediation"]:
             drawn += terminal.format_remediation(read["remediation"], options["journal"], width)
         if read["hosts"]:
             for host in read["hosts"]["hosts"]:
                 drawn += hosts.format_host(host, width)
         if read["guests"]:
-            drawn += hosts.format_guests(read["guests"], options["guests"], options["kinds"] or (), width)
+            drawn += hosts.format_guests(
+                read["guests"], options["guests"], options["kinds"] or (), width
+            )
         for tone, text in lines.group_by_tone(drawn):
-            Display().display(f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None)
+            Display().display(
+                f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None
+            )
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""
@@ -120,7 +165,9 @@ class ActionModule(ActionBase):
                 continue
             elsewhere = metrics if name == PROMETHEUS else None
             if not folder and not elsewhere:
-                raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+                raise AnsibleActionFail(
+                    f"output_dir is needed for {name}: it says where to write it."
+                )
             path = elsewhere or os.path.join(folder, chosen.file)
             told = report.replace_metrics(self._read_text(path)) if name == PROMETHEUS else report
             # Others read the metrics; whatever else there is names projects and users.
@@ -135,9 +182,16 @@ class ActionModule(ActionBase):
         quoted = shlex.quote(unfinished)
         # Copied to a file that is there already, the text is at no time readable for more than that file is.
         umask = "022" if mode == "0644" else "077"
-        self._run_command(f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} && rm -f -- {quoted} && : > {quoted}", path)
+        self._run_command(
+            f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} && rm -f -- {quoted} && : > {quoted}",
+            path,
+        )
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", errors="backslashreplace", newline="", dir=constants.DEFAULT_LOCAL_TMP
+            "w",
+            encoding="utf-8",
+            errors="backslashreplace",
+            newline="",
+            dir=constants.DEFAULT_LOCAL_TMP,
         ) as source:
             source.write(text)
             source.flush()
@@ -161,7 +215,9 @@ class ActionModule(ActionBase):
     def _run_command(self, command: str, path: str) -> None:
         done = self._low_level_execute_command(command)
         if done["rc"]:
-            raise AnsibleActionFail(f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}")
+            raise AnsibleActionFail(
+                f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
+            )
 
     def _read_complaints(self, given: t.Any) -> list[t.Any]:
         if given is None:
@@ -184,12 +240,22 @@ class ActionModule(ActionBase):
         try:
             return json.loads(base64.b64decode(slurped["content"]))
         except ValueError as error:
-            raise AnsibleActionFail(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
+            raise AnsibleActionFail(
+                f"{path} is not JSON ({error}): it was cut short or is another file."
+            ) from error
 
     def _read_text(self, path: str) -> str | None:
         """Return what a file holds, None where there is none."""
         slurped = self._slurp(path)
-        return None if slurped.get("failed") else base64.b64decode(slurped["content"]).decode(errors="replace")
+        return (
+            None
+            if slurped.get("failed")
+            else base64.b64decode(slurped["content"]).decode(errors="replace")
+        )
 
     def _slurp(self, path: str) -> dict[str, t.Any]:
-        return self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": path}, task_vars=self._task_vars)
+        return self._execute_module(
+            module_name="ansible.builtin.slurp",
+            module_args={"src": path},
+            task_vars=self._task_vars,
+        )

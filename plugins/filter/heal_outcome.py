@@ -83,11 +83,17 @@ _value:
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import determine_heal_outcome
+from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
+    determine_heal_outcome,
+)
 
 
 def heal_outcome(
-    called: t.Mapping[str, t.Any], before: t.Mapping[str, t.Any], read: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any], dry: bool
+    called: t.Mapping[str, t.Any],
+    before: t.Mapping[str, t.Any],
+    read: t.Mapping[str, t.Any],
+    after: t.Mapping[str, t.Any],
+    dry: bool,
 ) -> dict[str, t.Any]:
     return d.asdict(determine_heal_outcome(before, called, read, after, dry))
 

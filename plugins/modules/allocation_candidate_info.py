@@ -284,9 +284,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import find_candidates, parse_request
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
+    find_candidates,
+    parse_request,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -294,7 +302,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wanted = parse_request(module.params)
-    return {"changed": False, **find_candidates(PlacementReader(connect().placement), wanted, module.params["resource_provider"])}
+    return {
+        "changed": False,
+        **find_candidates(
+            PlacementReader(connect().placement), wanted, module.params["resource_provider"]
+        ),
+    }
 
 
 def main() -> None:

@@ -214,13 +214,23 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy, policy_options, warn_ended_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+    parse_policy,
+    policy_options,
+    warn_ended_exclusions,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONSUMER_KINDS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONSUMER_KINDS,
+    REMEDIATE,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -234,7 +244,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput("providers are those of one host: name only that in hosts.")
     spare = parse_policy(options)
     warn_ended_exclusions(module, spare)
-    hosts = HostReader(connect(), spare, options["kinds"]).read_hosts(options["hosts"], options["providers"])
+    hosts = HostReader(connect(), spare, options["kinds"]).read_hosts(
+        options["hosts"], options["providers"]
+    )
     if options["dest"]:
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}

@@ -190,10 +190,18 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter, ServiceWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
+    ProviderWriter,
+    ServiceWriter,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     describe_service_blocker,
@@ -217,15 +225,21 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
-    service = find_service(get_listed_services(NovaReader(session.compute).list_services()), module.params)
-    wanted = (_ensure_present if module.params["state"] == "present" else _ensure_absent)(module, session, service)
+    service = find_service(
+        get_listed_services(NovaReader(session.compute).list_services()), module.params
+    )
+    wanted = (_ensure_present if module.params["state"] == "present" else _ensure_absent)(
+        module, session, service
+    )
     if module._diff and not wanted.get("failed"):
         (before,) = describe_services([service]) if service else ({},)
         wanted["diff"] = {"before": before, "after": wanted["service"] or {}}
     return wanted
 
 
-def _ensure_present(module: AnsibleModule, session: Session, service: Service | None) -> dict[str, t.Any]:
+def _ensure_present(
+    module: AnsibleModule, session: Session, service: Service | None
+) -> dict[str, t.Any]:
     if service is None:
         name = module.params["id"] or f"{module.params['binary']} on {module.params['host']}"
         raise InvalidInput(f"Nova has no service {name}, and only its own process can make one.")
@@ -239,7 +253,9 @@ def _ensure_present(module: AnsibleModule, session: Session, service: Service | 
     return {"changed": bool(body), "service": describe_services([now])[0]}
 
 
-def _ensure_absent(module: AnsibleModule, session: Session, service: Service | None) -> dict[str, t.Any]:
+def _ensure_absent(
+    module: AnsibleModule, session: Session, service: Service | None
+) -> dict[str, t.Any]:
     if service is None:
         return {"changed": False, "service": None}
     result: dict[str, t.Any] = {"changed": True, "service": None}
@@ -253,19 +269,30 @@ def _ensure_absent(module: AnsibleModule, session: Session, service: Service | N
     trees = find_service_providers(service, nodes, providers)
     gone = module.params["assume_removed"] if module.check_mode else ()
     allocations_by_consumer = {
-        consumer: held for consumer, held in placement.list_allocations_on_providers(trees).items() if consumer not in gone
+        consumer: held
+        for consumer, held in placement.list_allocations_on_providers(trees).items()
+        if consumer not in gone
     }
     if allocations_by_consumer:
         result["consumers"] = sorted(allocations_by_consumer)
-    if not module.params["force_residual"] and (why_not := describe_service_blocker(service, allocations_by_consumer)):
+    if not module.params["force_residual"] and (
+        why_not := describe_service_blocker(service, allocations_by_consumer)
+    ):
         return {**result, "failed": True, "changed": False, "msg": why_not}
     if module.check_mode:
         return result
     own = [node for node in nodes if node.host == service.host]
-    with ProviderWriter(session.placement).create_placeholders(node for node in own if node.uuid not in providers):
+    with ProviderWriter(session.placement).create_placeholders(
+        node for node in own if node.uuid not in providers
+    ):
         ServiceWriter(session.compute).delete_service(service, own)
     left = sorted(
-        {provider.root for provider in placement.list_providers_in_trees({provider.root for provider in trees.values()}).values()}
+        {
+            provider.root
+            for provider in placement.list_providers_in_trees(
+                {provider.root for provider in trees.values()}
+            ).values()
+        }
     )
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")
@@ -286,7 +313,12 @@ def main() -> None:
         "assume_removed": {"type": "list", "elements": "str", "default": []},
     }
     run(
-        AnsibleModule(argument_spec, supports_check_mode=True, required_one_of=[("host", "id")], mutually_exclusive=[("host", "id")]),
+        AnsibleModule(
+            argument_spec,
+            supports_check_mode=True,
+            required_one_of=[("host", "id")],
+            mutually_exclusive=[("host", "id")],
+        ),
         work,
     )
 

@@ -109,7 +109,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
     describe_services,
@@ -123,7 +126,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     services = get_listed_services(NovaReader(connect().compute).list_services())
-    return {"changed": False, "services": describe_services(filter_services(services, module.params["host"], module.params["binary"]))}
+    return {
+        "changed": False,
+        "services": describe_services(
+            filter_services(services, module.params["host"], module.params["binary"])
+        ),
+    }
 
 
 def main() -> None:

@@ -307,9 +307,16 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.domain_xml import DEFAULT_BACKUP_PATH
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import ensure_guest_state
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIX_BY_KIND, instances_options
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.domain_xml import (
+    DEFAULT_BACKUP_PATH,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import (
+    ensure_guest_state,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
+    SUFFIX_BY_KIND,
+    instances_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import (
     KEPT_UNLESS_REMOVED,
     REFUSED_UNLESS_REMOVED,
@@ -333,7 +340,12 @@ def main() -> None:
         "directory": {"type": "str", "choices": ["present", "quarantined", "purged"]},
         "directory_kind": {"type": "str", "choices": list(SUFFIX_BY_KIND), "default": "instance"},
         "destroy": {"type": "bool", "default": False},
-        "remove": {"type": "list", "elements": "str", "choices": [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED], "default": []},
+        "remove": {
+            "type": "list",
+            "elements": "str",
+            "choices": [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED],
+            "default": [],
+        },
         "backup_path": {"type": "path", "default": DEFAULT_BACKUP_PATH},
         "xml_path": {"type": "path"},
         "older_than": {"type": "str"},

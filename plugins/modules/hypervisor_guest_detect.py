@@ -208,13 +208,29 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy, policy_options, warn_ended_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+    parse_policy,
+    policy_options,
+    warn_ended_exclusions,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_json_option, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json,
+    read_json_option,
+    write_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import MAX_RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
-from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_detection import GuestDetector, parse_leftover_ids
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    validate_document,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_detection import (
+    GuestDetector,
+    parse_leftover_ids,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import parse_guests
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -227,19 +243,32 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     told = [read_json_option("guests", one) for one in options["guests"]]
     if not all(isinstance(one, dict) for one in told):
-        raise InvalidInput("guests must be what hypervisor_guest_info returned, a dictionary for each host.")
+        raise InvalidInput(
+            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
+        )
     guests = [guest for one in told for guest in parse_guests(one)]
     hosts = [one["host"] for one in told]
     if len(set(hosts)) < len(hosts):
-        raise InvalidInput("guests has two answers of one host: each needs the name of its own compute service.")
+        raise InvalidInput(
+            "guests has two answers of one host: each needs the name of its own compute service."
+        )
     path = options["findings"]
-    among = None if path is None else parse_leftover_ids(validate_document("guests", read_json(path), path))
+    among = (
+        None
+        if path is None
+        else parse_leftover_ids(validate_document("guests", read_json(path), path))
+    )
     spare = parse_policy(options)
     warn_ended_exclusions(module, spare)
     found = GuestDetector(connect(), spare).detect(guests, hosts, among)
     if options["dest"]:
         write_json(options["dest"], found)
-    return {"changed": False, "summary": found["summary"], "findings": found["findings"][:MAX_RETURNED], "dest": options["dest"]}
+    return {
+        "changed": False,
+        "summary": found["summary"],
+        "findings": found["findings"][:MAX_RETURNED],
+        "dest": options["dest"],
+    }
 
 
 def main() -> None:

@@ -296,16 +296,28 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import require_canonical_uuid
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import InstanceDirectories, instances_options
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Virsh, virsh_options
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import (
+    require_canonical_uuid,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
+    InstanceDirectories,
+    instances_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import (
+    Virsh,
+    virsh_options,
+)
 
 PARTS = ["domains", "directories"]
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     options = module.params
-    uuids = None if options["uuids"] is None else [require_canonical_uuid(uuid, "uuids") for uuid in options["uuids"]]
+    uuids = (
+        None
+        if options["uuids"] is None
+        else [require_canonical_uuid(uuid, "uuids") for uuid in options["uuids"]]
+    )
     result: dict[str, t.Any] = {
         **{"changed": False, "host": socket.gethostname(), "read_at": get_utc_now()},
         "compute_id": InstanceDirectories.from_options(options).compute_id(),
@@ -314,7 +326,9 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     # The directories come first: a guest that starts meanwhile is seen as a domain.
     if "directories" in options["parts"]:
         instances = InstanceDirectories.from_options(options)
-        result["directories"] = [directory.as_dict() for directory in instances.list_directories(uuids)]
+        result["directories"] = [
+            directory.as_dict() for directory in instances.list_directories(uuids)
+        ]
         result["quarantined"] = [entry.as_dict() for entry in instances.list_quarantined(uuids)]
     if "domains" in options["parts"]:
         result["domains"] = [domain.as_dict() for domain in Virsh(module).list_domains(uuids)]

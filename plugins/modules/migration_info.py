@@ -123,12 +123,19 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import describe_migration
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import has_every_cell_answered
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
+    describe_migration,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    has_every_cell_answered,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -145,7 +152,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         # Nova leaves a dead cell out of its listings without a word.
         module.warn("A cell is not answering: there may be more migrations than Nova lists.")
     if answer.value is None:
-        raise CloudError(f"Nova answered {answer.status} to {answer.request}, or with more than it lists at once.")
+        raise CloudError(
+            f"Nova answered {answer.status} to {answer.request}, or with more than it lists at once."
+        )
     chosen = [
         row
         for row in answer.value
@@ -157,7 +166,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return {"changed": False, "migrations": [describe_migration(row, answer.at) for row in chosen]}
 
 
-def _list_migrations(nova: NovaReader, server: str | None, host: str | None) -> Answer[tuple[Migration, ...]]:
+def _list_migrations(
+    nova: NovaReader, server: str | None, host: str | None
+) -> Answer[tuple[Migration, ...]]:
     if server:
         return nova.list_migrations_of_server(server)
     return nova.list_migrations_of_host(host) if host else nova.list_migrations()

@@ -200,9 +200,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, parse_duration
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    UTC,
+    parse_duration,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import read_files, read_unit
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import (
+    read_files,
+    read_unit,
+)
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
@@ -210,10 +216,16 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     if wish["max_records"] < 1:
         raise InvalidInput("max_records must be 1 or more.")
     try:
-        since = datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(wish["since"])) if wish["since"] else None
+        since = (
+            datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(wish["since"]))
+            if wish["since"]
+            else None
+        )
     except OverflowError:
         raise InvalidInput(f"since {wish['since']!r} is longer ago than any log.") from None
-    complaints = Complaints(wish["host"], socket.gethostname(), wish["max_records"], since, UTC if wish["utc"] else None)
+    complaints = Complaints(
+        wish["host"], socket.gethostname(), wish["max_records"], since, UTC if wish["utc"] else None
+    )
     sources = read_files(wish["paths"], complaints, since)
     journalctl = module.get_bin_path("journalctl") if wish["units"] else None
     sources += [read_unit(journalctl, unit, complaints, since) for unit in wish["units"]]
@@ -225,7 +237,9 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
             f"No log was read: there is nothing readable at {', '.join([*wish['paths'], *wish['units']]) or 'no path and no unit'}."
         )
     if complaints.truncated:
-        module.warn(f"There are more complaints than max_records ({wish['max_records']}): the others are left out.")
+        module.warn(
+            f"There are more complaints than max_records ({wish['max_records']}): the others are left out."
+        )
     return {
         "changed": False,
         "records": complaints.records(),

@@ -444,7 +444,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
     find_absent_allocators,
@@ -453,17 +456,38 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.policy 
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.scope import parse_scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import (
+    parse_scope,
+    scope_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_or_put_aside, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import ENTRY_LISTS, MAX_RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import HISTORY_LOST, extract_history, parse_history
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json,
+    read_or_put_aside,
+    write_json,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    ENTRY_LISTS,
+    MAX_RETURNED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+    HISTORY_LOST,
+    extract_history,
+    parse_history,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import parse_sighting_policy, sighting_policy_options
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
+    parse_sighting_policy,
+    sighting_policy_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import list_unmet_requirements
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+    list_unmet_requirements,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -491,20 +515,35 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
-    found = build_findings(snapshot, spare, selection, read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn), patient)
+    found = build_findings(
+        snapshot,
+        spare,
+        selection,
+        read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn),
+        patient,
+    )
     if dest:
         write_json(dest, found)
     if state:
         write_json(state, extract_history(found))
     warn_ended_exclusions(module, spare)
     for name in find_absent_allocators(spare, snapshot.cloud):
-        module.warn(f"ignore_allocators names {name}, which the service catalogue of this cloud does not have.")
+        module.warn(
+            f"ignore_allocators names {name}, which the service catalogue of this cloud does not have."
+        )
     for name in find_unknown_exclusions(spare, snapshot.providers.values()):
-        module.warn(f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it.")
+        module.warn(
+            f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it."
+        )
     if selection and not any(entry["selected"] for entry in found["findings"]):
         module.warn("select gives none of the findings: nothing may be changed.")
     listed = {key: found[key][:MAX_RETURNED] for key in ENTRY_LISTS}
-    return {"changed": False, "summary": found["summary"], **listed, **({"dest": dest} if dest else {})}
+    return {
+        "changed": False,
+        "summary": found["summary"],
+        **listed,
+        **({"dest": dest} if dest else {}),
+    }
 
 
 def main() -> None:

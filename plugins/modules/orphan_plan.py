@@ -285,16 +285,36 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_json_option, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    BreakerTripped,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json,
+    read_json_option,
+    write_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._models.change import build_diff
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CHANGEABLE_KINDS,
+    REMEDIATE,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import limits_options, parse_limits
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact, list_servers_to_heal
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import PLANNED, build_record
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    limits_options,
+    parse_limits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+    Plan,
+    is_compact,
+    list_servers_to_heal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    PLANNED,
+    build_record,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
@@ -307,18 +327,34 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
     if options["heal"]:
         servers = list_servers_to_heal(read_json(options["findings"]), parse_limits(options))
-        return {"changed": False, "plan": None, "changes": len(servers), "servers": servers, "check_mode": module.check_mode}
+        return {
+            "changed": False,
+            "plan": None,
+            "changes": len(servers),
+            "servers": servers,
+            "check_mode": module.check_mode,
+        }
     if is_compact(told):
         approval = Approval.parse(told)
         approval.check_kinds(options["kinds"])
         again = {"scope": approval.scope, "gone": []}
         if not options["findings"]:
-            return {"changed": False, "plan": None, "changes": approval.count, "actions": {}, "records": [], "compact": told, **again}
+            return {
+                "changed": False,
+                "plan": None,
+                "changes": approval.count,
+                "actions": {},
+                "records": [],
+                "compact": told,
+                **again,
+            }
         plan, again["gone"] = approval.rebuild_plan(read_json(options["findings"]))
     elif told is None:
         plan, again = Plan.from_findings(read_json(options["findings"]), options["kinds"]), {}
     elif options["findings"]:
-        raise InvalidInput("findings and plan were both given, and the plan has its documents: give one of them.")
+        raise InvalidInput(
+            "findings and plan were both given, and the plan has its documents: give one of them."
+        )
     else:
         plan, again = Plan.parse(told), {}
         if path is None and isinstance(options["plan"], str):
@@ -327,7 +363,13 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         write_json(options["dest"], plan.as_dict())
     steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
     changes = [step.change for step in steps]
-    result = {"changed": False, "plan": path, "changes": len(changes), "compact": Approval.from_plan(plan).as_dict(), **again}
+    result = {
+        "changed": False,
+        "plan": path,
+        "changes": len(changes),
+        "compact": Approval.from_plan(plan).as_dict(),
+        **again,
+    }
     try:
         plan.check_limits(parse_limits(options))
     except BreakerTripped as error:
@@ -335,7 +377,9 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
     for side in ("frees", "claims"):
-        result[side] = totals(share for change in changes for share in getattr(change, side).values())
+        result[side] = totals(
+            share for change in changes for share in getattr(change, side).values()
+        )
     if module._diff:
         result["diff"] = build_diff(changes)
     return result

@@ -191,14 +191,32 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy, policy_options, warn_ended_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+    parse_policy,
+    policy_options,
+    warn_ended_exclusions,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json_option, write_json
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, MAX_RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, build_diff
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json_option,
+    write_json,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    FORMAT,
+    MAX_RETURNED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    FAILED,
+    build_diff,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
     NOT_TRIED,
     failures_option,
@@ -209,9 +227,17 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
-from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import TreeRemover
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import OUTCOMES, Remediation, count_failed
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import (
+    TreeRemover,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    OUTCOMES,
+    Remediation,
+    count_failed,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
+    watch_for_stop,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -229,11 +255,22 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     session = connect()
     check_cloud(plan, session.cloud)
     plan.check_limits(parse_limits(options))
-    journal = None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
-    with watch_for_stop() as stopped, acquire_lock(session.placement.endpoint, options["lock_timeout"], stopped, journal is not None):
-        run_of = Remediation(Collector(session), spare, AllocationWriter(session.placement), journal, max_failures)
+    journal = (
+        None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
+    )
+    with (
+        watch_for_stop() as stopped,
+        acquire_lock(
+            session.placement.endpoint, options["lock_timeout"], stopped, journal is not None
+        ),
+    ):
+        run_of = Remediation(
+            Collector(session), spare, AllocationWriter(session.placement), journal, max_failures
+        )
         outcomes = run_of.run(plan.steps, stopped) if plan.steps else []
-        outcomes += TreeRemover(session, spare, journal, max_failures).remove_trees(plan.removals, stopped, count_failed(outcomes))
+        outcomes += TreeRemover(session, spare, journal, max_failures).remove_trees(
+            plan.removals, stopped, count_failed(outcomes)
+        )
         why_stopped = stopped()
 
     tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
@@ -262,7 +299,16 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if journal and journal.broken:
         wrong.append(f"The journal {journal.path} is not complete.")
     try:
-        write_json(kept, {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": path, "outcomes": told})
+        write_json(
+            kept,
+            {
+                "format": FORMAT,
+                "check_mode": module.check_mode,
+                "tally": tally,
+                "journal": path,
+                "outcomes": told,
+            },
+        )
     except InvalidInput as error:
         wrong.append(f"The outcomes could not be kept: {error}")
     return {**result, "failed": True, "msg": " ".join(wrong)} if wrong else result

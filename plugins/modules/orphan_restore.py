@@ -185,16 +185,37 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import write_json
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, MAX_RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, RESTORED, build_diff
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import NOT_TRIED, failures_option, parse_max_failures
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal, read_journal
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    FORMAT,
+    MAX_RETURNED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    FAILED,
+    RESTORED,
+    build_diff,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    NOT_TRIED,
+    failures_option,
+    parse_max_failures,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    Journal,
+    read_journal,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     OUTCOMES,
@@ -202,8 +223,12 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.resto
     find_restore_steps,
     restore,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
+    watch_for_stop,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
+    TreeRestorer,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -218,12 +243,26 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     steps = find_restore_steps(records, placement.endpoint, consumers, options["providers"])
     deleted = find_deleted_providers(records, placement.endpoint)
     journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
-    with watch_for_stop() as stopped, acquire_lock(placement.endpoint, options["lock_timeout"], stopped, journal is not None):
+    with (
+        watch_for_stop() as stopped,
+        acquire_lock(placement.endpoint, options["lock_timeout"], stopped, journal is not None),
+    ):
         trees = TreeRestorer(placement, session.compute, journal)
-        done = restore(steps, PlacementReader(placement), AllocationWriter(placement), trees, deleted, journal, stopped, max_failures)
+        done = restore(
+            steps,
+            PlacementReader(placement),
+            AllocationWriter(placement),
+            trees,
+            deleted,
+            journal,
+            stopped,
+            max_failures,
+        )
         why_stopped = stopped()
     if torn:
-        module.warn("The last line of the journal is torn. What it was to record was not written to Placement, and it is left out.")
+        module.warn(
+            "The last line of the journal is torn. What it was to record was not written to Placement, and it is left out."
+        )
 
     kept = os.path.join(options["output_dir"], "restoration.json")
     tally = {name: sum(known.outcome == name for known in done) for name in OUTCOMES}
@@ -237,21 +276,34 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "restoration": kept,
     }
     if module._diff:
-        result["diff"] = build_diff(known.write for known in done if known.outcome == RESTORED and known.write)
+        result["diff"] = build_diff(
+            known.write for known in done if known.outcome == RESTORED and known.write
+        )
     wrong = []
     if why_stopped:
-        wrong.append(f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest.")
+        wrong.append(
+            f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest."
+        )
     if tally[FAILED]:
         first = next(known.reason for known in done if known.outcome == FAILED)
         untried = sum(known.reason.startswith(NOT_TRIED) for known in done)
         left = f", and {untried} were not tried" if untried else ""
-        wrong.append(f"{tally[FAILED]} of {len(done)} changes could not be taken back{left}. The first: {first}")
+        wrong.append(
+            f"{tally[FAILED]} of {len(done)} changes could not be taken back{left}. The first: {first}"
+        )
     if journal and journal.broken:
         wrong.append(f"The journal {journal.path} is not complete.")
     try:
         told = [known.as_dict() for known in done]
         write_json(
-            kept, {"format": FORMAT, "check_mode": module.check_mode, "tally": tally, "journal": result["journal"], "outcomes": told}
+            kept,
+            {
+                "format": FORMAT,
+                "check_mode": module.check_mode,
+                "tally": tally,
+                "journal": result["journal"],
+                "outcomes": told,
+            },
         )
     except InvalidInput as error:
         wrong.append(f"The outcomes could not be kept: {error}")

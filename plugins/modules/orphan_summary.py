@@ -119,7 +119,10 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json,
+    write_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
@@ -127,7 +130,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.summary 
     list_failures,
     summarize_runs,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    validate_document,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -138,7 +143,12 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     dest = module.params["dest"]
     if dest:
         write_json(dest, summary)
-    told = {"changed": False, "summary": summary, "failures": list_failures(summary), "table": format_table(summary)}
+    told = {
+        "changed": False,
+        "summary": summary,
+        "failures": list_failures(summary),
+        "table": format_table(summary),
+    }
     return {**told, **({"dest": dest} if dest else {})}
 
 
@@ -151,7 +161,14 @@ def _read_run(run: Mapping[str, t.Any]) -> RunResult:
             read[part] = validate_document(part, read_json(path), path)
         except InvalidInput as error:
             wrong.append(str(error))
-    return RunResult(run["name"], run["region"] or None, run["shard"] or None, " ".join(wrong), paths=paths, **read)
+    return RunResult(
+        run["name"],
+        run["region"] or None,
+        run["shard"] or None,
+        " ".join(wrong),
+        paths=paths,
+        **read,
+    )
 
 
 def main() -> None:

@@ -251,12 +251,25 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, build_body
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    Change,
+    build_body,
+)
 from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
     check_generation,
     describe_allocation,
@@ -266,19 +279,27 @@ from ansible_collections.osops.placement.plugins.module_utils._resources.allocat
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+    )
 
 TARGETS = {"present": set_resources, "absent": remove_resources}
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    wishes = [module.params] if module.params["allocations"] is None else module.params["allocations"]
+    wishes = (
+        [module.params] if module.params["allocations"] is None else module.params["allocations"]
+    )
     consumers = [require_uuid(wish["consumer"], "consumer") for wish in wishes]
     if twice := sorted({consumer for consumer in consumers if consumers.count(consumer) > 1}):
-        raise InvalidInput(f"allocations has consumer {', '.join(twice)} more than once: say in one entry what it is to hold.")
+        raise InvalidInput(
+            f"allocations has consumer {', '.join(twice)} more than once: say in one entry what it is to hold."
+        )
     api = connect().placement
     if any(wish["consumer_type"] for wish in wishes) and api.newest < (1, 38):
-        raise InvalidInput(f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older.")
+        raise InvalidInput(
+            f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older."
+        )
     placement, writer = PlacementReader(api), AllocationWriter(api)
     providers = placement.list_providers()
     planned = []
@@ -294,7 +315,14 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for current, target, changed in planned:
         try:
             if changed and not module.check_mode:
-                writer.replace(Change(current.consumer, current.generation, build_body(current), build_body(target)))
+                writer.replace(
+                    Change(
+                        current.consumer,
+                        current.generation,
+                        build_body(current),
+                        build_body(target),
+                    )
+                )
         except CloudError as error:
             return {**result, "failed": True, "msg": str(error)}
         result["changed"] |= changed
@@ -302,7 +330,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     if module._diff:
         result["diff"] = {
             side: {allocation.consumer: build_body(allocation) for allocation in allocations}
-            for side, allocations in (("before", [p[0] for p in planned]), ("after", [p[1] for p in planned]))
+            for side, allocations in (
+                ("before", [p[0] for p in planned]),
+                ("after", [p[1] for p in planned]),
+            )
         }
     return result
 
@@ -319,7 +350,11 @@ def main() -> None:
         "resource_classes": {"type": "list", "elements": "str"},
         "consumer_generation": {"type": "int"},
     }
-    several = {"type": "list", "elements": "dict", "options": {**one, "consumer": {**one["consumer"], "required": True}}}
+    several = {
+        "type": "list",
+        "elements": "dict",
+        "options": {**one, "consumer": {**one["consumer"], "required": True}},
+    }
     alone = [option for option in one if option != "state"]
     run(
         AnsibleModule(

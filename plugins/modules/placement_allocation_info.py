@@ -133,10 +133,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import describe_allocation
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
+    describe_allocation,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -145,14 +152,23 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     placement = PlacementReader(connect().placement)
     wanted, where = module.params["consumer"], module.params["resource_provider"]
-    wanted = wanted if wanted is None else [normalize_uuid(consumer) or consumer for consumer in wanted]
+    wanted = (
+        wanted if wanted is None else [normalize_uuid(consumer) or consumer for consumer in wanted]
+    )
     providers = placement.list_providers()
     consumers = set(wanted or ())
     if where is not None or wanted is None:
-        held = set(placement.list_allocations_on_providers(providers if where is None else placement.list_providers_in_trees(where)))
+        held = set(
+            placement.list_allocations_on_providers(
+                providers if where is None else placement.list_providers_in_trees(where)
+            )
+        )
         consumers = held if wanted is None else held & consumers
     allocations = placement.get_allocations(sorted(consumers))
-    return {"changed": False, "allocations": [describe_allocation(allocation, providers) for allocation in allocations]}
+    return {
+        "changed": False,
+        "allocations": [describe_allocation(allocation, providers) for allocation in allocations],
+    }
 
 
 def main() -> None:

@@ -112,16 +112,25 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
+    ProviderWriter,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     check_no_compute_node,
     describe_consumers,
     find_tree,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    list_host_names,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -137,27 +146,51 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     tree = find_tree(module.params["name"], providers)
     result: dict[str, t.Any] = {"changed": bool(tree), "providers": _describe_providers(tree)}
     if module._diff:
-        result["diff"] = {"before": {"providers": _describe_providers(tree)}, "after": {"providers": []}}
+        result["diff"] = {
+            "before": {"providers": _describe_providers(tree)},
+            "after": {"providers": []},
+        }
     if not tree:
         return result
     root = tree[-1]
     assumed = module.params["assume_removed"] if module.check_mode else ()
     found = placement.list_allocations_on_providers(provider.uuid for provider in tree)
-    allocations_by_consumer = {consumer: held for consumer, held in found.items() if consumer not in assumed}
+    allocations_by_consumer = {
+        consumer: held for consumer, held in found.items() if consumer not in assumed
+    }
     others = () if module.params["ignore_other_regions"] else session.other_novas
     lookups = {name: nova.get_host(name) for name in list_host_names(root.name)}
-    check_no_compute_node(root, providers, nova.list_hypervisors(with_servers=False), nova.list_services(), others, lookups)
+    check_no_compute_node(
+        root,
+        providers,
+        nova.list_hypervisors(with_servers=False),
+        nova.list_services(),
+        others,
+        lookups,
+    )
     if held := describe_consumers(allocations_by_consumer, f"the tree of {root.name}"):
-        return {"failed": True, "msg": f"{held} Remove what they hold first.", "consumers": sorted(allocations_by_consumer)}
+        return {
+            "failed": True,
+            "msg": f"{held} Remove what they hold first.",
+            "consumers": sorted(allocations_by_consumer),
+        }
     if not module.check_mode:
         gone, refusal = ProviderWriter(session.placement).delete_tree(tree)
         if refusal:
-            return {"failed": True, "msg": refusal, "changed": bool(gone), "providers": _describe_providers(gone)}
+            return {
+                "failed": True,
+                "msg": refusal,
+                "changed": bool(gone),
+                "providers": _describe_providers(gone),
+            }
     return result
 
 
 def _describe_providers(providers: Iterable[Provider]) -> list[dict[str, t.Any]]:
-    return [{"uuid": provider.uuid, "name": provider.name, "parent": provider.parent} for provider in providers]
+    return [
+        {"uuid": provider.uuid, "name": provider.name, "parent": provider.parent}
+        for provider in providers
+    ]
 
 
 def main() -> None:

@@ -203,9 +203,18 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PARTS, PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import describe_providers, find_unknown_names
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PARTS,
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.providers import (
+    describe_providers,
+    find_unknown_names,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -214,16 +223,27 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     wanted, parts = module.params["resource_provider"], module.params["parts"]
     placement = PlacementReader(connect().placement)
-    providers = placement.list_providers() if wanted is None else placement.list_providers_in_trees(wanted)
+    providers = (
+        placement.list_providers() if wanted is None else placement.list_providers_in_trees(wanted)
+    )
     shown = describe_providers(providers, placement.get_details(providers, parts), parts)
-    return {"changed": False, "providers": shown, "unknown": find_unknown_names(wanted or (), providers)}
+    return {
+        "changed": False,
+        "providers": shown,
+        "unknown": find_unknown_names(wanted or (), providers),
+    }
 
 
 def main() -> None:
     argument_spec = {
         **connection_options(),
         "resource_provider": {"type": "list", "elements": "str"},
-        "parts": {"type": "list", "elements": "str", "choices": list(PARTS), "default": list(PARTS)},
+        "parts": {
+            "type": "list",
+            "elements": "str",
+            "choices": list(PARTS),
+            "default": list(PARTS),
+        },
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

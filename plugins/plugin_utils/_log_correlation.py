@@ -13,7 +13,10 @@ import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry, iterate_entries
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    Entry,
+    iterate_entries,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -28,11 +31,15 @@ def extract_records(contents: t.Any) -> list[Record]:
     """
     records = contents.get("records") if isinstance(contents, dict) else contents
     if not isinstance(records, list) or not all(map(_is_record, records)):
-        raise InvalidInput("These are no complaints: give the records that nova_log_info returns, as a list or under the key records.")
+        raise InvalidInput(
+            "These are no complaints: give the records that nova_log_info returns, as a list or under the key records."
+        )
     return records
 
 
-def correlate_records(findings: Mapping[str, t.Any], records: Iterable[Record]) -> dict[str, list[t.Any]]:
+def correlate_records(
+    findings: Mapping[str, t.Any], records: Iterable[Record]
+) -> dict[str, list[t.Any]]:
     """Return under `explained` each complaint with the `finding` that explains it, and under `unexplained` those without a finding.
 
     findings: the contents of `findings.json`; what is protected or undecided explains a complaint, too.
@@ -43,7 +50,11 @@ def correlate_records(findings: Mapping[str, t.Any], records: Iterable[Record]) 
             about[name].append(entry)
     explained, unexplained = [], []
     for record in records:
-        found = [entry for entry in about.get(get_record_subject(record), ()) if _is_about_host(entry, record)]
+        found = [
+            entry
+            for entry in about.get(get_record_subject(record), ())
+            if _is_about_host(entry, record)
+        ]
         explained += [{"finding": entry["id"], "record": record} for entry in found]
         unexplained += [] if found else [record]
     return {"explained": explained, "unexplained": unexplained}
@@ -55,9 +66,17 @@ def get_record_subject(record: Record) -> str:
 
 
 def _is_record(row: t.Any) -> bool:
-    if not isinstance(row, dict) or not all(isinstance(row.get(key), dict | None) for key in ("amounts", "counts", "versions", "provider")):
+    if not isinstance(row, dict) or not all(
+        isinstance(row.get(key), dict | None)
+        for key in ("amounts", "counts", "versions", "provider")
+    ):
         return False
-    told = (row.get("kind"), row.get("host"), row.get("instance") or "", (row.get("provider") or {}).get("name") or "")
+    told = (
+        row.get("kind"),
+        row.get("host"),
+        row.get("instance") or "",
+        (row.get("provider") or {}).get("name") or "",
+    )
     return all(isinstance(text, str) for text in told)
 
 
@@ -65,7 +84,9 @@ def _list_subjects(entry: Entry) -> set[str]:
     """Return the uuids of consumer and server; of an entry that is about providers, their names."""
     if entry["consumer"] is None and entry["server"] is None:
         return {provider["name"] for provider in entry["providers"]}
-    return {uuid for uuid in (entry["consumer"], entry["server"] and entry["server"]["uuid"]) if uuid}
+    return {
+        uuid for uuid in (entry["consumer"], entry["server"] and entry["server"]["uuid"]) if uuid
+    }
 
 
 def _is_about_host(entry: Entry, record: Record) -> bool:

@@ -12,7 +12,9 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -78,7 +80,9 @@ class HealOutcome:
     reason: str
 
 
-def determine_heal_outcome(before: Result, called: Result, read: Result, after: Result, dry: bool) -> HealOutcome:
+def determine_heal_outcome(
+    before: Result, called: Result, read: Result, after: Result, dry: bool
+) -> HealOutcome:
     """Judge by what four tasks returned: the detection before the call, the call, what the server holds since, and the detection after it.
 
     called: a task that was skipped was not to be called, for the server was not proven to hold nothing.
@@ -108,10 +112,18 @@ def _determine_without_call(before: Result) -> HealOutcome:
     """Only a sound reading proves anything."""
     coverage = before.get("summary", {}).get("coverage", {})
     if not coverage.get("complete"):
-        why = " ".join(coverage.get("failed_checks", [before.get("msg", "")])) or describe_unjudged_hosts(coverage)
-        return HealOutcome(FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}")
-    why = next((entry["reason"] for entry in _list_entries(before)), "It holds what it should, or is gone.")
-    return HealOutcome(SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}")
+        why = " ".join(
+            coverage.get("failed_checks", [before.get("msg", "")])
+        ) or describe_unjudged_hosts(coverage)
+        return HealOutcome(
+            FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}"
+        )
+    why = next(
+        (entry["reason"] for entry in _list_entries(before)), "It holds what it should, or is gone."
+    )
+    return HealOutcome(
+        SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}"
+    )
 
 
 @d.dataclass(frozen=True)
@@ -123,9 +135,14 @@ class _CommandResult:
 
     @classmethod
     def from_task(cls, called: Result) -> _CommandResult:
-        texts = (" ".join(str(called.get(part) or "").split()) for part in ("stdout", "stderr", "msg"))
+        texts = (
+            " ".join(str(called.get(part) or "").split()) for part in ("stdout", "stderr", "msg")
+        )
         said = next(filter(None, texts), "nothing")
-        return cls(called.get("rc"), said if len(said) <= _MAX_OUTPUT else said[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "...")
+        return cls(
+            called.get("rc"),
+            said if len(said) <= _MAX_OUTPUT else said[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "...",
+        )
 
     @property
     def would_write(self) -> bool:
@@ -137,7 +154,11 @@ class _CommandResult:
 
     @property
     def ending(self) -> str:
-        return f"Ansible says: {self.output}" if self.code is None else f"nova-manage ended with {self.code} and said: {self.output}"
+        return (
+            f"Ansible says: {self.output}"
+            if self.code is None
+            else f"nova-manage ended with {self.code} and said: {self.output}"
+        )
 
 
 @d.dataclass(frozen=True)
@@ -170,7 +191,9 @@ class _ServerState:
 
     @property
     def may_miss_allocation(self) -> bool:
-        return not self.sound or any(remark["kind"] == "missing_allocation" for remark in self.entries)
+        return not self.sound or any(
+            remark["kind"] == "missing_allocation" for remark in self.entries
+        )
 
     @property
     def description(self) -> str:
@@ -178,9 +201,15 @@ class _ServerState:
             return "It holds its own host now."
         if self.read_error is not None:
             return f"What it holds now is not known: {self.read_error}"
-        otherwise = "It holds something that could not be verified." if self.has_allocations else "It holds nothing."
+        otherwise = (
+            "It holds something that could not be verified."
+            if self.has_allocations
+            else "It holds nothing."
+        )
         return next((remark["reason"] for remark in self.entries), otherwise)
 
 
 def _list_entries(detected: Result) -> list[Mapping[str, t.Any]]:
-    return [entry for part in ("findings", "protected", "undecided") for entry in detected.get(part, ())]
+    return [
+        entry for part in ("findings", "protected", "undecided") for entry in detected.get(part, ())
+    ]

@@ -67,8 +67,18 @@ class Chromium:
 
     def look(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
         """Let it be a window of this width, for somebody who prefers this scheme, or a sheet of paper."""
-        self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.command("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.command(
+            "Emulation.setEmulatedMedia",
+            media=media,
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def open(self, report: Report) -> None:
         path = self._folder / "report.html"
@@ -84,20 +94,29 @@ class Chromium:
 
     def requests(self) -> set[str]:
         """The schemes of all that was asked for since it was last asked."""
-        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+        messages = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
+        asked = [
+            message["params"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
         return {urlsplit(params["request"]["url"]).scheme for params in asked} - {"about"}
 
     # ---- the findings ----
 
     @property
     def count(self) -> str:
-        return self.script("return document.getElementById('count').textContent").replace("\u00a0", "")
+        return self.script("return document.getElementById('count').textContent").replace(
+            "\u00a0", ""
+        )
 
     def column(self, selector: str) -> list[str]:
         """The text of a cell of each row that is drawn, as it is in the document."""
         return self.script(
-            "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)", f"#body > .row {selector}"
+            "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)",
+            f"#body > .row {selector}",
         )
 
     def choose(self, label: str, value: str) -> None:
@@ -114,21 +133,30 @@ class Chromium:
 
     def unfold(self, number: int = 0) -> str:
         """Unfold a row, and return what is then to be seen."""
-        self.script("document.querySelectorAll('.fold')[arguments[0]].scrollIntoView({block: 'center'})", number)
+        self.script(
+            "document.querySelectorAll('.fold')[arguments[0]].scrollIntoView({block: 'center'})",
+            number,
+        )
         self.driver.find_elements(By.CSS_SELECTOR, ".fold")[number].click()
         return self.driver.find_element(By.CSS_SELECTOR, ".row.open + .detail").text
 
     def unfold_all(self) -> None:
-        self.script("for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) button.click();")
-        self.script("for (const details of document.querySelectorAll('details')) details.open = true;")
+        self.script(
+            "for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) button.click();"
+        )
+        self.script(
+            "for (const details of document.querySelectorAll('details')) details.open = true;"
+        )
 
     def tab_to(self, selector: str) -> None:
         """Press Tab until the focus is on what is selected."""
         body = self.driver.find_element(By.TAG_NAME, "body")
         for key in [Keys.TAB] * 60:
-            (body if self.script("return document.activeElement === document.body") else self.driver.switch_to.active_element).send_keys(
-                key
-            )
+            (
+                body
+                if self.script("return document.activeElement === document.body")
+                else self.driver.switch_to.active_element
+            ).send_keys(key)
             if self.script("return document.activeElement.matches(arguments[0])", selector):
                 return
         raise AssertionError(f"Tab does not lead to {selector}")
@@ -137,10 +165,18 @@ class Chromium:
         self.driver.switch_to.active_element.send_keys(key)
 
     def style(self, selector: str, name: str) -> str:
-        return self.script("return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name)
+        return self.script(
+            "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]",
+            selector,
+            name,
+        )
 
     def shown(self, selector: str) -> bool:
-        return self.script("return document.querySelector(arguments[0]).checkVisibility()", selector)
+        return self.script(
+            "return document.querySelector(arguments[0]).checkVisibility()", selector
+        )
 
     def elements(self) -> list[str]:
-        return self.script("return [...document.querySelectorAll('*')].map((element) => element.localName).sort()")
+        return self.script(
+            "return [...document.querySelectorAll('*')].map((element) => element.localName).sort()"
+        )

@@ -22,7 +22,9 @@ if t.TYPE_CHECKING:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     paths = [shutil.which(name) for name in ("chromium", "chromedriver")]
     if None in paths:
-        pytest.skip("Chromium is missing: apt-get install --no-install-recommends chromium chromium-driver")
+        pytest.skip(
+            "Chromium is missing: apt-get install --no-install-recommends chromium chromium-driver"
+        )
     browser = Chromium(*t.cast("list[str]", paths), tmp_path_factory.mktemp("chromium"))
     yield browser
     browser.close()

@@ -56,14 +56,28 @@ HOSTILE = {
 }
 
 # Where users and other services choose the text.
-_CHOSEN = {"name", "root_name", "project", "user", "reason", "disabled_reason", "host", "node", "region", "request", "placement_endpoint"}
+_CHOSEN = {
+    "name",
+    "root_name",
+    "project",
+    "user",
+    "reason",
+    "disabled_reason",
+    "host",
+    "node",
+    "region",
+    "request",
+    "placement_endpoint",
+}
 
 
 def remediated() -> Report:
     """The minicloud with orphans, and what became of them: one was written to by somebody else meanwhile."""
     remediation = _read("remediation")
     complaints = _read("complaints")["records"]
-    return Report(_read("findings"), KINDS, _read("plan"), remediation, remediation["journal"], complaints)
+    return Report(
+        _read("findings"), KINDS, _read("plan"), remediation, remediation["journal"], complaints
+    )
 
 
 def planned() -> Report:
@@ -85,18 +99,29 @@ def many(count: int) -> Report:
         "outcomes": report.remediation["outcomes"],
     }
     text = json.dumps(whole)
-    hosts = sorted({provider["name"] for provider in report.findings["capacity"]}, key=len, reverse=True)
-    found = re.compile("|".join([_UUID.pattern, *(rf"(?<=[\" ]){re.escape(host)}(?=[\" ,.])" for host in hosts)]))
+    hosts = sorted(
+        {provider["name"] for provider in report.findings["capacity"]}, key=len, reverse=True
+    )
+    found = re.compile(
+        "|".join([_UUID.pattern, *(rf"(?<=[\" ]){re.escape(host)}(?=[\" ,.])" for host in hosts)])
+    )
     times = -(-count // sum(len(whole[key]) for key in ("findings", "undecided", "protected")))
     grown: dict[str, list[t.Any]] = {key: [] for key in whole}
     for number in range(times):
-        again = json.loads(found.sub(lambda match, number=number: _another(match.group(), number), text))
+        again = json.loads(
+            found.sub(lambda match, number=number: _another(match.group(), number), text)
+        )
         for key, entries in again.items():
             grown[key] += entries
     findings = copy.deepcopy(report.findings)
     findings.update((key, grown[key]) for key in ("findings", "undecided", "protected", "capacity"))
-    findings["summary"] = {**_times(findings["summary"], times), "coverage": findings["summary"]["coverage"]}
-    findings["summary"]["stranded"]["share_of_claimed"] = report.findings["summary"]["stranded"]["share_of_claimed"]
+    findings["summary"] = {
+        **_times(findings["summary"], times),
+        "coverage": findings["summary"]["coverage"],
+    }
+    findings["summary"]["stranded"]["share_of_claimed"] = report.findings["summary"]["stranded"][
+        "share_of_claimed"
+    ]
     return d.replace(
         report,
         findings=findings,
@@ -128,7 +153,9 @@ def named(name: str) -> Report:
 
 def entries_of(report: Report) -> list[dict[str, t.Any]]:
     """All entries, whatever their verdict."""
-    return [entry for key in ("findings", "undecided", "protected") for entry in report.findings[key]]
+    return [
+        entry for key in ("findings", "undecided", "protected") for entry in report.findings[key]
+    ]
 
 
 def _read(name: str) -> t.Any:
@@ -136,7 +163,11 @@ def _read(name: str) -> t.Any:
 
 
 def _another(text: str, number: int) -> str:
-    return str(uuid.uuid5(uuid.UUID(text), str(number))) if _UUID.fullmatch(text) else f"{text}.rack{number % 40}"
+    return (
+        str(uuid.uuid5(uuid.UUID(text), str(number)))
+        if _UUID.fullmatch(text)
+        else f"{text}.rack{number % 40}"
+    )
 
 
 def _times(value: t.Any, times: int) -> t.Any:
@@ -147,7 +178,10 @@ def _times(value: t.Any, times: int) -> t.Any:
 
 def _named(value: t.Any, name: str) -> t.Any:
     if isinstance(value, dict):
-        return {key: name if key in _CHOSEN and part else _named(part, name) for key, part in value.items()}
+        return {
+            key: name if key in _CHOSEN and part else _named(part, name)
+            for key, part in value.items()
+        }
     return [_named(part, name) for part in value] if isinstance(value, list) else value
 
 

@@ -58,7 +58,9 @@ def test_a_report_of_2000_findings_opens_within_2_seconds(chromium: Chromium) ->
     took = []
     for _time in range(3):
         chromium.open(reports.many(2000))
-        took.append(chromium.script("return performance.getEntriesByType('navigation')[0].domComplete"))
+        took.append(
+            chromium.script("return performance.getEntriesByType('navigation')[0].domComplete")
+        )
         assert len(chromium.column("td")) > 0
     assert chromium.count == "2006 findings"
     print(f"opened after {', '.join(f'{milliseconds:.0f}' for milliseconds in took)} ms")
@@ -71,7 +73,9 @@ def test_a_report_of_2000_findings_opens_within_2_seconds(chromium: Chromium) ->
 def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None:
     chromium.open(reports.many(count))
     took = chromium.driver.execute_async_script(_TYPED, "evacuated_source rack3")
-    print(f"{count} findings: a letter takes {statistics.median(took):.0f} ms, {max(took):.0f} ms at most")
+    print(
+        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, {max(took):.0f} ms at most"
+    )
     assert int(chromium.count.split()[0]) < count / 20
     assert statistics.median(took) < limit
 
@@ -101,26 +105,38 @@ def test_sorts_amounts_by_what_they_are(chromium: Chromium, key: str) -> None:
     falling = [_bytes(amount) for amount in chromium.column(f'[data-title="{title}"]')]
     assert falling == sorted(falling, reverse=True) and len(set(falling)) > 5
     assert chromium.sort(key) == "ascending"
-    assert [_bytes(amount) for amount in chromium.column(f'[data-title="{title}"]')] == falling[::-1]
+    assert [_bytes(amount) for amount in chromium.column(f'[data-title="{title}"]')] == falling[
+        ::-1
+    ]
     assert chromium.sort(key) is None
     assert chromium.column(".kind") == unsorted
 
 
-@pytest.mark.parametrize(("key", "selector"), [("kind", ".kind"), ("hosts", ".hosts"), ("state", ".state")])
+@pytest.mark.parametrize(
+    ("key", "selector"), [("kind", ".kind"), ("hosts", ".hosts"), ("state", ".state")]
+)
 def test_sorts_texts(chromium: Chromium, key: str, selector: str) -> None:
     chromium.open(reports.remediated())
     before = chromium.column(selector)
     assert chromium.sort(key) == "ascending"
     rising = chromium.column(selector)
     assert chromium.sort(key) == "descending"
-    assert sorted(before) == sorted(rising) and chromium.column(selector)[0] == rising[-1] != rising[0]
+    assert (
+        sorted(before) == sorted(rising) and chromium.column(selector)[0] == rising[-1] != rising[0]
+    )
 
 
-@pytest.mark.parametrize(("label", "key"), [("verdict", "verdict"), ("kind", "kind"), ("project", "project")])
-def test_a_filter_leaves_just_the_rows_of_its_value(chromium: Chromium, label: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("label", "key"), [("verdict", "verdict"), ("kind", "kind"), ("project", "project")]
+)
+def test_a_filter_leaves_just_the_rows_of_its_value(
+    chromium: Chromium, label: str, key: str
+) -> None:
     report = reports.remediated()
     chromium.open(report)
-    for value, count in collections.Counter(entry[key] or "" for entry in reports.entries_of(report)).items():
+    for value, count in collections.Counter(
+        entry[key] or "" for entry in reports.entries_of(report)
+    ).items():
         chromium.choose(label, value)
         assert chromium.count == f"{count} of 17 findings"
         assert len(chromium.column(".kind")) == count
@@ -160,7 +176,11 @@ def test_finds_those_that_are_new(chromium: Chromium) -> None:
 def test_unfolds_the_evidence_the_change_and_what_hosts_complained_of(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
     chromium.choose("kind", "unhosted_server")
-    [entry] = [entry for entry in reports.remediated().findings["findings"] if entry["kind"] == "unhosted_server"]
+    [entry] = [
+        entry
+        for entry in reports.remediated().findings["findings"]
+        if entry["kind"] == "unhosted_server"
+    ]
     told = chromium.unfold()
     assert entry["reason"] in told
     for answer in entry["evidence"]:
@@ -168,8 +188,12 @@ def test_unfolds_the_evidence_the_change_and_what_hosts_complained_of(chromium: 
     for provider in entry["providers"]:
         assert provider["name"] in told and provider["uuid"] in told
     assert chromium.column(".kind") == ["unhosted_server"]
-    removed = chromium.script("return [...document.querySelectorAll('.line.removed')].map((line) => line.textContent)")
-    added = chromium.script("return [...document.querySelectorAll('.line.added')].map((line) => line.textContent)")
+    removed = chromium.script(
+        "return [...document.querySelectorAll('.line.removed')].map((line) => line.textContent)"
+    )
+    added = chromium.script(
+        "return [...document.querySelectorAll('.line.added')].map((line) => line.textContent)"
+    )
     assert any(entry["providers"][0]["uuid"] in line and line.startswith("−") for line in removed)
     assert [line.strip() for line in added] == ['+   "allocations": {},']
     assert "says: it is not found in the database" in told
@@ -196,7 +220,12 @@ def test_the_keyboard_is_enough(chromium: Chromium) -> None:
     chromium.tab_to('th[data-key="memory"] button')
     assert chromium.style(":focus", "outlineStyle") == "solid"
     chromium.press(Keys.ENTER)
-    assert chromium.script("return document.querySelector('th[data-key=memory]').getAttribute('aria-sort')") == "descending"
+    assert (
+        chromium.script(
+            "return document.querySelector('th[data-key=memory]').getAttribute('aria-sort')"
+        )
+        == "descending"
+    )
     chromium.tab_to(".fold")
     chromium.press(Keys.SPACE)
     assert chromium.script("return document.activeElement.getAttribute('aria-expanded')") == "true"
@@ -207,7 +236,10 @@ def test_the_keyboard_is_enough(chromium: Chromium) -> None:
 
 def test_the_number_of_rows_is_told_to_who_does_not_see_it(chromium: Chromium) -> None:
     chromium.open(reports.remediated())
-    assert chromium.script("return document.getElementById('count').getAttribute('aria-live')") == "polite"
+    assert (
+        chromium.script("return document.getElementById('count').getAttribute('aria-live')")
+        == "polite"
+    )
     # A table that is drawn as blocks keeps its roles only if they are spelled out.
     chromium.look(width=360)
     nodes = chromium.command("Accessibility.getFullAXTree")["nodes"]
@@ -216,7 +248,9 @@ def test_the_number_of_rows_is_told_to_who_does_not_see_it(chromium: Chromium) -
     unnamed = [
         node
         for node in nodes
-        if not node["ignored"] and node["role"]["value"] in ("button", "combobox", "searchbox") and not node["name"]["value"]
+        if not node["ignored"]
+        and node["role"]["value"] in ("button", "combobox", "searchbox")
+        and not node["name"]["value"]
     ]
     assert unnamed == []
 
@@ -242,10 +276,14 @@ def test_on_paper_are_all_rows_with_their_reasons_and_no_controls(chromium: Chro
 
 
 @pytest.mark.parametrize(
-    "report", [reports.remediated, reports.closed, lambda: reports.named("x" * 255)], ids=["remediated", "closed", "long names"]
+    "report",
+    [reports.remediated, reports.closed, lambda: reports.named("x" * 255)],
+    ids=["remediated", "closed", "long names"],
 )
 @pytest.mark.parametrize("width", [360, 768, 1280])
-def test_nothing_is_wider_than_the_window(chromium: Chromium, width: int, report: t.Callable[[], t.Any]) -> None:
+def test_nothing_is_wider_than_the_window(
+    chromium: Chromium, width: int, report: t.Callable[[], t.Any]
+) -> None:
     chromium.look(width=width)
     chromium.open(report())
     chromium.unfold_all()
@@ -258,7 +296,12 @@ def test_a_closed_gate_cannot_be_missed(chromium: Chromium) -> None:
     told = chromium.driver.find_element("css selector", ".banner.bad").text
     for gate in report.findings["summary"]["coverage"]["failed_checks"]:
         assert gate in told
-    assert chromium.script("return document.querySelector('.banner.bad').getBoundingClientRect().bottom") < 400
+    assert (
+        chromium.script(
+            "return document.querySelector('.banner.bad').getBoundingClientRect().bottom"
+        )
+        < 400
+    )
 
 
 def test_without_javascript_there_is_a_plain_list(chromium: Chromium) -> None:
@@ -283,7 +326,10 @@ def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) 
     # Complaints of hosts are told with names cut short.
     shown = make_printable(reports.HOSTILE[name])[:39]
     for place in _DRAWN:
-        texts = chromium.script("return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)", place)
+        texts = chromium.script(
+            "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)",
+            place,
+        )
         assert any(shown in _unquoted(text) for text in texts), place
 
 
@@ -322,8 +368,16 @@ def test_the_policy_forbids_what_is_not_the_pages_own(chromium: Chromium) -> Non
     )
     assert chromium.script("return window.__pwned") is None
     assert chromium.style("body", "color") != "rgb(1, 2, 3)"
-    refused = chromium.until(lambda: [entry for entry in chromium.complaints() if "Content Security Policy" in entry["message"]])
-    assert any("connect" in entry["message"] or "loading" in entry["message"].lower() for entry in refused)
+    refused = chromium.until(
+        lambda: [
+            entry
+            for entry in chromium.complaints()
+            if "Content Security Policy" in entry["message"]
+        ]
+    )
+    assert any(
+        "connect" in entry["message"] or "loading" in entry["message"].lower() for entry in refused
+    )
     # What was forbidden is told as asked for, too.
     chromium.requests()
 
@@ -334,7 +388,9 @@ def _bytes(amount: str) -> float:
 
 
 def _lightness(color: str) -> float:
-    return statistics.mean(int(part) for part in color.removeprefix("rgb(").removesuffix(")").split(","))
+    return statistics.mean(
+        int(part) for part in color.removeprefix("rgb(").removesuffix(")").split(",")
+    )
 
 
 def _unquoted(text: str) -> str:

@@ -32,7 +32,12 @@ def program(name: str) -> str:
 
 def environment(ansible: Ansible) -> dict[str, str]:
     """The variables of a job, which finds its Ansible first."""
-    return {**ansible.environment, "PATH": os.pathsep.join([str(Path(program("ansible-playbook")).parent), ansible.environment["PATH"]])}
+    return {
+        **ansible.environment,
+        "PATH": os.pathsep.join(
+            [str(Path(program("ansible-playbook")).parent), ansible.environment["PATH"]]
+        ),
+    }
 
 
 @d.dataclass(frozen=True)
@@ -44,7 +49,9 @@ class Job:
     artifacts: dict[str, t.Any]
 
 
-def job(ansible: Ansible, folder: Path, playbook: str, variables: dict[str, t.Any], check: bool = False) -> Job:
+def job(
+    ansible: Ansible, folder: Path, playbook: str, variables: dict[str, t.Any], check: bool = False
+) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder that is a new container's.
 
     As with AWX, a check is a job type, surveys and the artifacts of the job before are extra variables, and what a job hands on is what the
@@ -52,7 +59,9 @@ def job(ansible: Ansible, folder: Path, playbook: str, variables: dict[str, t.An
     """
     runner = program("ansible-runner")
     (folder / "env").mkdir(parents=True)
-    (folder / "env" / "extravars").write_text(json.dumps({**variables, "orphan_cleanup_output_dir": str(folder / "out")}))
+    (folder / "env" / "extravars").write_text(
+        json.dumps({**variables, "orphan_cleanup_output_dir": str(folder / "out")})
+    )
     (folder / "env" / "settings").write_text(json.dumps({"suppress_env_files": True}))
     if check:
         (folder / "env" / "cmdline").write_text("--check")
@@ -67,6 +76,13 @@ def job(ansible: Ansible, folder: Path, playbook: str, variables: dict[str, t.An
         env=environment(ansible),
         cwd=folder,
     )
-    events = [json.loads(path.read_text()) for path in (folder / "artifacts" / "1" / "job_events").glob("*.json")]
-    artifacts = [event["event_data"].get("artifact_data", {}) for event in events if event["event"] == "playbook_on_stats"]
+    events = [
+        json.loads(path.read_text())
+        for path in (folder / "artifacts" / "1" / "job_events").glob("*.json")
+    ]
+    artifacts = [
+        event["event_data"].get("artifact_data", {})
+        for event in events
+        if event["event"] == "playbook_on_stats"
+    ]
     return Job(done.returncode, done.stdout + done.stderr, artifacts[0] if artifacts else {})

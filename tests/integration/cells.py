@@ -23,7 +23,9 @@ if t.TYPE_CHECKING:
 
 CELL = "cell2"
 # FIRST holds its live migrations until the end, DOOMED is killed. EMPTY and TWIN never have a server, and TWIN has two nodes.
-FIRST, SECOND, DOOMED, EMPTY, TWIN = (f"cell2-{name}" for name in ("first", "second", "doomed", "empty", "twin"))
+FIRST, SECOND, DOOMED, EMPTY, TWIN = (
+    f"cell2-{name}" for name in ("first", "second", "doomed", "empty", "twin")
+)
 HOSTS = (FIRST, SECOND, DOOMED, EMPTY, TWIN)
 
 # The file in whose presence a live migration goes on (`minicloud_venv.virt`).
@@ -47,7 +49,13 @@ class Workers:
         api_workers.restart(self.world.paths, OLD, PRIMED)
 
     def answer(
-        self, wires: Wires, *names: str, seed: int = 0, weights: t.Sequence[float] | None = None, pins: Pins = (), by_uri: bool = False
+        self,
+        wires: Wires,
+        *names: str,
+        seed: int = 0,
+        weights: t.Sequence[float] | None = None,
+        pins: Pins = (),
+        by_uri: bool = False,
     ) -> None:
         """Let each request be answered by one of the named workers at random, and those that match a pin by its worker.
 
@@ -61,7 +69,9 @@ class Workers:
             for pattern, port in pinned:
                 if pattern.search(request):
                     return port
-            return (random.Random(f"{seed} {request}") if by_uri else dice).choices(ports, weights)[0]
+            return (random.Random(f"{seed} {request}") if by_uri else dice).choices(ports, weights)[
+                0
+            ]
 
         wires.nova.route = route
 
@@ -157,7 +167,11 @@ def _kill_on_the_way(world: World, guests: Guests) -> None:
     def in_flight() -> str | None:
         found = servers.migrations(cloud, mover)
         there = found and set(holdings.of(cloud, mover).allocations) == {destination}
-        return found[0]["uuid"] if there and set(holdings.of(cloud, found[0]["uuid"]).allocations) == {source} else None
+        return (
+            found[0]["uuid"]
+            if there and set(holdings.of(cloud, found[0]["uuid"]).allocations) == {source}
+            else None
+        )
 
     guests.orphans["forgotten migration"] = world.wait("the claims of the move", in_flight)
     servers.act(cloud, mover, "os-resetState", {"state": "active"})
@@ -165,7 +179,10 @@ def _kill_on_the_way(world: World, guests: Guests) -> None:
     holdings.await_providers(cloud, mover)
     holdings.await_providers(cloud, booting, destination)
     actions = f"/servers/{booting}/os-instance-actions"
-    world.wait("the server to be handed to its host", lambda: (cloud.nova_call("GET", actions).body or {}).get("instanceActions"))
+    world.wait(
+        "the server to be handed to its host",
+        lambda: (cloud.nova_call("GET", actions).body or {}).get("instanceActions"),
+    )
     guests.live["booting"] = booting
 
 
@@ -173,4 +190,6 @@ def set_back(world: World, days: int) -> None:
     """Let every allocation be so much older, by Placement's own word."""
     older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
     with databases.writing(world.paths, "placement") as connection:
-        connection.execute(f"UPDATE allocations SET created_at = {older.format('created_at')}, updated_at = {older.format('updated_at')}")
+        connection.execute(
+            f"UPDATE allocations SET created_at = {older.format('created_at')}, updated_at = {older.format('updated_at')}"
+        )

@@ -57,14 +57,20 @@ class Chronicle:
             return []
         ends = [*(state.since for state in known[1:]), datetime.datetime.max]
         return [
-            state for state, end in zip(known, ends, strict=True) if state.since < begin + datetime.timedelta(seconds=1) and end >= begin
+            state
+            for state, end in zip(known, ends, strict=True)
+            if state.since < begin + datetime.timedelta(seconds=1) and end >= begin
         ]
 
     def lived_after(self, uuid: str, second: str) -> bool:
         """Whether Nova had a live server of this uuid at any time after that second."""
-        after = datetime.datetime.fromisoformat(second.removesuffix("Z")) + datetime.timedelta(seconds=1)
+        after = datetime.datetime.fromisoformat(second.removesuffix("Z")) + datetime.timedelta(
+            seconds=1
+        )
         known = self.states.get(uuid, [])
-        return any(state.lives and state.since > after for state in known) or (bool(known) and known[-1].lives)
+        return any(state.lives and state.since > after for state in known) or (
+            bool(known) and known[-1].lives
+        )
 
 
 @contextlib.contextmanager
@@ -72,11 +78,20 @@ def noted(world: World) -> Iterator[Chronicle]:
     """Note what happens in the first cell until the end."""
     chronicle = Chronicle()
     with databases.writing(world.paths, CELL1) as cell:
-        cell.execute("CREATE TABLE chronicle (since TEXT, noted TEXT, uuid TEXT, host TEXT, status TEXT, gone INTEGER)")
+        cell.execute(
+            "CREATE TABLE chronicle (since TEXT, noted TEXT, uuid TEXT, host TEXT, status TEXT, gone INTEGER)"
+        )
         for table, (host, status) in _NOTED.items():
-            values = f"VALUES ({_NOW}, '{table}', NEW.uuid, NEW.{host}, NEW.{status}, NEW.deleted != 0)"
-            for name, event in (("made", "INSERT"), ("changed", f"UPDATE OF {host}, {status}, deleted")):
-                cell.execute(f"CREATE TRIGGER chronicle_{table}_{name} AFTER {event} ON {table} BEGIN INSERT INTO chronicle {values}; END")
+            values = (
+                f"VALUES ({_NOW}, '{table}', NEW.uuid, NEW.{host}, NEW.{status}, NEW.deleted != 0)"
+            )
+            for name, event in (
+                ("made", "INSERT"),
+                ("changed", f"UPDATE OF {host}, {status}, deleted"),
+            ):
+                cell.execute(
+                    f"CREATE TRIGGER chronicle_{table}_{name} AFTER {event} ON {table} BEGIN INSERT INTO chronicle {values}; END"
+                )
     try:
         yield chronicle
     finally:

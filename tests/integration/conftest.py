@@ -23,7 +23,12 @@ from ansible_collections.osops.placement.tests.integration import libvirt as rea
 from ansible_collections.osops.placement.tests.integration.hypervisor import Host
 from ansible_collections.osops.placement.tests.integration.interposer import Wires, interposed
 from ansible_collections.osops.placement.tests.integration.strays import Strays
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, Minicloud, Placement
+from ansible_collections.osops.placement.tests.integration.support import (
+    ROOT,
+    Ansible,
+    Minicloud,
+    Placement,
+)
 from ansible_collections.osops.placement.tests.integration.world import World
 
 if t.TYPE_CHECKING:
@@ -37,7 +42,9 @@ def own_cloud() -> Iterator[Minicloud]:
     """The cloud of this process, which need not run."""
     kept = os.environ.get("MINICLOUD_HOME")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    cloud = Minicloud(ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker, kept=bool(kept))
+    cloud = Minicloud(
+        ROOT, Path(kept or ROOT / ".minicloud" / "integration") / worker, kept=bool(kept)
+    )
     cloud.forget()
     # Here, so that what cannot be installed is not tried again for each module.
     cloud.run("install")
@@ -60,7 +67,9 @@ def minicloud(own_cloud: Minicloud, request: pytest.FixtureRequest) -> Iterator[
 @pytest.fixture(scope="module")
 def connection(minicloud: Minicloud) -> t.Any:
     """The tests' own admin connection."""
-    return Connection(config=OpenStackConfig(config_files=[str(minicloud.clouds_yaml)]).get_one("minicloud"))
+    return Connection(
+        config=OpenStackConfig(config_files=[str(minicloud.clouds_yaml)]).get_one("minicloud")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -108,21 +117,29 @@ def wires(minicloud: Minicloud, ansible: Ansible) -> Iterator[Wires]:
 
 
 @pytest.fixture(scope="module")
-def few(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strays]:
+def few(
+    minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Strays]:
     """Three orphans and the plan to remove them: one request writes them all."""
     yield from _strays(minicloud, placement, tmp_path_factory, 3)
 
 
 @pytest.fixture(scope="module")
-def many(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strays]:
+def many(
+    minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Strays]:
     """Twenty orphans and the plan to remove them: three requests are needed."""
     yield from _strays(minicloud, placement, tmp_path_factory, 20)
 
 
-def _strays(minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory, count: int) -> Iterator[Strays]:
+def _strays(
+    minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory, count: int
+) -> Iterator[Strays]:
     placement.needs("1.38", "what Nova knows nothing of can be proven")
     minicloud.scenario("healthy")
-    strays = Strays(Ansible(ROOT, tmp_path_factory.mktemp("strays"), minicloud.environment), placement, count)
+    strays = Strays(
+        Ansible(ROOT, tmp_path_factory.mktemp("strays"), minicloud.environment), placement, count
+    )
     yield strays
     strays.release()
 

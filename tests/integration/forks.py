@@ -103,7 +103,9 @@ class Schedule:
         return found["summary"]
 
     def _remediate(self, plan: str) -> None:
-        done = self.forks.run("orphan_remediate", plan=plan, output_dir=str(self.folder), **self.policy)
+        done = self.forks.run(
+            "orphan_remediate", plan=plan, output_dir=str(self.folder), **self.policy
+        )
         self.told[done["msg"] if done["failed"] else "remediated"] += 1
         for outcome in done.get("outcomes", ()):
             self.told[f"{outcome['kind']} {outcome['outcome']}"] += 1

@@ -57,7 +57,11 @@ class Host:
         return found
 
     def shown(self, name: str) -> dict[str, t.Any]:
-        return next(entry for entry in self.info(parts=["directories"])["directories"] if entry["name"] == name)
+        return next(
+            entry
+            for entry in self.info(parts=["directories"])["directories"]
+            if entry["name"] == name
+        )
 
     def do(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
         return self.ansible.direct("hypervisor_guest", **self._with(of, arguments))
@@ -98,7 +102,11 @@ class Host:
     def everything(self) -> dict[str, t.Any]:
         """All that is there of guests: equal before and after if and only if nothing was done."""
         files = {
-            str(path): (path.lstat().st_ino, path.lstat().st_mtime_ns, os.readlink(path) if path.is_symlink() else None)
+            str(path): (
+                path.lstat().st_ino,
+                path.lstat().st_mtime_ns,
+                os.readlink(path) if path.is_symlink() else None,
+            )
             for path in sorted(self.folder.rglob("*"))
             if not path.name.startswith(("arguments-", ".ansible"))
         }

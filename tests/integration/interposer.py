@@ -28,7 +28,14 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
 _TIMEOUT = 120.0
-_PER_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "content-length", "server", "date"}
+_PER_CONNECTION = {
+    "connection",
+    "keep-alive",
+    "transfer-encoding",
+    "content-length",
+    "server",
+    "date",
+}
 
 
 class Fault(enum.Enum):
@@ -54,7 +61,9 @@ class Fault(enum.Enum):
 
 
 _SPOILING = frozenset({Fault.CUT, Fault.HALF, Fault.HTML, Fault.OBJECT})
-_PAGE = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Welcome</h1></body></html>"
+_PAGE = (
+    b"<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Welcome</h1></body></html>"
+)
 
 Action = t.Callable[[], Fault | None]
 
@@ -109,7 +118,9 @@ class Interposer:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}{self._upstream.path}"
 
     def __enter__(self) -> Interposer:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -117,7 +128,14 @@ class Interposer:
         self._server.server_close()
 
     def on(
-        self, method: str, path: str, nth: int = 1, before: Action | None = None, after: Action | None = None, *, body: str = ""
+        self,
+        method: str,
+        path: str,
+        nth: int = 1,
+        before: Action | None = None,
+        after: Action | None = None,
+        *,
+        body: str = "",
     ) -> Hook:
         """Let `before` and `after` run around the `nth` request from now on that matches (each, for 0) and has `body` in its own."""
         hook = Hook(method, re.compile(path), body, nth, before, after)
@@ -136,14 +154,18 @@ class Interposer:
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         with self._lock:
             self.requests.append(f"{handler.command} {handler.path}")
-            hooks = [hook for hook in self._hooks if hook.takes(handler.command, handler.path, body)]
+            hooks = [
+                hook for hook in self._hooks if hook.takes(handler.command, handler.path, body)
+            ]
             fault = self._run(hook.before for hook in hooks)
             for hook in hooks:
                 hook.ran += 1
             answer = None
             if fault in (None, Fault.EXPIRED, *_SPOILING):
                 answer = self._ask(handler, body, expired=fault is Fault.EXPIRED)
-                fault = self._run(hook.after for hook in hooks) or (fault if fault in _SPOILING else None)
+                fault = self._run(hook.after for hook in hooks) or (
+                    fault if fault in _SPOILING else None
+                )
         if fault in _SPOILING:
             assert answer
             _spoil(handler, fault, answer)
@@ -166,23 +188,42 @@ class Interposer:
                 self.errors.append(error)
         return fault
 
-    def _ask(self, handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool) -> tuple[int, list[tuple[str, str]], bytes]:
-        port = self.route(f"{handler.command} {handler.path}") if self.route else self._upstream.port
+    def _ask(
+        self, handler: http.server.BaseHTTPRequestHandler, body: bytes, *, expired: bool
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        port = (
+            self.route(f"{handler.command} {handler.path}") if self.route else self._upstream.port
+        )
         upstream = http.client.HTTPConnection(str(self._upstream.hostname), port, timeout=_TIMEOUT)
         try:
             # The Host header stays, so that the links in the service's answers lead here.
-            wanted = {name: value for name, value in handler.headers.items() if name.lower() not in ("connection", "accept-encoding")}
+            wanted = {
+                name: value
+                for name, value in handler.headers.items()
+                if name.lower() not in ("connection", "accept-encoding")
+            }
             if expired:
-                wanted = {name: "forgotten" if name.lower() == "x-auth-token" else value for name, value in wanted.items()}
+                wanted = {
+                    name: "forgotten" if name.lower() == "x-auth-token" else value
+                    for name, value in wanted.items()
+                }
             upstream.request(handler.command, handler.path, body or None, wanted)
             answer = upstream.getresponse()
             content = answer.read()
             # Date is needed as the service said it: Placement's own clock tells an allocation's age.
-            headers = [pair for pair in answer.getheaders() if pair[0].lower() not in _PER_CONNECTION or pair[0].lower() == "date"]
+            headers = [
+                pair
+                for pair in answer.getheaders()
+                if pair[0].lower() not in _PER_CONNECTION or pair[0].lower() == "date"
+            ]
             if self.newest:
                 if _minor(wanted.get("OpenStack-API-Version", "")) > _minor(self.newest):
                     return 406, [], b"{}"
-                content = re.sub(rb'("(?:max_)?version": ")[0-9]+[.][0-9]+(")', rf"\g<1>{self.newest}\g<2>".encode(), content)
+                content = re.sub(
+                    rb'("(?:max_)?version": ")[0-9]+[.][0-9]+(")',
+                    rf"\g<1>{self.newest}\g<2>".encode(),
+                    content,
+                )
             return answer.status, headers, content
         finally:
             upstream.close()
@@ -208,7 +249,11 @@ def _send(
     handler.wfile.write(content)
 
 
-def _spoil(handler: http.server.BaseHTTPRequestHandler, fault: Fault, answer: tuple[int, list[tuple[str, str]], bytes]) -> None:
+def _spoil(
+    handler: http.server.BaseHTTPRequestHandler,
+    fault: Fault,
+    answer: tuple[int, list[tuple[str, str]], bytes],
+) -> None:
     """Send something else than what was answered."""
     status, headers, content = answer
     half = content[: len(content) // 2]

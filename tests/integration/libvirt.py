@@ -46,7 +46,13 @@ class Libvirt:
         self.uri = f"test+unix:///default?socket={self.socket}"
 
     def __call__(self, *arguments: str, given: str | None = None) -> str:
-        done = subprocess.run(["virsh", "-q", "-c", self.uri, *arguments], input=given, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["virsh", "-q", "-c", self.uri, *arguments],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, f"virsh {' '.join(arguments)}: {done.stderr}"
         return done.stdout.strip()
 
@@ -90,9 +96,15 @@ class Libvirt:
 
     def everything(self) -> dict[str, t.Any]:
         """All domains by uuid, with all that libvirt tells of them."""
-        lists = "; ".join(f"list --all --uuid {which}" for which in ("--persistent", "--transient", "--with-managed-save"))
+        lists = "; ".join(
+            f"list --all --uuid {which}"
+            for which in ("--persistent", "--transient", "--with-managed-save")
+        )
         facts = ("domstate", "dumpxml --inactive --security-info", "snapshot-list --name")
-        told = {domain: self("; ".join(f"{fact} {domain}" for fact in facts)) for domain in self("list", "--all", "--uuid").split()}
+        told = {
+            domain: self("; ".join(f"{fact} {domain}" for fact in facts))
+            for domain in self("list", "--all", "--uuid").split()
+        }
         return {**told, "lists": self(lists)}
 
     def forget(self) -> None:
@@ -110,23 +122,41 @@ class Inside(Ansible):
     In containers and sandboxes there may be processes that are closed even to root, so that nobody can tell what they have open.
     """
 
-    def __init__(self, keeper: subprocess.Popen[t.Any], folder: Path, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        keeper: subprocess.Popen[t.Any],
+        folder: Path,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         super().__init__(ROOT, folder, environment or {})
         (child,) = Path(f"/proc/{keeper.pid}/task/{keeper.pid}/children").read_text().split()
         self._within = ["nsenter", "--target", child, "--pid", "--mount", f"--wd={folder}", "--"]
 
-    def started(self, name: str, *, wrapper: t.Sequence[str] = (), **arguments: t.Any) -> subprocess.Popen[str]:
+    def started(
+        self, name: str, *, wrapper: t.Sequence[str] = (), **arguments: t.Any
+    ) -> subprocess.Popen[str]:
         return super().started(name, wrapper=[*self._within, *wrapper], **arguments)
 
     def run(self, *command: str, **more: t.Any) -> subprocess.CompletedProcess[str]:
         """Run a command there, as it ends, however that is."""
-        return subprocess.run([*self._within, *command], capture_output=True, text=True, check=False, **more)
+        return subprocess.run(
+            [*self._within, *command], capture_output=True, text=True, check=False, **more
+        )
 
     @contextlib.contextmanager
     def opening(self, path: Path) -> Iterator[None]:
         """Have a process that holds a file open."""
-        command = [*self._within, "sh", "-c", 'exec 3<"$1"; echo open; read nothing', "sh", str(path)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        command = [
+            *self._within,
+            "sh",
+            "-c",
+            'exec 3<"$1"; echo open; read nothing',
+            "sh",
+            str(path),
+        ]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
             assert process.stdout and process.stdin
             assert process.stdout.readline() == "open\n"
             yield
@@ -139,7 +169,9 @@ class Inside(Ansible):
 def namespace() -> Iterator[subprocess.Popen[t.Any]]:
     """What keeps a process namespace, for `Inside`."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", "echo made; read nothing"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as keeper:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as keeper:
         assert keeper.stdin and keeper.stdout and keeper.stderr
         if keeper.stdout.readline() != "made\n":
             pytest.skip(f"No process namespace can be made here: {keeper.stderr.read()}")
@@ -162,13 +194,32 @@ def running() -> Iterator[Libvirt]:
     with tempfile.TemporaryDirectory(prefix="libvirt-") as name:
         folder = Path(name)
         (folder / "no-drivers").mkdir()
-        settings = {"unix_sock_dir": name, "unix_sock_rw_perms": "0700", "auth_unix_rw": "none", "log_outputs": "3:stderr"}
-        (folder / "libvirtd.conf").write_text("".join(f'{key} = "{value}"\n' for key, value in settings.items()))
-        environment = {**os.environ, "PATH": PATH, "HOME": name, "XDG_RUNTIME_DIR": name, "LIBVIRT_DRIVER_DIR": str(folder / "no-drivers")}
+        settings = {
+            "unix_sock_dir": name,
+            "unix_sock_rw_perms": "0700",
+            "auth_unix_rw": "none",
+            "log_outputs": "3:stderr",
+        }
+        (folder / "libvirtd.conf").write_text(
+            "".join(f'{key} = "{value}"\n' for key, value in settings.items())
+        )
+        environment = {
+            **os.environ,
+            "PATH": PATH,
+            "HOME": name,
+            "XDG_RUNTIME_DIR": name,
+            "LIBVIRT_DRIVER_DIR": str(folder / "no-drivers"),
+        }
         libvirt = Libvirt(folder)
         with (folder / "log").open("w") as log:
             daemon = subprocess.Popen(
-                [str(shutil.which("libvirtd", path=PATH)), "--config", str(folder / "libvirtd.conf"), "--pid-file", str(folder / "pid")],
+                [
+                    str(shutil.which("libvirtd", path=PATH)),
+                    "--config",
+                    str(folder / "libvirtd.conf"),
+                    "--pid-file",
+                    str(folder / "pid"),
+                ],
                 stdout=log,
                 stderr=log,
                 cwd=name,
@@ -176,7 +227,12 @@ def running() -> Iterator[Libvirt]:
             )
         try:
             _await_socket(libvirt.socket, daemon, folder / "log")
-            connected = subprocess.Popen(["virsh", "-q", "-c", libvirt.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            connected = subprocess.Popen(
+                ["virsh", "-q", "-c", libvirt.uri],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             assert connected.stdin and connected.stdout
             connected.stdin.write("list --all --uuid\n")
             connected.stdin.flush()

@@ -37,12 +37,18 @@ def prepare(world: World) -> None:
     """Make the flavors, and give the steady hosts what they ask for."""
     world.give_trait(_STEADY_TRAIT, STEADY)
     for name, (vcpus, ram, disk) in _SIZES.items():
-        world.flavor(vcpus, ram, disk, name=name, extra_specs={f"trait:{_STEADY_TRAIT}": "required"})
+        world.flavor(
+            vcpus, ram, disk, name=name, extra_specs={f"trait:{_STEADY_TRAIT}": "required"}
+        )
 
 
 def claim(server: dict[str, t.Any]) -> dict[str, int]:
     """What a server, as Nova shows it, has to hold of its host."""
-    return {"VCPU": server["flavor"]["vcpus"], "MEMORY_MB": server["flavor"]["ram"], "DISK_GB": server["flavor"]["disk"]}
+    return {
+        "VCPU": server["flavor"]["vcpus"],
+        "MEMORY_MB": server["flavor"]["ram"],
+        "DISK_GB": server["flavor"]["disk"],
+    }
 
 
 class Life:
@@ -55,7 +61,14 @@ class Life:
     losses: what a server lacked when it was looked at.
     """
 
-    def __init__(self, world: World, name: str, over: Callable[[], bool], rounds: Callable[[], int], restless: bool = False) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        over: Callable[[], bool],
+        rounds: Callable[[], int],
+        restless: bool = False,
+    ) -> None:
         self.world = world
         self.cloud = world.cloud
         self.over = over
@@ -72,7 +85,9 @@ class Life:
         while True:
             self.server = self.world.boot(self._chance.choice(STEADY), SMALL)
             self._is_done("boot")
-            happenings = self._chance.sample(MOVES if self._restless else HAPPENINGS, self._chance.randrange(2, 6))
+            happenings = self._chance.sample(
+                MOVES if self._restless else HAPPENINGS, self._chance.randrange(2, 6)
+            )
             # The last, for no migration says where an unshelved server is, and what is spoilt of its claim cannot be proven.
             for happens in [*happenings, Life._shelving]:
                 if self.over():
@@ -89,7 +104,9 @@ class Life:
 
     def _live_migration(self) -> None:
         source, target = self._host(), self._elsewhere()
-        servers.act(self.cloud, self.server, "os-migrateLive", {"host": target, "block_migration": "auto"})
+        servers.act(
+            self.cloud, self.server, "os-migrateLive", {"host": target, "block_migration": "auto"}
+        )
         if self._host_of(self._rests()) == target:
             self._keeps_claim_of_migration(source)
 
@@ -106,12 +123,16 @@ class Life:
             servers.revert(self.cloud, self.server)
 
     def _confirmed_resize(self) -> None:
-        servers.act(self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())})
+        servers.act(
+            self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())}
+        )
         if self._is_parked():
             servers.confirm(self.cloud, self.server)
 
     def _reverted_resize(self) -> None:
-        servers.act(self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())})
+        servers.act(
+            self.cloud, self.server, "resize", {"flavorRef": self.cloud.flavor(self._other_size())}
+        )
         if self._is_parked():
             servers.revert(self.cloud, self.server)
 
@@ -126,7 +147,9 @@ class Life:
 
     def _abandoned_boot(self) -> None:
         """Deleted as soon as it is asked for: Nova may still be looking for a host."""
-        born = servers.request_boot(self.cloud, f"live-{uuid.uuid4()}", self._chance.choice(STEADY), SMALL)
+        born = servers.request_boot(
+            self.cloud, f"live-{uuid.uuid4()}", self._chance.choice(STEADY), SMALL
+        )
         servers.delete(self.cloud, born)
 
     def _lost_claim(self) -> None:
@@ -135,7 +158,9 @@ class Life:
             self._is_healed()
 
     def _misplaced_claim(self) -> None:
-        if self._let_hold(self.server, {self.world.provider(self._elsewhere()): claim(self._seen())}):
+        if self._let_hold(
+            self.server, {self.world.provider(self._elsewhere()): claim(self._seen())}
+        ):
             self.spoilt[self.server, "misplaced_allocation"] += 1
             self._is_healed()
 
@@ -146,12 +171,19 @@ class Life:
             return
         servers.revert(self.cloud, self.server)
         migration = self._newest_migration()
-        self.world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE uuid = ?", migration["uuid"])
-        held, nobody = holdings.of(self.cloud, self.server), holdings.of(self.cloud, migration["uuid"])
+        self.world.sql(
+            CELL1, "UPDATE migrations SET status = 'error' WHERE uuid = ?", migration["uuid"]
+        )
+        held, nobody = (
+            holdings.of(self.cloud, self.server),
+            holdings.of(self.cloud, migration["uuid"]),
+        )
         share = claim(self._seen())
         owner = holdings.Holding({}, held.project, held.user, nobody.generation)
         swapped = {
-            self.server: holdings.document(held, {self.world.provider(migration["dest_compute"]): share}),
+            self.server: holdings.document(
+                held, {self.world.provider(migration["dest_compute"]): share}
+            ),
             migration["uuid"]: holdings.document(owner, {self._own(): share}),
         }
         if self.cloud.placement_call("POST", "/allocations", swapped, holdings.UNTYPED).ok:
@@ -180,7 +212,9 @@ class Life:
 
     def _too_much(self) -> None:
         held, own = holdings.of(self.cloud, self.server).allocations, self._own()
-        if self._let_hold(self.server, {**held, own: {name: 2 * amount for name, amount in held[own].items()}}):
+        if self._let_hold(
+            self.server, {**held, own: {name: 2 * amount for name, amount in held[own].items()}}
+        ):
             self.spoilt[self.server, "wrong_amount"] += 1
 
     def _another_owner(self) -> None:
@@ -190,12 +224,21 @@ class Life:
 
     # -------------------------------------------------------------------------------------------------------------------
 
-    def _let_hold(self, consumer: str, allocations: holdings.Allocations, owner: holdings.Holding | None = None) -> bool:
+    def _let_hold(
+        self,
+        consumer: str,
+        allocations: holdings.Allocations,
+        owner: holdings.Holding | None = None,
+    ) -> bool:
         """Let a consumer hold exactly this, unless somebody else writes at the same time."""
         now = holdings.of(self.cloud, consumer)
         somebody = owner or (now if now.project else holdings.somebody())
-        body = holdings.document(holdings.Holding({}, somebody.project, somebody.user, now.generation), allocations)
-        answer = self.cloud.placement_call("PUT", f"/allocations/{consumer}", body, holdings.UNTYPED)
+        body = holdings.document(
+            holdings.Holding({}, somebody.project, somebody.user, now.generation), allocations
+        )
+        answer = self.cloud.placement_call(
+            "PUT", f"/allocations/{consumer}", body, holdings.UNTYPED
+        )
         if not answer.ok and answer.status != 409:
             raise MinicloudError(f"Placement answered {answer.status}: {answer.body}")
         return answer.ok
@@ -210,7 +253,10 @@ class Life:
         def probe() -> bool:
             found, held = self._seen(), holdings.of(self.cloud, self.server)
             right = {self.world.provider(self._host_of(found)): claim(found)}
-            return held.allocations == right and (held.project, held.user) == (found["tenant_id"], found["user_id"])
+            return held.allocations == right and (held.project, held.user) == (
+                found["tenant_id"],
+                found["user_id"],
+            )
 
         self.world.wait(f"the claim of server {self.server} to be put right", probe)
 
@@ -232,7 +278,11 @@ class Life:
 
         def probe() -> dict[str, t.Any] | None:
             found = self._seen()
-            busy = [move for move in servers.migrations(self.cloud, self.server) if move["status"] not in servers.ENDED | {"finished"}]
+            busy = [
+                move
+                for move in servers.migrations(self.cloud, self.server)
+                if move["status"] not in servers.ENDED | {"finished"}
+            ]
             return None if found["OS-EXT-STS:task_state"] or busy else found
 
         return self.world.wait(f"server {self.server} to rest", probe)
@@ -248,14 +298,20 @@ class Life:
 
     def _check(self, found: dict[str, t.Any], after: str) -> None:
         if found["status"] != "ERROR" and (lacking := self._lacks(found)):
-            self.losses.append(f"after {after} server {self.server} is {found['status']} on {self._host_of(found)}: {lacking}")
+            self.losses.append(
+                f"after {after} server {self.server} is {found['status']} on {self._host_of(found)}: {lacking}"
+            )
 
     def _lacks(self, found: dict[str, t.Any]) -> str:
         host = self._host_of(found)
         held = holdings.of(self.cloud, self.server)
         share = held.allocations.get(self.world.provider(host), {}) if host else claim(found)
         lacks = any(share.get(cls, 0) < amount for cls, amount in claim(found).items())
-        return f"it holds {held.allocations} and not {claim(found)} of {self.world.provider(str(host))}" if lacks else ""
+        return (
+            f"it holds {held.allocations} and not {claim(found)} of {self.world.provider(str(host))}"
+            if lacks
+            else ""
+        )
 
     def _seen(self) -> dict[str, t.Any]:
         return servers.get(self.cloud, self.server)
@@ -298,7 +354,13 @@ HAPPENINGS: Sequence[Callable[[Life], None]] = (
     Life._misplaced_claim,
     Life._unreverted_allocation,
 )
-SPOILING: Sequence[Callable[[Life], None]] = (Life._nothing, Life._another_host, Life._another_host, Life._too_much, Life._another_owner)
+SPOILING: Sequence[Callable[[Life], None]] = (
+    Life._nothing,
+    Life._another_host,
+    Life._another_host,
+    Life._too_much,
+    Life._another_owner,
+)
 
 
 class DoomedLife(Life):

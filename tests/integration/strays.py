@@ -36,19 +36,31 @@ class Strays:
         findings = str(ansible.folder / "findings.json")
         ansible.direct("orphan_detect", dest=findings, consumers=self.consumers, **NO_AGE)
         dest = ansible.folder / "plan.json"
-        planned = ansible.direct("orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=str(dest))
+        planned = ansible.direct(
+            "orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=str(dest)
+        )
         assert planned["changes"] == count, planned
         self.plan = json.loads(dest.read_text())
         self._others = self._not_ours()
 
     def arguments(self, wires: Wires | None = None) -> dict[str, t.Any]:
         """The options of a remediation that carries out the plan, through interposers if there are some."""
-        return {"plan": {**self.plan, **({"placement_endpoint": f"{wires.placement.url}/"} if wires else {})}, **NO_AGE}
+        return {
+            "plan": {
+                **self.plan,
+                **({"placement_endpoint": f"{wires.placement.url}/"} if wires else {}),
+            },
+            **NO_AGE,
+        }
 
     @property
     def held(self) -> list[str]:
         """Those that hold what they held."""
-        return [consumer for consumer in self.consumers if self._placement.held(consumer) == {self._host: CLAIM}]
+        return [
+            consumer
+            for consumer in self.consumers
+            if self._placement.held(consumer) == {self._host: CLAIM}
+        ]
 
     def claim(self) -> None:
         """Let all of them hold again what they held when the plan was made."""
@@ -58,11 +70,17 @@ class Strays:
 
     def put(self, consumer: str, resources: dict[str, int], generation: int | None) -> None:
         claims = {self._host: {"resources": resources}} if resources else {}
-        self._placement.put(consumer, {"allocations": claims, "consumer_generation": generation, **OWNER})
+        self._placement.put(
+            consumer, {"allocations": claims, "consumer_generation": generation, **OWNER}
+        )
 
     def move(self, consumer: str) -> None:
         """Let one of them hold something else."""
-        self.put(consumer, {**CLAIM, "VCPU": 2}, self._placement.allocation(consumer)["consumer_generation"])
+        self.put(
+            consumer,
+            {**CLAIM, "VCPU": 2},
+            self._placement.allocation(consumer)["consumer_generation"],
+        )
 
     def amounts(self, consumer: str) -> dict[str, int]:
         """What one of them holds of its host."""
@@ -72,7 +90,11 @@ class Strays:
         assert self._not_ours() == self._others
 
     def _not_ours(self) -> dict[str, t.Any]:
-        return {consumer: held for consumer, held in self._placement.everything().items() if consumer not in self.consumers}
+        return {
+            consumer: held
+            for consumer, held in self._placement.everything().items()
+            if consumer not in self.consumers
+        }
 
     def release(self) -> None:
         for consumer in self.consumers:
@@ -87,7 +109,9 @@ class Strays:
         assert {consumer: outcome == "removed" for consumer, outcome in outcomes.items()} == {
             consumer: consumer not in held for consumer in self.consumers
         }, told
-        assert {name: count for name, count in told["tally"].items() if count} == dict(collections.Counter(outcomes.values()))
+        assert {name: count for name, count in told["tally"].items() if count} == dict(
+            collections.Counter(outcomes.values())
+        )
         assert told["changed"] is ("removed" in outcomes.values())
         assert told.get("failed", False) is bool("failed" in outcomes.values() or told["stopped"])
         return outcomes
@@ -99,4 +123,8 @@ class Strays:
 
 def records(folder: Path) -> list[dict[str, t.Any]]:
     """Return the records of all journals in `folder`, the older ones first."""
-    return [json.loads(line) for journal in sorted(folder.glob("journal-*.jsonl")) for line in journal.read_text().splitlines()]
+    return [
+        json.loads(line)
+        for journal in sorted(folder.glob("journal-*.jsonl"))
+        for line in journal.read_text().splitlines()
+    ]

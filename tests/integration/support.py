@@ -35,7 +35,9 @@ class Minicloud:
         self.left_out: set[str] = set()
 
     def run(self, *arguments: str) -> str:
-        done = subprocess.run([*self._command, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*self._command, *arguments], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"minicloud {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
 
@@ -71,7 +73,9 @@ class Minicloud:
     def needs_compute(self, microversion: str, why: str) -> None:
         """Skip the test where Nova is older than this."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['nova-api']}/") as answer:
-            newest = next(known["version"] for known in json.load(answer)["versions"] if known["id"] == "v2.1")
+            newest = next(
+                known["version"] for known in json.load(answer)["versions"] if known["id"] == "v2.1"
+            )
         major, minor = map(int, newest.split("."))
         _needs("compute", microversion, (major, minor), why)
 
@@ -108,9 +112,17 @@ class Placement:
         answer = self._adapter.put(f"/allocations/{consumer}", json=body, microversion=microversion)
         assert answer.status_code == 204, answer.text
 
-    def change(self, method: str, path: str, body: dict[str, t.Any] | None = None, microversion: str = "1.38") -> None:
+    def change(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, t.Any] | None = None,
+        microversion: str = "1.38",
+    ) -> None:
         """Change something that is no allocation."""
-        answer = self._adapter.request(path, method, json=body, microversion=at_most(microversion, self.newest))
+        answer = self._adapter.request(
+            path, method, json=body, microversion=at_most(microversion, self.newest)
+        )
         assert answer.status_code < 300, answer.text
 
     def create_provider(
@@ -124,28 +136,48 @@ class Placement:
     ) -> str:
         """A new provider, in the aggregate if one is given. Its uuid."""
         created = str(uuid.uuid4())
-        self.change("POST", "/resource_providers", {"uuid": created, "name": name, **({"parent_provider_uuid": parent} if parent else {})})
-        contents = {"inventories": inventories, "traits": list(traits), "aggregates": [aggregate] if aggregate else []}
+        self.change(
+            "POST",
+            "/resource_providers",
+            {"uuid": created, "name": name, **({"parent_provider_uuid": parent} if parent else {})},
+        )
+        contents = {
+            "inventories": inventories,
+            "traits": list(traits),
+            "aggregates": [aggregate] if aggregate else [],
+        }
         for part, content in contents.items():
             generation = self.get(f"/resource_providers/{created}")["generation"]
-            self.change("PUT", f"/resource_providers/{created}/{part}", {"resource_provider_generation": generation, part: content})
+            self.change(
+                "PUT",
+                f"/resource_providers/{created}/{part}",
+                {"resource_provider_generation": generation, part: content},
+            )
         return created
 
     def providers(self) -> dict[str, str]:
         """Uuids by name."""
-        return {entry["name"]: entry["uuid"] for entry in self.get("/resource_providers")["resource_providers"]}
+        return {
+            entry["name"]: entry["uuid"]
+            for entry in self.get("/resource_providers")["resource_providers"]
+        }
 
     def allocation(self, consumer: str) -> dict[str, t.Any]:
         return self.get(f"/allocations/{consumer}")
 
     def held(self, consumer: str) -> dict[str, dict[str, int]]:
-        return {provider: share["resources"] for provider, share in self.allocation(consumer)["allocations"].items()}
+        return {
+            provider: share["resources"]
+            for provider, share in self.allocation(consumer)["allocations"].items()
+        }
 
     def everything(self) -> dict[str, t.Any]:
         """All allocations with their generations: equal before and after if and only if nobody wrote."""
         consumers: dict[str, t.Any] = {}
         for provider in self.providers().values():
-            for consumer, share in self.get(f"/resource_providers/{provider}/allocations")["allocations"].items():
+            for consumer, share in self.get(f"/resource_providers/{provider}/allocations")[
+                "allocations"
+            ].items():
                 consumers.setdefault(consumer, {})[provider] = share
         return consumers
 
@@ -168,11 +200,20 @@ class Run:
     def entry(self, consumer: str) -> dict[str, t.Any]:
         """Return what detection said of one consumer."""
         found = self.read("findings.json")
-        return next(entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] == consumer)
+        return next(
+            entry
+            for key in ("findings", "protected", "undecided")
+            for entry in found[key]
+            if entry["consumer"] == consumer
+        )
 
     def outcome(self, consumer: str) -> dict[str, t.Any]:
         """Return what became of the change of one consumer."""
-        return next(outcome for outcome in self.read("remediation.json")["outcomes"] if outcome["consumer"] == consumer)
+        return next(
+            outcome
+            for outcome in self.read("remediation.json")["outcomes"]
+            if outcome["consumer"] == consumer
+        )
 
     @property
     def told(self) -> str:
@@ -181,7 +222,11 @@ class Run:
 
     @property
     def changed(self) -> int:
-        recap = next(line for line in self.output.splitlines() if line.startswith("localhost") and "changed=" in line)
+        recap = next(
+            line
+            for line in self.output.splitlines()
+            if line.startswith("localhost") and "changed=" in line
+        )
         return int(recap.partition("changed=")[2].split()[0])
 
 
@@ -196,7 +241,11 @@ class Ansible:
     def __init__(self, root: Path, folder: Path, environment: dict[str, str]) -> None:
         self._bin = Path(sys.executable).parent
         self.folder = folder
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "ANSIBLE_"))}
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("OS_", "ANSIBLE_"))
+        }
         self.environment = {
             **inherited,
             **environment,
@@ -206,10 +255,18 @@ class Ansible:
             "ANSIBLE_NOCOLOR": "1",
         }
 
-    def playbook(self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None) -> Run:
+    def playbook(
+        self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None
+    ) -> Run:
         """Run `osops.placement.NAME` with a minimum age of nothing: what the tests make is young."""
-        young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0, **(variables or {})}
-        done = self._run("ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments)
+        young = {
+            "orphan_cleanup_min_age": 0,
+            "orphan_cleanup_unknown_min_age": 0,
+            **(variables or {}),
+        }
+        done = self._run(
+            "ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments
+        )
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def play(self, *plays: dict[str, t.Any], arguments: t.Sequence[str] = ()) -> Run:
@@ -218,7 +275,17 @@ class Ansible:
         here = {"connection": "local", "gather_facts": False}
         interpreter = {"ansible_python_interpreter": sys.executable}
         path.write_text(
-            json.dumps([{"hosts": "localhost", **here, **play, "vars": {**interpreter, **play.get("vars", {})}} for play in plays])
+            json.dumps(
+                [
+                    {
+                        "hosts": "localhost",
+                        **here,
+                        **play,
+                        "vars": {**interpreter, **play.get("vars", {})},
+                    }
+                    for play in plays
+                ]
+            )
         )
         done = self._run("ansible-playbook", str(path), *arguments)
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
@@ -232,13 +299,28 @@ class Ansible:
             return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)
         given = ("-a", json.dumps(arguments)) if arguments else ()
         interpreter = f"ansible_python_interpreter={sys.executable}"
-        done = self._run("ansible", "localhost", "-e", interpreter, *flags, "-m", f"osops.placement.{name}", *given)
+        done = self._run(
+            "ansible",
+            "localhost",
+            "-e",
+            interpreter,
+            *flags,
+            "-m",
+            f"osops.placement.{name}",
+            *given,
+        )
         diff, found, rest = done.stdout.partition("localhost | ")
         assert found, done.stdout + done.stderr
         outcome, _arrow, result = rest.partition(" => ")
-        return {**json.JSONDecoder().raw_decode(result)[0], "failed": "FAILED" in outcome, "printed_diff": diff}
+        return {
+            **json.JSONDecoder().raw_decode(result)[0],
+            "failed": "FAILED" in outcome,
+            "printed_diff": diff,
+        }
 
-    def started(self, name: str, /, *, wrapper: t.Sequence[str] = (), **arguments: t.Any) -> subprocess.Popen[str]:
+    def started(
+        self, name: str, /, *, wrapper: t.Sequence[str] = (), **arguments: t.Any
+    ) -> subprocess.Popen[str]:
         """Start one module as the process that Ansible would start, to be watched or killed; `told` waits for its end.
 
         wrapper: a command that is given that of the module, and runs it.
@@ -246,7 +328,13 @@ class Ansible:
         parameters = self.folder / f"arguments-{uuid.uuid4()}.json"
         parameters.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
         return subprocess.Popen(
-            [*wrapper, sys.executable, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}", str(parameters)],
+            [
+                *wrapper,
+                sys.executable,
+                "-m",
+                f"ansible_collections.osops.placement.plugins.modules.{name}",
+                str(parameters),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -257,7 +345,9 @@ class Ansible:
     @property
     def module_environment(self) -> dict[str, str]:
         """In which a module finds the collection without Ansible's help."""
-        path = os.pathsep.join([self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")])
+        path = os.pathsep.join(
+            [self.environment["ANSIBLE_COLLECTIONS_PATH"], self.environment.get("PYTHONPATH", "")]
+        )
         return {**self.environment, "PYTHONPATH": path}
 
     def direct(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
@@ -269,13 +359,25 @@ class Ansible:
 
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [self.program(program), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=self.environment)
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env=self.environment,
+        )
 
 
 def installed(folder: Path) -> tuple[Path, Path]:
     """Build the collection and install it below `folder`; return the tarball and the collections path."""
-    galaxy, collections = [str(Path(sys.executable).with_name("ansible-galaxy")), "collection"], folder / "collections"
-    subprocess.run([*galaxy, "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True)
+    galaxy, collections = (
+        [str(Path(sys.executable).with_name("ansible-galaxy")), "collection"],
+        folder / "collections",
+    )
+    subprocess.run(
+        [*galaxy, "build", str(ROOT), "--output-path", str(folder)], check=True, capture_output=True
+    )
     (tarball,) = folder.glob("osops-placement-*.tar.gz")
     # Elsewhere: in the clone ansible.cfg would say that it is installed already.
     command = [*galaxy, "install", str(tarball), "--collections-path", str(collections)]
@@ -295,6 +397,8 @@ def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
     assert "Traceback" not in run.output, run.output
     now = placement.everything()
     changed = {
-        consumer: (before.get(consumer), now.get(consumer)) for consumer in before | now if before.get(consumer) != now.get(consumer)
+        consumer: (before.get(consumer), now.get(consumer))
+        for consumer in before | now
+        if before.get(consumer) != now.get(consumer)
     }
     assert not changed, f"what was held before and after: {changed}"

@@ -32,23 +32,38 @@ def consumer(placement: Placement) -> t.Iterator[str]:
 @pytest.fixture
 def held(ansible: Ansible, consumer: str) -> str:
     """A consumer that holds a claim on two hosts."""
-    result = ansible.module("placement_allocation", consumer=consumer, resources={"compute-1": CLAIM, "compute-2": CLAIM}, **OWNER)
+    result = ansible.module(
+        "placement_allocation",
+        consumer=consumer,
+        resources={"compute-1": CLAIM, "compute-2": CLAIM},
+        **OWNER,
+    )
     assert result["changed"], result
     return consumer
 
 
 def test_creates(ansible: Ansible, placement: Placement, consumer: str) -> None:
-    result = ansible.module("placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER)
+    result = ansible.module(
+        "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER
+    )
 
     assert result["changed"]
     assert placement.held(consumer) == {placement.providers()["compute-1"]: CLAIM}
     assert placement.allocation(consumer)["consumer_type"] == "unknown"
     (allocation,) = result["allocations"]
-    assert (allocation["consumer"], allocation["project"], allocation["user"]) == (consumer, OWNER["project"], OWNER["user"])
-    assert [(provider["name"], provider["resources"]) for provider in allocation["providers"]] == [("compute-1", CLAIM)]
+    assert (allocation["consumer"], allocation["project"], allocation["user"]) == (
+        consumer,
+        OWNER["project"],
+        OWNER["user"],
+    )
+    assert [(provider["name"], provider["resources"]) for provider in allocation["providers"]] == [
+        ("compute-1", CLAIM)
+    ]
 
 
-def test_check_mode_writes_nothing_and_predicts(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_check_mode_writes_nothing_and_predicts(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     before = placement.everything()
 
     result = ansible.module("placement_allocation", "--check", consumer=held, state="absent")
@@ -62,17 +77,25 @@ def test_check_mode_writes_nothing_and_predicts(ansible: Ansible, placement: Pla
 def test_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> None:
     before = placement.everything()
 
-    result = ansible.module("placement_allocation", consumer=held.upper(), resources={"compute-2": CLAIM, "compute-1": CLAIM})
+    result = ansible.module(
+        "placement_allocation",
+        consumer=held.upper(),
+        resources={"compute-2": CLAIM, "compute-1": CLAIM},
+    )
 
     assert not result["changed"]
     assert placement.everything() == before
 
 
 @pytest.mark.acceptance
-def test_changes_amounts_and_drops_a_provider(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_changes_amounts_and_drops_a_provider(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     more = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 1}
 
-    result = ansible.module("placement_allocation", "--diff", consumer=held, resources={"compute-2": more})
+    result = ansible.module(
+        "placement_allocation", "--diff", consumer=held, resources={"compute-2": more}
+    )
 
     there = placement.providers()["compute-2"]
     assert result["changed"]
@@ -81,31 +104,56 @@ def test_changes_amounts_and_drops_a_provider(ansible: Ansible, placement: Place
     assert '+                    "VCPU": 2' in result["printed_diff"]
 
 
-def test_removes_one_provider_and_keeps_the_rest(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_removes_one_provider_and_keeps_the_rest(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     uuid_of_one = placement.providers()["compute-1"]
 
-    assert ansible.module("placement_allocation", consumer=held, state="absent", resource_provider=uuid_of_one)["changed"]
+    assert ansible.module(
+        "placement_allocation", consumer=held, state="absent", resource_provider=uuid_of_one
+    )["changed"]
     assert placement.held(held) == {placement.providers()["compute-2"]: CLAIM}
-    assert not ansible.module("placement_allocation", consumer=held, state="absent", resource_provider="compute-1")["changed"]
+    assert not ansible.module(
+        "placement_allocation", consumer=held, state="absent", resource_provider="compute-1"
+    )["changed"]
 
 
 def test_removes_resource_classes(ansible: Ansible, placement: Placement, held: str) -> None:
     result = ansible.module(
-        "placement_allocation", consumer=held, state="absent", resource_classes=["DISK_GB"], resource_provider="compute-1"
+        "placement_allocation",
+        consumer=held,
+        state="absent",
+        resource_classes=["DISK_GB"],
+        resource_provider="compute-1",
     )
 
     providers = placement.providers()
     assert result["changed"]
-    assert placement.held(held) == {providers["compute-1"]: {"VCPU": 1, "MEMORY_MB": 512}, providers["compute-2"]: CLAIM}
+    assert placement.held(held) == {
+        providers["compute-1"]: {"VCPU": 1, "MEMORY_MB": 512},
+        providers["compute-2"]: CLAIM,
+    }
 
 
-def test_removing_every_class_removes_the_consumer(ansible: Ansible, placement: Placement, held: str) -> None:
-    assert ansible.module("placement_allocation", consumer=held, state="absent", resource_classes=list(CLAIM))["changed"]
+def test_removing_every_class_removes_the_consumer(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
+    assert ansible.module(
+        "placement_allocation", consumer=held, state="absent", resource_classes=list(CLAIM)
+    )["changed"]
     assert placement.held(held) == {}
 
 
-def test_keeps_a_type_and_leaves_the_untyped_untyped(ansible: Ansible, placement: Placement, consumer: str) -> None:
-    ansible.module("placement_allocation", consumer=consumer, consumer_type="CONTAINER", resources={"compute-1": CLAIM}, **OWNER)
+def test_keeps_a_type_and_leaves_the_untyped_untyped(
+    ansible: Ansible, placement: Placement, consumer: str
+) -> None:
+    ansible.module(
+        "placement_allocation",
+        consumer=consumer,
+        consumer_type="CONTAINER",
+        resources={"compute-1": CLAIM},
+        **OWNER,
+    )
     ansible.module("placement_allocation", consumer=consumer, resources={"compute-2": CLAIM})
 
     assert placement.allocation(consumer)["consumer_type"] == "CONTAINER"
@@ -125,9 +173,14 @@ def test_changes_several_consumers(ansible: Ansible, placement: Placement, held:
     assert placement.held(held) == {placement.providers()["compute-2"]: CLAIM}
 
 
-def test_one_consumer_in_two_entries_is_refused_before_anything_is_written(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_one_consumer_in_two_entries_is_refused_before_anything_is_written(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     before = placement.everything()
-    wishes = [{"consumer": held, "state": "absent", "resource_provider": name} for name in ("compute-1", "compute-2")]
+    wishes = [
+        {"consumer": held, "state": "absent", "resource_provider": name}
+        for name in ("compute-1", "compute-2")
+    ]
 
     result = ansible.module("placement_allocation", allocations=wishes)
 
@@ -141,14 +194,21 @@ def test_no_entries_are_nothing_to_do(ansible: Ansible) -> None:
     assert (result["failed"], result["changed"], result["allocations"]) == (False, False, [])
 
 
-def test_a_stale_generation_is_refused_by_name(ansible: Ansible, placement: Placement, held: str) -> None:
+def test_a_stale_generation_is_refused_by_name(
+    ansible: Ansible, placement: Placement, held: str
+) -> None:
     before = placement.everything()
 
-    result = ansible.module("placement_allocation", consumer=held, state="absent", consumer_generation=17)
+    result = ansible.module(
+        "placement_allocation", consumer=held, state="absent", consumer_generation=17
+    )
 
     assert result["failed"]
     assert "generation 17" in result["msg"]
-    assert str(before[held][placement.providers()["compute-1"]]["consumer_generation"]) in result["msg"]
+    assert (
+        str(before[held][placement.providers()["compute-1"]]["consumer_generation"])
+        in result["msg"]
+    )
     assert placement.everything() == before
 
 
@@ -160,7 +220,10 @@ def test_a_stale_generation_is_refused_by_name(ansible: Ansible, placement: Plac
         ({"resources": {"compute-1": {"VCPU": 10**6}}}, "Unable to allocate inventory"),
         ({"resources": {"compute-1": {"CUSTOM_NONESUCH": 1}}}, "CUSTOM_NONESUCH"),
         ({"resources": {"nonesuch": CLAIM}}, "no resource provider named 'nonesuch'"),
-        ({"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}}, "11111111-2222-4333-8444-555555555555"),
+        (
+            {"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}},
+            "11111111-2222-4333-8444-555555555555",
+        ),
         ({"resources": {"compute-1": "all"}}, "whole amounts by resource class"),
         ({}, "needs resources"),
     ],
@@ -175,11 +238,18 @@ def test_bad_wishes_fail_with_the_reason(
     assert "Traceback" not in str(result)
     assert placement.held(consumer) == {}
     # No empty record is left, which would refuse a claim at no generation.
-    assert ansible.module("placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER)["changed"]
+    assert ansible.module(
+        "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER
+    )["changed"]
 
 
 def test_a_new_consumer_needs_an_owner(ansible: Ansible, consumer: str) -> None:
-    assert "project and user" in ansible.module("placement_allocation", consumer=consumer, resources={"compute-1": CLAIM})["msg"]
+    assert (
+        "project and user"
+        in ansible.module(
+            "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}
+        )["msg"]
+    )
 
 
 def test_info_by_consumer(ansible: Ansible, placement: Placement, held: str) -> None:
@@ -189,10 +259,16 @@ def test_info_by_consumer(ansible: Ansible, placement: Placement, held: str) -> 
 
     (allocation,) = result["allocations"]
     assert not result["changed"]
-    assert {key: allocation[key] for key in ("consumer", "type", "project", "user")} == {"consumer": held, "type": None, **OWNER}
+    assert {key: allocation[key] for key in ("consumer", "type", "project", "user")} == {
+        "consumer": held,
+        "type": None,
+        **OWNER,
+    }
     assert allocation["generation"] == placement.allocation(held)["consumer_generation"]
     assert 0 <= allocation["age"] < 600
-    assert {provider["uuid"]: provider["resources"] for provider in allocation["providers"]} == placement.held(held)
+    assert {
+        provider["uuid"]: provider["resources"] for provider in allocation["providers"]
+    } == placement.held(held)
     assert {(provider["name"], provider["root"]) for provider in allocation["providers"]} == {
         (name, providers[name]) for name in ("compute-1", "compute-2")
     }
@@ -201,7 +277,9 @@ def test_info_by_consumer(ansible: Ansible, placement: Placement, held: str) -> 
 def test_info_by_provider_shows_whole_consumers(ansible: Ansible, held: str) -> None:
     result = ansible.module("placement_allocation_info", resource_provider=["compute-2"])
 
-    allocation = next(allocation for allocation in result["allocations"] if allocation["consumer"] == held)
+    allocation = next(
+        allocation for allocation in result["allocations"] if allocation["consumer"] == held
+    )
     assert {provider["name"] for provider in allocation["providers"]} == {"compute-1", "compute-2"}
 
 
@@ -209,7 +287,9 @@ def test_info_by_provider_shows_whole_consumers(ansible: Ansible, held: str) -> 
 def test_info_of_all(ansible: Ansible, placement: Placement, held: str) -> None:
     result = ansible.module("placement_allocation_info")
 
-    assert {allocation["consumer"] for allocation in result["allocations"]} == set(placement.everything())
+    assert {allocation["consumer"] for allocation in result["allocations"]} == set(
+        placement.everything()
+    )
 
 
 @pytest.mark.parametrize(

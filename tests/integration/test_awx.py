@@ -18,7 +18,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import PATTERN, ROOT, job, program
+from ansible_collections.osops.placement.tests.integration.automation import (
+    PATTERN,
+    ROOT,
+    job,
+    program,
+)
 from ansible_collections.osops.placement.tests.integration.awx import TOKEN, Awx, served
 from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
 from ansible_collections.osops.placement.tests.integration.support import installed
@@ -27,7 +32,11 @@ if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ansible_collections.osops.placement.tests.integration.automation import Job
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
 
 YOUNG = {"orphan_cleanup_min_age": "0", "orphan_cleanup_unknown_min_age": "0"}
 FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
@@ -63,7 +72,9 @@ def answers(survey: str) -> dict[str, t.Any]:
     """The variables of a survey whose defaults were all accepted, as AWX makes them of it."""
     spec = yaml.safe_load((PATTERN / "template_surveys" / f"{survey}.yml").read_text())["spec"]
     return {
-        question["variable"]: question["default"].splitlines() if question["type"] == "multiselect" else question["default"]
+        question["variable"]: question["default"].splitlines()
+        if question["type"] == "multiselect"
+        else question["default"]
         for question in spec
     }
 
@@ -79,7 +90,12 @@ def test_what_one_job_planned_another_applies_and_nothing_else(
     assert planned.status == 0, planned.output
     assert placement.everything() == before
     told, plan = planned.artifacts["orphan_cleanup_run"], planned.artifacts["orphan_cleanup_plan"]
-    assert (told["check_mode"], told["complete"], told["planned"], told["outcomes"]["removed"]) == (True, True, 3, 3)
+    assert (told["check_mode"], told["complete"], told["planned"], told["outcomes"]["removed"]) == (
+        True,
+        True,
+        3,
+        3,
+    )
     assert told["kinds"]["unknown_consumer"] == 3 and told["verdicts"]["orphaned"] >= 3
     assert told["stranded"]["VCPU"] >= 3 * CLAIM["VCPU"]
     assert sorted(change["consumer"] for change in plan["changes"]) == strays.consumers
@@ -106,18 +122,28 @@ def test_what_one_job_planned_another_applies_and_nothing_else(
         strays.put(late, {}, 1)
 
 
-def test_a_detection_hands_on_what_it_found_although_it_fails(run: Callable[..., Job], placement: Placement, strays: Strays) -> None:
+def test_a_detection_hands_on_what_it_found_although_it_fails(
+    run: Callable[..., Job], placement: Placement, strays: Strays
+) -> None:
     before = placement.everything()
 
-    found = run("find_orphans.yml", {**answers("find_orphans"), **FORGOTTEN, "orphan_cleanup_fail_on": "findings"})
+    found = run(
+        "find_orphans.yml",
+        {**answers("find_orphans"), **FORGOTTEN, "orphan_cleanup_fail_on": "findings"},
+    )
 
     assert found.status != 0 and "findings are left" in found.output
-    assert sorted(change["consumer"] for change in found.artifacts["orphan_cleanup_plan"]["changes"]) == strays.consumers
+    assert (
+        sorted(change["consumer"] for change in found.artifacts["orphan_cleanup_plan"]["changes"])
+        == strays.consumers
+    )
     assert found.artifacts["orphan_cleanup_run"]["verdicts"]["orphaned"] >= 3
     assert placement.everything() == before
 
 
-def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(run: Callable[..., Job], placement: Placement, strays: Strays) -> None:
+def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(
+    run: Callable[..., Job], placement: Placement, strays: Strays
+) -> None:
     before = placement.everything()
     few = {**FORGOTTEN, "orphan_cleanup_max_changes": 2}
 
@@ -131,12 +157,17 @@ def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(run: Callab
 
 
 @pytest.mark.long
-def test_hosts_of_a_survey_are_split_and_only_they_are_looked_at(run: Callable[..., Job], strays: Strays) -> None:
+def test_hosts_of_a_survey_are_split_and_only_they_are_looked_at(
+    run: Callable[..., Job], strays: Strays
+) -> None:
     elsewhere = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-2, compute-3,"})
     there = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-1"})
 
     assert elsewhere.artifacts["orphan_cleanup_plan"]["changes"] == []
-    assert sorted(change["consumer"] for change in there.artifacts["orphan_cleanup_plan"]["changes"]) == strays.consumers
+    assert (
+        sorted(change["consumer"] for change in there.artifacts["orphan_cleanup_plan"]["changes"])
+        == strays.consumers
+    )
 
 
 def resigned(plan: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -148,13 +179,23 @@ def resigned(plan: dict[str, t.Any]) -> dict[str, t.Any]:
 
 def as_another(plan: dict[str, t.Any], kind: str, consumer: str) -> dict[str, t.Any]:
     """The plan with one more change, of `consumer`, with the digest of the first."""
-    more = {**plan["changes"][0], "kind": kind, "consumer": consumer, "finding": f"{kind}/{consumer}"}
+    more = {
+        **plan["changes"][0],
+        "kind": kind,
+        "consumer": consumer,
+        "finding": f"{kind}/{consumer}",
+    }
     return resigned({**plan, "changes": [*plan["changes"], more], "count": plan["count"] + 1})
 
 
 @pytest.mark.long
 def test_what_was_not_approved_as_it_is_is_refused_whole(
-    ansible: Ansible, minicloud: Minicloud, placement: Placement, strays: Strays, approved: t.Any, tmp_path: Path
+    ansible: Ansible,
+    minicloud: Minicloud,
+    placement: Placement,
+    strays: Strays,
+    approved: t.Any,
+    tmp_path: Path,
 ) -> None:
     """Each time one thing is wrong, and nothing at all is written. What is wrong in itself, the unit tests try."""
     server = minicloud.truth("healthy")["server"]
@@ -166,22 +207,44 @@ def test_what_was_not_approved_as_it_is_is_refused_whole(
     wrong: list[tuple[str, t.Any, dict[str, t.Any], str]] = [
         ("edited", edited, {}, "edited or cut short"),
         ("signed anew", signed, {}, "it changed since, generation 9 then, 1 now"),
-        ("another document", resigned(document), {}, "what would be written is another document than then"),
+        (
+            "another document",
+            resigned(document),
+            {},
+            "what would be written is another document than then",
+        ),
         (
             "of another cloud",
             resigned({**approved, "placement_endpoint": "http://elsewhere/"}),
             {},
             "for another cloud: placement_endpoint",
         ),
-        ("a kind that is not allowed here", approved, {"orphan_cleanup_remediate_kinds": ["deleted_server"]}, "which kinds"),
-        ("a live server", as_another(approved, "unknown_consumer", server), {}, f"unknown_consumer/{server}: it is healthy now"),
-        ("excluded since", approved, {"orphan_cleanup_exclude_consumers": strays.consumers[:1]}, "it is protected now (excluded)"),
+        (
+            "a kind that is not allowed here",
+            approved,
+            {"orphan_cleanup_remediate_kinds": ["deleted_server"]},
+            "which kinds",
+        ),
+        (
+            "a live server",
+            as_another(approved, "unknown_consumer", server),
+            {},
+            f"unknown_consumer/{server}: it is healthy now",
+        ),
+        (
+            "excluded since",
+            approved,
+            {"orphan_cleanup_exclude_consumers": strays.consumers[:1]},
+            "it is protected now (excluded)",
+        ),
         ("what a failed job hands on", "", {}, "plan is empty"),
         ("for other inventory hosts", {"by_host": {"elsewhere": approved}}, {}, "plan is empty"),
     ]
     before = placement.everything()
     for name, plan, variables, said in wrong:
-        refused = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, **variables, "orphan_cleanup_plan": plan})
+        refused = ansible.playbook(
+            "cleanup_orphans", variables={**FORGOTTEN, **variables, "orphan_cleanup_plan": plan}
+        )
 
         assert refused.status != 0 and said in refused.told, (name, refused.told[-1500:])
         assert "Find orphaned allocations" not in refused.told, name
@@ -195,10 +258,15 @@ def test_one_whose_claim_moved_since_it_was_approved_keeps_all_from_being_made(
     strays.move(strays.consumers[0])
     before = placement.everything()
 
-    refused = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": approved})
+    refused = ansible.playbook(
+        "cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": approved}
+    )
 
     assert refused.status != 0
-    assert f"unknown_consumer/{strays.consumers[0]}: it changed since, generation 1 then, 2 now." in refused.told
+    assert (
+        f"unknown_consumer/{strays.consumers[0]}: it changed since, generation 1 then, 2 now."
+        in refused.told
+    )
     assert placement.everything() == before
 
 
@@ -209,10 +277,15 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
     strays.put(strays.consumers[0], {**CLAIM, "VCPU": 2}, None)
     before = placement.everything()
 
-    refused = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": approved})
+    refused = ansible.playbook(
+        "cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": approved}
+    )
 
     assert refused.status != 0
-    assert f"unknown_consumer/{strays.consumers[0]}: what would be written is another document than then." in refused.told
+    assert (
+        f"unknown_consumer/{strays.consumers[0]}: what would be written is another document than then."
+        in refused.told
+    )
     assert placement.everything() == before
 
 
@@ -224,24 +297,38 @@ def test_one_that_is_gone_since_it_was_approved_is_left_out(
     strays.put(strays.consumers[0], {}, 1)
     (tmp_path / "approved.json").write_text(json.dumps(approved))
 
-    made = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": "approved.json"})
+    made = ansible.playbook(
+        "cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": "approved.json"}
+    )
 
     assert made.status == 0, made.output
-    assert [entry["outcome"] for entry in made.read("remediation.json")["outcomes"]] == ["removed", "removed"]
+    assert [entry["outcome"] for entry in made.read("remediation.json")["outcomes"]] == [
+        "removed",
+        "removed",
+    ]
     assert strays.held == []
 
     strays.claim()
-    own = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": {"by_host": {"localhost": approved}}})
+    own = ansible.playbook(
+        "cleanup_orphans",
+        variables={**FORGOTTEN, "orphan_cleanup_plan": {"by_host": {"localhost": approved}}},
+    )
 
     assert (own.status, strays.held) == (0, []), own.output
 
 
-def test_with_nothing_approved_nothing_is_looked_at(ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any) -> None:
+def test_with_nothing_approved_nothing_is_looked_at(
+    ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
+) -> None:
     """No consumer named stands for all of them, elsewhere."""
     before = placement.everything()
 
     done = ansible.playbook(
-        "cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": resigned({**approved, "changes": [], "count": 0})}
+        "cleanup_orphans",
+        variables={
+            **FORGOTTEN,
+            "orphan_cleanup_plan": resigned({**approved, "changes": [], "count": 0}),
+        },
     )
 
     assert (done.status, done.changed) == (0, 0), done.output
@@ -249,7 +336,9 @@ def test_with_nothing_approved_nothing_is_looked_at(ansible: Ansible, placement:
     assert placement.everything() == before
 
 
-def test_a_job_that_was_handed_no_plan_changes_nothing(run: Callable[..., Job], placement: Placement, strays: Strays) -> None:
+def test_a_job_that_was_handed_no_plan_changes_nothing(
+    run: Callable[..., Job], placement: Placement, strays: Strays
+) -> None:
     before = placement.everything()
 
     alone = run("apply_approved.yml", FORGOTTEN)
@@ -260,20 +349,38 @@ def test_a_job_that_was_handed_no_plan_changes_nothing(run: Callable[..., Job], 
 
 def test_awx_lists_the_playbooks_and_nothing_else_of_the_pattern() -> None:
     """By the lines that it looks for, and the folders that it leaves out."""
-    line = re.compile(r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):", re.MULTILINE)
-    listed = {path.relative_to(PATTERN) for path in PATTERN.rglob("*.yml") if line.search(path.read_text())}
+    line = re.compile(
+        r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):",
+        re.MULTILINE,
+    )
+    listed = {
+        path.relative_to(PATTERN)
+        for path in PATTERN.rglob("*.yml")
+        if line.search(path.read_text())
+    }
 
-    assert listed == {*(path.relative_to(PATTERN) for path in (PATTERN / "playbooks").glob("*.yml")), Path("apply.yml")}
-    assert {path.name for path in (PATTERN / "playbooks").iterdir()} >= {"find_orphans.yml", "apply_approved.yml", "retire_host.yml"}
+    assert listed == {
+        *(path.relative_to(PATTERN) for path in (PATTERN / "playbooks").glob("*.yml")),
+        Path("apply.yml"),
+    }
+    assert {path.name for path in (PATTERN / "playbooks").iterdir()} >= {
+        "find_orphans.yml",
+        "apply_approved.yml",
+        "retire_host.yml",
+    }
 
 
 def test_surveys_ask_for_variables_that_there_are() -> None:
     known = {"placement_hosts"}
     for role in ("orphan_cleanup", "host_decommission"):
         known |= set(
-            yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+            yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())[
+                "argument_specs"
+            ]["main"]["options"]
         )
-    options = yaml.safe_load((ROOT / "roles/orphan_cleanup/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    options = yaml.safe_load((ROOT / "roles/orphan_cleanup/meta/argument_specs.yml").read_text())[
+        "argument_specs"
+    ]["main"]["options"]
 
     for path in (PATTERN / "template_surveys").glob("*.yml"):
         for question in yaml.safe_load(path.read_text())["spec"]:
@@ -287,7 +394,12 @@ def test_surveys_ask_for_variables_that_there_are() -> None:
 def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible) -> None:
     playbooks = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").iterdir()}
     with served(Awx(playbooks)) as awx:
-        given = {"awx_url": awx.url, "awx_delay": 0, "awx_notification_url": "http://127.0.0.1/hook", "awx_output_dir": "/placement"}
+        given = {
+            "awx_url": awx.url,
+            "awx_delay": 0,
+            "awx_notification_url": "http://127.0.0.1/hook",
+            "awx_output_dir": "/placement",
+        }
 
         predicted = _apply(ansible, given, "--check")
 
@@ -297,7 +409,11 @@ def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible
         made = _apply(ansible, given)
 
         assert made.returncode == 0, made.stdout
-        assert _told(predicted) == [line.replace("POST", "Would POST", 1) for line in _told(made)] != []
+        assert (
+            _told(predicted)
+            == [line.replace("POST", "Would POST", 1) for line in _told(made)]
+            != []
+        )
         assert len(awx.written) == len(_told(made))
         _is_set_up(awx)
         done = len(awx.written)
@@ -313,7 +429,10 @@ def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible
         right = _apply(ansible, given)
 
         assert right.returncode == 0, right.stdout
-        assert awx.written[done:] == [f"PATCH /api/v2/job_templates/{node['id']}/", f"POST /api/v2/job_templates/{node['id']}/survey_spec/"]
+        assert awx.written[done:] == [
+            f"PATCH /api/v2/job_templates/{node['id']}/",
+            f"POST /api/v2/job_templates/{node['id']}/survey_spec/",
+        ]
         assert node["job_type"] == "check"
 
 
@@ -324,7 +443,9 @@ def test_what_awx_refuses_is_told_in_its_words_and_without_the_token(ansible: An
         nobody = _apply(ansible, {"awx_url": awx.url, "awx_credential": "none such"})
 
     assert refused.returncode != 0 and "Playbook not found for project." in refused.stdout
-    assert nobody.returncode != 0 and "AWX has 0 credentials named none such" in " ".join(nobody.stdout.split())
+    assert nobody.returncode != 0 and "AWX has 0 credentials named none such" in " ".join(
+        nobody.stdout.split()
+    )
     assert TOKEN not in refused.stdout + refused.stderr
 
 
@@ -342,20 +463,42 @@ def _is_set_up(awx: Awx) -> None:
     assert awx.linked("workflow_job_template_nodes", "plan", "success_nodes") == ["approve"]
     assert awx.linked("workflow_job_template_nodes", "approve", "success_nodes") == ["apply"]
     assert awx.linked("workflow_job_template_nodes", "apply", "success_nodes") == []
-    nodes = {name: awx.named("workflow_job_template_nodes", name) for name in ("plan", "approve", "apply")}
+    nodes = {
+        name: awx.named("workflow_job_template_nodes", name)
+        for name in ("plan", "approve", "apply")
+    }
     assert {node["workflow_job_template"] for node in nodes.values()} == {workflow["id"]}
-    assert (nodes["plan"]["unified_job_template"], nodes["apply"]["unified_job_template"]) == (plan["id"], apply["id"])
-    assert nodes["approve"]["summary_fields"]["unified_job_template"]["unified_job_type"] == "workflow_approval"
+    assert (nodes["plan"]["unified_job_template"], nodes["apply"]["unified_job_template"]) == (
+        plan["id"],
+        apply["id"],
+    )
+    assert (
+        nodes["approve"]["summary_fields"]["unified_job_template"]["unified_job_type"]
+        == "workflow_approval"
+    )
     schedule = awx.named("schedules", "Placement: find orphans every night")
-    assert schedule["unified_job_template"] == awx.named("job_templates", "Placement: find orphans")["id"]
-    assert awx.linked("workflow_job_templates", workflow["name"], "notification_templates_approvals") == ["osops.placement"]
+    assert (
+        schedule["unified_job_template"]
+        == awx.named("job_templates", "Placement: find orphans")["id"]
+    )
+    assert awx.linked(
+        "workflow_job_templates", workflow["name"], "notification_templates_approvals"
+    ) == ["osops.placement"]
     assert awx.linked("job_templates", plan["name"], "credentials") == ["OpenStack admin"]
     assert json.loads(apply["extra_vars"])["orphan_cleanup_output_dir"] == "/placement"
 
 
-def _apply(ansible: Ansible, variables: dict[str, t.Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+def _apply(
+    ansible: Ansible, variables: dict[str, t.Any], *arguments: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [ansible.program("ansible-playbook"), str(PATTERN / "apply.yml"), "-e", json.dumps(variables), *arguments],
+        [
+            ansible.program("ansible-playbook"),
+            str(PATTERN / "apply.yml"),
+            "-e",
+            json.dumps(variables),
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -374,7 +517,9 @@ def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path)
     builder = program("ansible-builder")
     tarball, collections = installed(tmp_path)
 
-    told = subprocess.run([builder, "introspect", str(collections)], check=True, capture_output=True, text=True)
+    told = subprocess.run(
+        [builder, "introspect", str(collections)], check=True, capture_output=True, text=True
+    )
 
     needed = yaml.safe_load(told.stdout)["python"]
     assert {re.split(r"[<>= #]", entry)[0] for entry in needed} == {"openstacksdk", "jmespath"}
@@ -385,7 +530,11 @@ def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path)
     (tmp_path / "ee" / definition.name).write_text(definition.read_text())
     tarball.rename(tmp_path / "ee" / "osops-placement.tar.gz")
     made = subprocess.run(
-        [builder, "create", "--output-filename", "Containerfile"], capture_output=True, text=True, check=False, cwd=tmp_path / "ee"
+        [builder, "create", "--output-filename", "Containerfile"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path / "ee",
     )
 
     assert made.returncode == 0, made.stdout + made.stderr
@@ -393,6 +542,10 @@ def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path)
     containerfile = (context / "Containerfile").read_text()
     assert "quay.io/centos/centos" in containerfile and "ansible-core>=2.18" in containerfile
     (copied,) = context.rglob("osops-placement.tar.gz")
-    requirements = yaml.safe_load((context / "_build" / "requirements.yml").read_text())["collections"]
+    requirements = yaml.safe_load((context / "_build" / "requirements.yml").read_text())[
+        "collections"
+    ]
     # The file is looked for beside the requirements, where the build copies it to.
-    assert (copied.parent / requirements[0]["name"]).resolve() == copied.resolve() and copied.parent == context / "_build"
+    assert (
+        copied.parent / requirements[0]["name"]
+    ).resolve() == copied.resolve() and copied.parent == context / "_build"

@@ -43,7 +43,13 @@ QUESTIONS = {
     ),
 }
 # Each of them is somebody else's mistake on the way, or the service's own, which is over when one asks again.
-SHORT = [Fault.CUT, *(pytest.param(fault, marks=pytest.mark.long) for fault in (Fault.HALF, Fault.HTML, Fault.BROKEN))]
+SHORT = [
+    Fault.CUT,
+    *(
+        pytest.param(fault, marks=pytest.mark.long)
+        for fault in (Fault.HALF, Fault.HTML, Fault.BROKEN)
+    ),
+]
 # What the sentence about one that lasts has to have in it.
 NAMED = {
     Fault.CUT: "(?i)cut|incomplete|broke|ended|closed|short|json",
@@ -56,11 +62,17 @@ NAMED = {
 
 def each_question(wires: Wires, fault: Fault) -> dict[str, Hook]:
     """Let the first request of each shape meet the fault."""
-    return {path: getattr(wires, service).on("GET", path, before=lambda: fault) for service, paths in QUESTIONS.items() for path in paths}
+    return {
+        path: getattr(wires, service).on("GET", path, before=lambda: fault)
+        for service, paths in QUESTIONS.items()
+        for path in paths
+    }
 
 
 @pytest.mark.parametrize("fault", SHORT)
-def test_each_question_is_answered_badly_once(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
+def test_each_question_is_answered_badly_once(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
+) -> None:
     few.claim()
     hooks = each_question(wires, fault)
     dest = tmp_path / "findings.json"
@@ -77,7 +89,9 @@ def test_each_question_is_answered_badly_once(ansible: Ansible, wires: Wires, fe
     assert all(found[consumer]["change"] for consumer in few.consumers)
 
 
-def test_nothing_is_asked_again_where_nothing_is_wrong(ansible: Ansible, wires: Wires, few: Strays) -> None:
+def test_nothing_is_asked_again_where_nothing_is_wrong(
+    ansible: Ansible, wires: Wires, few: Strays
+) -> None:
     """A 404, a 400 and a 200 are answers."""
     few.claim()
 
@@ -87,7 +101,14 @@ def test_nothing_is_asked_again_where_nothing_is_wrong(ansible: Ansible, wires: 
 
 
 @pytest.mark.parametrize(
-    ("nth", "fault"), [(1, Fault.CUT), long(1, Fault.HALF), long(1, Fault.HTML), long(2, Fault.BROKEN), (3, Fault.BROKEN)]
+    ("nth", "fault"),
+    [
+        (1, Fault.CUT),
+        long(1, Fault.HALF),
+        long(1, Fault.HTML),
+        long(2, Fault.BROKEN),
+        (3, Fault.BROKEN),
+    ],
 )
 def test_the_services_are_listed_badly_once_during_the_remediation(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault, nth: int

@@ -56,7 +56,11 @@ class Hypervisor:
         return path
 
     def state(self) -> tuple[dict[str, t.Any], set[str]]:
-        files = {str(path.relative_to(self.instances)) for path in self.instances.rglob("*") if ".quarantine" not in path.parts}
+        files = {
+            str(path.relative_to(self.instances))
+            for path in self.instances.rglob("*")
+            if ".quarantine" not in path.parts
+        }
         return self.libvirt.everything(), files
 
     def has(self, server: str) -> tuple[bool, bool]:
@@ -106,7 +110,9 @@ class Cleaning:
             **variables,
         }
         named = {f"hypervisor_cleanup_{name}": value for name, value in given.items()}
-        run = self._ansible.playbook("cleanup_hypervisor", "-i", str(self._inventory), *arguments, variables=named)
+        run = self._ansible.playbook(
+            "cleanup_hypervisor", "-i", str(self._inventory), *arguments, variables=named
+        )
         assert "Traceback" not in run.output, run.output
         return run
 
@@ -139,12 +145,21 @@ def _verdicts(run: Run) -> dict[str, str]:
     found = json.loads((run.folder / "hypervisor-cleanup" / "guests.json").read_text())
     entries = (entry for key in ("findings", "protected", "undecided") for entry in found[key])
     return {
-        f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry["verdict"] for entry in entries
+        f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry[
+            "verdict"
+        ]
+        for entry in entries
     }
 
 
-def test_what_servers_left_is_shown_put_away_and_brought_back(ansible: Ansible, host: Hypervisor, world: World, clean: Cleaning) -> None:
-    deleted, moved, forgotten = _deleted(world, host.name), _moved(world, host.name), str(uuid.uuid4())
+def test_what_servers_left_is_shown_put_away_and_brought_back(
+    ansible: Ansible, host: Hypervisor, world: World, clean: Cleaning
+) -> None:
+    deleted, moved, forgotten = (
+        _deleted(world, host.name),
+        _moved(world, host.name),
+        str(uuid.uuid4()),
+    )
     for server in (deleted, moved, forgotten):
         host.guest(server)
     before = host.state()
@@ -156,11 +171,16 @@ def test_what_servers_left_is_shown_put_away_and_brought_back(ansible: Ansible, 
     again = clean.done()
 
     for server in (deleted, moved, forgotten):
-        assert f"leftover_domain {server}" in shown.told and f"leftover_directory {server}" in shown.told
+        assert (
+            f"leftover_domain {server}" in shown.told
+            and f"leftover_directory {server}" in shown.told
+        )
         assert host.has(server) == (False, False)
     assert "is not among the kinds to remediate" in shown.told
     assert _changes(foretold) == _changes(done) == 1 and _changes(shown) == _changes(again) == 0
-    quarantined = [path.name.partition(".")[0] for path in (host.instances / ".quarantine").iterdir()]
+    quarantined = [
+        path.name.partition(".")[0] for path in (host.instances / ".quarantine").iterdir()
+    ]
     assert sorted(quarantined) == sorted([deleted, moved, forgotten])
 
     back = ansible.module(
@@ -178,11 +198,17 @@ def test_what_servers_left_is_shown_put_away_and_brought_back(ansible: Ansible, 
 
 
 def _changes(run: Run) -> int:
-    recap = next(line for line in run.output.splitlines() if line.startswith("guests-") and "changed=" in line)
+    recap = next(
+        line
+        for line in run.output.splitlines()
+        if line.startswith("guests-") and "changed=" in line
+    )
     return int(recap.partition("changed=")[2].split()[0])
 
 
-def test_what_a_live_server_needs_or_may_need_is_untouched(ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning) -> None:
+def test_what_a_live_server_needs_or_may_need_is_untouched(
+    ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
+) -> None:
     parked = world.boot(host.name)
     servers.migrate(world.cloud, parked, "compute-1")
     evacuee = world.boot("compute-2")
@@ -219,7 +245,9 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(ansible: real.Inside,
 
 
 @pytest.mark.long
-def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(host: Hypervisor, world: World, clean: Cleaning) -> None:
+def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
+    host: Hypervisor, world: World, clean: Cleaning
+) -> None:
     """The last steps of source document 002: the domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
 
     One that has lost its instance mapping is found no more than that, and lives.
@@ -227,8 +255,15 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(host: Hypervisor
     server, unmapped = world.boot(host.name), world.boot(host.name)
     host.guest(server)
     host.guest(unmapped)
-    world.sql(CELL1, "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?", server)
-    mapping, away = "UPDATE instance_mappings SET instance_uuid = ? WHERE instance_uuid = ?", str(uuid.uuid4())
+    world.sql(
+        CELL1,
+        "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        server,
+    )
+    mapping, away = (
+        "UPDATE instance_mappings SET instance_uuid = ? WHERE instance_uuid = ?",
+        str(uuid.uuid4()),
+    )
     world.sql(API, mapping, away, unmapped)
 
     run = clean.done()
@@ -242,7 +277,9 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(host: Hypervisor
 
 
 @pytest.mark.long
-def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(host: Hypervisor, world: World, clean: Cleaning) -> None:
+def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
+    host: Hypervisor, world: World, clean: Cleaning
+) -> None:
     server = world.boot(host.name)
     host.guest(server)
     world.kill(host.name)
@@ -251,7 +288,10 @@ def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(host: Hyp
     assert host.has(server) == (True, True)
     assert _verdicts(dead)[f"domain {server}"] == "protected"
     world.restart(host.name)
-    world.wait("Nova to tidy up", lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed")
+    world.wait(
+        "Nova to tidy up",
+        lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed",
+    )
 
     clean.done()
 
@@ -259,7 +299,9 @@ def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(host: Hyp
 
 
 @pytest.mark.long
-def test_under_a_wrong_name_nothing_is_touched(host: Hypervisor, world: World, clean: Cleaning) -> None:
+def test_under_a_wrong_name_nothing_is_touched(
+    host: Hypervisor, world: World, clean: Cleaning
+) -> None:
     """To another host, all that lives here looks as if it were left over."""
     gone = _deleted(world, host.name)
     host.guest(gone)
@@ -316,7 +358,9 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
     host.libvirt("undefine", later)
     guests = tmp_path / "hypervisor-cleanup" / "guests.json"
     make = f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define "{definition}"'
-    virsh.write_text(f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec virsh "$@"\n')
+    virsh.write_text(
+        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec virsh "$@"\n'
+    )
     virsh.chmod(0o755)
 
     clean.done(virsh=str(virsh), max_changes=2)
@@ -328,26 +372,42 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
 
 
 @pytest.mark.long
-def test_nova_compute_is_restarted_until_it_complains_no_more(host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path) -> None:
+def test_nova_compute_is_restarted_until_it_complains_no_more(
+    host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path
+) -> None:
     """A claim of a server that moved on is what it complains of, and what a clean-up of allocations then takes away."""
     server = world.boot(host.name)
     servers.migrate(world.cloud, server, "compute-1")
     servers.confirm(world.cloud, server)
     world.claim_also(server, host.name)
-    world.wait("a complaint", lambda: f"Instance {server} has been moved to another host" in world.log(host.name))
+    world.wait(
+        "a complaint",
+        lambda: f"Instance {server} has been moved to another host" in world.log(host.name),
+    )
     began = world.log(host.name).count("Starting compute node")
     outside = Ansible(ROOT, tmp_path, minicloud.environment)
     clean = Cleaning(outside, host)
     command = f"{ROOT}/tests/minicloud/minicloud --home {minicloud.home}"
     engine = tmp_path / "engine"
-    engine.write_text(f'#!/bin/sh\n[ "$1" = restart ] && {command} kill "$2" && {command} start "$2"\n')
+    engine.write_text(
+        f'#!/bin/sh\n[ "$1" = restart ] && {command} kill "$2" && {command} start "$2"\n'
+    )
     engine.chmod(0o700)
-    restart = {"restart_container": host.name, "container_engine": str(engine), "quiet": "1s", "retries": 60, "delay": 1}
+    restart = {
+        "restart_container": host.name,
+        "container_engine": str(engine),
+        "quiet": "1s",
+        "retries": 60,
+        "delay": 1,
+    }
 
     foretold = clean.done("--check", kinds=[], **restart)
     assert world.log(host.name).count("Starting compute node") == began
     run = clean.done(kinds=[], **restart)
 
-    assert f"extra_host {server}" in foretold.told and f"{host.name} says: it has moved to compute-1" in foretold.told
+    assert (
+        f"extra_host {server}" in foretold.told
+        and f"{host.name} says: it has moved to compute-1" in foretold.told
+    )
     assert world.log(host.name).count("Starting compute node") == began + 1
     assert "Wait until it complains no more" in run.told

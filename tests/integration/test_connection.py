@@ -31,11 +31,17 @@ def keystone_down(config: str) -> str:
 
 
 def placement_down(config: str) -> str:
-    return config.replace("region_name: RegionOne", f"region_name: RegionOne\n    placement_endpoint_override: {NOWHERE}")
+    return config.replace(
+        "region_name: RegionOne",
+        f"region_name: RegionOne\n    placement_endpoint_override: {NOWHERE}",
+    )
 
 
 def nova_down(config: str) -> str:
-    return config.replace("region_name: RegionOne", f"region_name: RegionOne\n    compute_endpoint_override: {NOWHERE}")
+    return config.replace(
+        "region_name: RegionOne",
+        f"region_name: RegionOne\n    compute_endpoint_override: {NOWHERE}",
+    )
 
 
 def no_such_region(config: str) -> str:
@@ -44,15 +50,22 @@ def no_such_region(config: str) -> str:
 
 BROKEN = [
     (wrong_password, "The identity service refused the credentials"),
-    (keystone_down, f"The identity service cannot be reached: Unable to establish connection to {NOWHERE}/v3/auth/tokens."),
+    (
+        keystone_down,
+        f"The identity service cannot be reached: Unable to establish connection to {NOWHERE}/v3/auth/tokens.",
+    ),
     (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),
     (nova_down, f"Nova at {NOWHERE}/ cannot be reached"),
     (no_such_region, "Placement has no endpoint in the service catalogue"),
 ]
 
 
-@pytest.mark.parametrize(("broken", "said"), BROKEN, ids=[broken.__name__ for broken, said in BROKEN])
-def test_a_service_that_cannot_be_used(ansible: Ansible, minicloud: Minicloud, tmp_path: Path, broken: t.Any, said: str) -> None:
+@pytest.mark.parametrize(
+    ("broken", "said"), BROKEN, ids=[broken.__name__ for broken, said in BROKEN]
+)
+def test_a_service_that_cannot_be_used(
+    ansible: Ansible, minicloud: Minicloud, tmp_path: Path, broken: t.Any, said: str
+) -> None:
     config = tmp_path / "clouds.yaml"
     config.write_text(broken(minicloud.clouds_yaml.read_text()))
     ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
@@ -69,15 +82,31 @@ def test_a_service_that_cannot_be_used(ansible: Ansible, minicloud: Minicloud, t
     ("environment", "arguments", "said"),
     [
         ({}, {"cloud": "atlantis"}, "Cloud atlantis was not found"),
-        ({"OS_CLIENT_CONFIG_FILE": "/nonexistent"}, {"cloud": "minicloud"}, "Cloud minicloud was not found"),
+        (
+            {"OS_CLIENT_CONFIG_FILE": "/nonexistent"},
+            {"cloud": "minicloud"},
+            "Cloud minicloud was not found",
+        ),
         ({}, {}, "Set cloud (or OS_CLOUD)"),
-        ({}, {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"}, "region_name cannot be given beside it"),
+        (
+            {},
+            {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"},
+            "region_name cannot be given beside it",
+        ),
     ],
 )
 def test_a_cloud_that_is_not_known(
-    ansible: Ansible, tmp_path: Path, environment: dict[str, str], arguments: dict[str, t.Any], said: str
+    ansible: Ansible,
+    tmp_path: Path,
+    environment: dict[str, str],
+    arguments: dict[str, t.Any],
+    said: str,
 ) -> None:
-    kept = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_") or name == "OS_CLIENT_CONFIG_FILE"}
+    kept = {
+        name: value
+        for name, value in ansible.environment.items()
+        if not name.startswith("OS_") or name == "OS_CLIENT_CONFIG_FILE"
+    }
     ansible.environment = {**kept, "HOME": str(tmp_path), **environment}
 
     result = ansible.module("orphan_detect", **arguments)
@@ -89,11 +118,18 @@ def test_a_cloud_that_is_not_known(
 
 def test_a_whole_configuration_as_cloud(ansible: Ansible, minicloud: Minicloud) -> None:
     variables = minicloud.environment
-    auth = {key: variables[f"OS_{key.upper()}"] for key in ("auth_url", "username", "password", "project_name")}
+    auth = {
+        key: variables[f"OS_{key.upper()}"]
+        for key in ("auth_url", "username", "password", "project_name")
+    }
     domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
-    ansible.environment = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_")}
+    ansible.environment = {
+        name: value for name, value in ansible.environment.items() if not name.startswith("OS_")
+    }
 
-    result = ansible.module("orphan_detect", cloud={"auth": {**auth, **domains}, "region_name": "RegionOne"})
+    result = ansible.module(
+        "orphan_detect", cloud={"auth": {**auth, **domains}, "region_name": "RegionOne"}
+    )
 
     assert result["summary"]["coverage"]["complete"]
 
@@ -104,24 +140,35 @@ def test_the_os_variables(ansible: Ansible) -> None:
     assert ansible.module("orphan_detect")["summary"]["coverage"]["complete"]
 
 
-@pytest.mark.parametrize(("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")])
+@pytest.mark.parametrize(
+    ("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")]
+)
 def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> None:
     assert f"'{value}' is no duration" in ansible.module("orphan_detect", **{option: value})["msg"]
 
 
 @pytest.mark.long
-def test_the_cloud_of_a_role_is_that_of_all_its_tasks(ansible: Ansible, few: Strays, tmp_path: Path) -> None:
+def test_the_cloud_of_a_role_is_that_of_all_its_tasks(
+    ansible: Ansible, few: Strays, tmp_path: Path
+) -> None:
     """Here nothing else names one, and a compact plan makes the role look, look again, change and put back."""
     few.release()
     few.claim()
     (tmp_path / "plan.json").write_text(json.dumps(few.plan))
     approved = ansible.direct("orphan_plan", plan=str(tmp_path / "plan.json"))["compact"]
-    named = {"orphan_cleanup_cloud": ansible.environment.pop("OS_CLOUD"), "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
+    named = {
+        "orphan_cleanup_cloud": ansible.environment.pop("OS_CLOUD"),
+        "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+    }
 
-    applied = ansible.playbook("cleanup_orphans", variables={**named, "orphan_cleanup_plan": approved})
+    applied = ansible.playbook(
+        "cleanup_orphans", variables={**named, "orphan_cleanup_plan": approved}
+    )
     assert (applied.status, few.held) == (0, []), applied.output
 
     journal = applied.read("remediation.json")["journal"]
-    restored = ansible.playbook("restore_allocations", variables={**named, "orphan_cleanup_journal": journal})
+    restored = ansible.playbook(
+        "restore_allocations", variables={**named, "orphan_cleanup_journal": journal}
+    )
     assert (restored.status, few.held) == (0, few.consumers), restored.output
     few.others_are_spared()

@@ -17,7 +17,11 @@ from ansible_collections.osops.placement.tests.integration.support import spared
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 EVERY_KIND = [kind.name for kind in ORPHAN_KINDS]
@@ -55,7 +59,9 @@ def grant(world: World) -> Iterator[Grant]:
     files = {name: world.paths.etc / name / "policy.yaml" for name in ("nova-first", "placement")}
 
     def write(name: str, rules: set[str]) -> None:
-        files[name].write_text(json.dumps(dict.fromkeys(sorted(rules), "role:admin or role:service or role:auditor")))
+        files[name].write_text(
+            json.dumps(dict.fromkeys(sorted(rules), "role:admin or role:service or role:auditor"))
+        )
 
     def apply(rules: set[str]) -> None:
         write("nova-first", rules)
@@ -74,7 +80,12 @@ def auditor(minicloud: Minicloud, world: World) -> Callable[[str], dict[str, t.A
     def log_in(project: str) -> dict[str, t.Any]:
         world.assign("auditor", project, "auditor", "reader")
         domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
-        auth = {"auth_url": minicloud.environment["OS_AUTH_URL"], "username": "auditor", "password": "auditor", "project_name": project}
+        auth = {
+            "auth_url": minicloud.environment["OS_AUTH_URL"],
+            "username": "auditor",
+            "password": "auditor",
+            "project_name": project,
+        }
         return {"auth": {**auth, **domains}, "region_name": "RegionOne"}
 
     return log_in
@@ -92,13 +103,35 @@ def servers(world: World) -> None:
 @pytest.mark.parametrize(
     ("project", "allowed", "said"),
     [
-        ("audit", LISTS | HOSTS, "These credentials list servers that they may not look at (GET /servers/"),
-        ("demo", LISTS | HOSTS, "These credentials list servers that they may not look at (GET /servers/"),
-        ("audit", LISTS, "These credentials see no server together with its host, though there are servers on hosts"),
+        (
+            "audit",
+            LISTS | HOSTS,
+            "These credentials list servers that they may not look at (GET /servers/",
+        ),
+        (
+            "demo",
+            LISTS | HOSTS,
+            "These credentials list servers that they may not look at (GET /servers/",
+        ),
+        (
+            "audit",
+            LISTS,
+            "These credentials see no server together with its host, though there are servers on hosts",
+        ),
         ("audit", (LISTS | HOSTS) - MIGRATIONS, "refused GET /os-migrations with 403"),
-        ("audit", (LISTS | HOSTS) - {"os_compute_api:servers:detail:get_all_tenants"}, "refused GET /servers/detail"),
+        (
+            "audit",
+            (LISTS | HOSTS) - {"os_compute_api:servers:detail:get_all_tenants"},
+            "refused GET /servers/detail",
+        ),
     ],
-    ids=["looks at no server", "looks at its own", "sees no host", "lists no migrations", "lists its own servers"],
+    ids=[
+        "looks at no server",
+        "looks at its own",
+        "sees no host",
+        "lists no migrations",
+        "lists its own servers",
+    ],
 )
 def test_a_role_that_lists_everything(
     ansible: Ansible,
@@ -111,7 +144,10 @@ def test_a_role_that_lists_everything(
 ) -> None:
     grant(allowed)
     before = placement.everything()
-    variables = {"orphan_cleanup_cloud": auditor(project), "orphan_cleanup_remediate_kinds": EVERY_KIND}
+    variables = {
+        "orphan_cleanup_cloud": auditor(project),
+        "orphan_cleanup_remediate_kinds": EVERY_KIND,
+    }
 
     run = ansible.playbook("cleanup_orphans", variables=variables)
 

@@ -17,7 +17,11 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    ORPHAN_KINDS,
+)
 from ansible_collections.osops.placement.tests.integration import cells
 from ansible_collections.osops.placement.tests.integration.cells import DOOMED, FIRST, SECOND
 from ansible_collections.osops.placement.tests.integration.forks import schedule
@@ -29,17 +33,32 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.forks import Schedule
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
 
 # Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on what it does not say.
-PROVABLE = ("deleted_server", "ended_migration", "evacuated_source", "extra_host", "shelved_offloaded", "error_without_host")
+PROVABLE = (
+    "deleted_server",
+    "ended_migration",
+    "evacuated_source",
+    "extra_host",
+    "shelved_offloaded",
+    "error_without_host",
+)
 BY_ABSENCE = ("deleted_migration", "purged_server", "orphaned_provider", "name_conflict")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
 EVERY_KIND = {
-    "orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS) if kind.by_default != "report"]
+    "orphan_cleanup_remediate_kinds": [
+        kind.name
+        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
+        if kind.by_default != "report"
+    ]
 }
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
@@ -66,15 +85,32 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
     with world.one_region():
         cells.add_inhabited_cell(world)
         guests = cells.settle(world)
-        dead = {**guests.live, **guests.orphans, INTO: world.boot("compute-1"), OUT_OF: world.boot(SECOND)}
+        dead = {
+            **guests.live,
+            **guests.orphans,
+            INTO: world.boot("compute-1"),
+            OUT_OF: world.boot(SECOND),
+        }
         world.claim_also(dead[INTO], SECOND)
         world.claim_also(dead[OUT_OF], "compute-1")
-        shares = [share for name in (*PROVABLE, *BY_ABSENCE) for share in minicloud.truth(name)["shares"] if share["kind"]]
-        by_absence = {share["consumer"] for share in shares if share["kind"].startswith("forgotten_")}
+        shares = [
+            share
+            for name in (*PROVABLE, *BY_ABSENCE)
+            for share in minicloud.truth(name)["shares"]
+            if share["kind"]
+        ]
+        by_absence = {
+            share["consumer"] for share in shares if share["kind"].startswith("forgotten_")
+        }
         provable = {share["consumer"] for share in shares} - by_absence
         unprovable = by_absence | {dead[name] for name in UNPROVABLE}
         yield Cast(
-            dead, guests.live, *({one: holdings.of(world.cloud, one).allocations for one in some} for some in (provable, unprovable))
+            dead,
+            guests.live,
+            *(
+                {one: holdings.of(world.cloud, one).allocations for one in some}
+                for some in (provable, unprovable)
+            ),
         )
         cells.release(world)
 
@@ -90,12 +126,19 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(
-    cast: Cast, minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory
+    cast: Cast,
+    minicloud: Minicloud,
+    placement: Placement,
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Story]:
     before = placement.everything()
     world.close_cell()
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("dead"), minicloud.environment)
-    run = ansible.playbook("cleanup_orphans", variables={**NEVER, "orphan_cleanup_report_formats": ["json", "prometheus"]})
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={**NEVER, "orphan_cleanup_report_formats": ["json", "prometheus"]},
+    )
     yield Story(run, before, placement.everything())
     world.open_cell()
 
@@ -122,9 +165,15 @@ def test_the_run_ends_well(story: Story) -> None:
 
 
 @pytest.mark.parametrize("name", PROVABLE)
-def test_what_is_proven_of_the_living_cell_goes(story: Story, minicloud: Minicloud, name: str) -> None:
+def test_what_is_proven_of_the_living_cell_goes(
+    story: Story, minicloud: Minicloud, name: str
+) -> None:
     shares = minicloud.truth(name)["shares"]
-    left = {share["truth"] for share in shares if share["provider"] in story.after.get(share["consumer"], {})}
+    left = {
+        share["truth"]
+        for share in shares
+        if share["provider"] in story.after.get(share["consumer"], {})
+    }
 
     assert left == {share["truth"] for share in shares} - {"orphaned"}
 
@@ -142,15 +191,24 @@ def test_what_the_dead_cell_may_need_is_told(cast: Cast, story: Story, name: str
 
 
 @pytest.mark.parametrize("name", BY_ABSENCE)
-def test_what_rests_on_absence_stays(story: Story, minicloud: Minicloud, placement: Placement, name: str) -> None:
+def test_what_rests_on_absence_stays(
+    story: Story, minicloud: Minicloud, placement: Placement, name: str
+) -> None:
     by_proof = {"deleted_server"}
     for share in minicloud.truth(name)["shares"]:
         if share["kind"] not in by_proof:
-            assert story.after[share["consumer"]][share["provider"]] == story.before[share["consumer"]][share["provider"]]
+            assert (
+                story.after[share["consumer"]][share["provider"]]
+                == story.before[share["consumer"]][share["provider"]]
+            )
     if name in ("orphaned_provider", "name_conflict"):
-        assert any(provider.startswith(("ghost-", "renewed-")) for provider in placement.providers())
+        assert any(
+            provider.startswith(("ghost-", "renewed-")) for provider in placement.providers()
+        )
         found = story.run.read("findings.json")
-        assert not [entry for entry in found["findings"] if entry["kind"] == name and entry["change"]]
+        assert not [
+            entry for entry in found["findings"] if entry["kind"] == name and entry["change"]
+        ]
 
 
 def test_the_summary_says_what_was_not_judged(story: Story) -> None:
@@ -168,7 +226,9 @@ def test_the_metrics_say_it(story: Story) -> None:
 
 
 @pytest.mark.long
-def test_every_kind_is_opted_in(ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires) -> None:
+def test_every_kind_is_opted_in(
+    ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires
+) -> None:
     """The first run has emptied the tree of a ghost, which nobody may call one while a cell could have its host."""
     before, providers = placement.everything(), placement.providers()
 
@@ -189,7 +249,9 @@ def test_every_kind_is_opted_in(ansible: Ansible, dead_cell: Story, placement: P
         pytest.param("findings", True, marks=pytest.mark.long),
     ],
 )
-def test_when_the_play_fails(ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool) -> None:
+def test_when_the_play_fails(
+    ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool
+) -> None:
     before = placement.everything()
 
     run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_fail_on": fail_on})
@@ -203,7 +265,9 @@ def test_when_the_play_fails(ansible: Ansible, dead_cell: Story, placement: Plac
 
 @pytest.mark.long
 @pytest.mark.parametrize("fail_on", ["error", "partial"])
-def test_the_play_fails_only_after_its_work(ansible: Ansible, planted: Cast, placement: Placement, world: World, fail_on: str) -> None:
+def test_the_play_fails_only_after_its_work(
+    ansible: Ansible, planted: Cast, placement: Placement, world: World, fail_on: str
+) -> None:
     before = placement.everything()
     world.close_cell()
 
@@ -219,7 +283,9 @@ def _went(cast: Cast, before: dict[str, t.Any], placement: Placement) -> set[str
     after = placement.everything()
     went = {consumer for consumer in before | after if after.get(consumer) != before.get(consumer)}
     assert went <= {*cast.provable, *cast.unprovable}
-    assert not [consumer for consumer in went if not set(after.get(consumer, ())) < set(before[consumer])]
+    assert not [
+        consumer for consumer in went if not set(after.get(consumer, ())) < set(before[consumer])
+    ]
     return went
 
 
@@ -243,7 +309,13 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
     ],
 )
 def test_dies_in_the_middle_of_a_detection(
-    planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, service: str, path: str
+    planted: Cast,
+    placement: Placement,
+    scheduled: Schedule,
+    wires: Wires,
+    world: World,
+    service: str,
+    path: str,
 ) -> None:
     """The living cell's orphans may go or stay, for a reading that contradicts itself proves less; nothing else goes."""
     before = placement.everything()
@@ -259,7 +331,9 @@ def test_dies_in_the_middle_of_a_detection(
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
-def test_is_dead_for_one_answer(planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str) -> None:
+def test_is_dead_for_one_answer(
+    planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str
+) -> None:
     before = placement.everything()
     died = wires.nova.on("GET", path, before=world.close_cell, after=world.open_cell)
 
@@ -271,7 +345,14 @@ def test_is_dead_for_one_answer(planted: Cast, placement: Placement, scheduled: 
 
 
 @pytest.mark.long
-def test_dies_between_two_writes(ansible: Ansible, planted: Cast, placement: Placement, wires: Wires, world: World, tmp_path: Path) -> None:
+def test_dies_between_two_writes(
+    ansible: Ansible,
+    planted: Cast,
+    placement: Placement,
+    wires: Wires,
+    world: World,
+    tmp_path: Path,
+) -> None:
     """From the moment on at which the first consumer of the dead cell is looked at again, nothing of that cell is written."""
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
     ansible.direct("orphan_detect", dest=findings, **NO_AGE)
@@ -279,7 +360,10 @@ def test_dies_between_two_writes(ansible: Ansible, planted: Cast, placement: Pla
     dead = [planted.dead[name] for name in UNPROVABLE]
     assert planned["changes"] >= len(planted.provable) + len(dead), planned
     before = placement.everything()
-    died = [wires.placement.on("GET", f"^/allocations/{consumer}$", before=world.close_cell) for consumer in dead]
+    died = [
+        wires.placement.on("GET", f"^/allocations/{consumer}$", before=world.close_cell)
+        for consumer in dead
+    ]
 
     told = ansible.direct("orphan_remediate", plan=plan, output_dir=str(tmp_path), **NO_AGE)
 
@@ -289,12 +373,17 @@ def test_dies_between_two_writes(ansible: Ansible, planted: Cast, placement: Pla
     assert {outcomes[consumer] for consumer in dead} <= {"skipped", "failed"}
     after = placement.everything()
     for consumer, outcome in outcomes.items():
-        assert (after.get(consumer) != before[consumer]) is (outcome in ("removed", "reduced")), (consumer, outcome)
+        assert (after.get(consumer) != before[consumer]) is (outcome in ("removed", "reduced")), (
+            consumer,
+            outcome,
+        )
     for consumer in planted.dead.values():
         assert after[consumer] == before[consumer]
 
 
-def test_what_was_left_goes_when_the_cell_is_back(ansible: Ansible, planted: Cast, placement: Placement) -> None:
+def test_what_was_left_goes_when_the_cell_is_back(
+    ansible: Ansible, planted: Cast, placement: Placement
+) -> None:
     """So all that stayed were orphans indeed."""
     live = {consumer: placement.held(consumer) for consumer in planted.live.values()}
     across = {planted.dead[name] for name in (INTO, OUT_OF)}

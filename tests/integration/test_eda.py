@@ -19,7 +19,11 @@ import urllib.request
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT, environment, program
+from ansible_collections.osops.placement.tests.integration.automation import (
+    ROOT,
+    environment,
+    program,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +34,11 @@ if t.TYPE_CHECKING:
 
 RULEBOOKS = ROOT / "extensions" / "eda" / "rulebooks"
 TOKEN = "only-for-those-who-may-ask"
-ALERT = {"status": "firing", "commonLabels": {"alertname": "HostUnderused", "action": "detect_orphans"}, "alerts": []}
+ALERT = {
+    "status": "firing",
+    "commonLabels": {"alertname": "HostUnderused", "action": "detect_orphans"},
+    "alerts": [],
+}
 WAIT = 180.0
 
 
@@ -45,7 +53,9 @@ class Rulebook:
         """Return the status that the webhook answers."""
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         try:
-            with urllib.request.urlopen(urllib.request.Request(self._url, json.dumps(event).encode(), headers), timeout=30) as answer:
+            with urllib.request.urlopen(
+                urllib.request.Request(self._url, json.dumps(event).encode(), headers), timeout=30
+            ) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
@@ -66,12 +76,20 @@ class Rulebook:
 def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
     """The rulebook as its first lines say that it is run."""
     if not shutil.which("java"):
-        pytest.skip("Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: default-jre-headless)")
+        pytest.skip(
+            "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: default-jre-headless)"
+        )
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
     inventory = tmp_path / "inventory.yml"
-    inventory.write_text(json.dumps({"all": {"hosts": {"localhost": {"ansible_connection": "local"}}}}))
-    given = {"PLACEMENT_WEBHOOK_TOKEN": TOKEN, "PLACEMENT_WEBHOOK_PORT": str(port), "PLACEMENT_OUTPUT_DIR": str(tmp_path / "out")}
+    inventory.write_text(
+        json.dumps({"all": {"hosts": {"localhost": {"ansible_connection": "local"}}}})
+    )
+    given = {
+        "PLACEMENT_WEBHOOK_TOKEN": TOKEN,
+        "PLACEMENT_WEBHOOK_PORT": str(port),
+        "PLACEMENT_OUTPUT_DIR": str(tmp_path / "out"),
+    }
     log = tmp_path / "log"
     with log.open("w") as stream:
         process = subprocess.Popen(
@@ -97,7 +115,9 @@ def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
             process.wait(60)
 
 
-def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(rulebook: Rulebook, few: Strays, placement: Placement) -> None:
+def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
+    rulebook: Rulebook, few: Strays, placement: Placement
+) -> None:
     few.claim()
     before = placement.everything()
 
@@ -109,11 +129,18 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(ruleb
     ):
         assert rulebook.post(other) == 200
     # One at a time and in their order: had one of those started something, it would have been told before this one.
-    assert rulebook.post({**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["orphaned_provider"]}) == 200
+    assert (
+        rulebook.post(
+            {**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["orphaned_provider"]}
+        )
+        == 200
+    )
     rulebook.until(lambda: "PLAY RECAP" in rulebook.told)
 
     found = json.loads((rulebook.out / "findings.json").read_text())
-    assert rulebook.told.count("PLAY [") == 1 and "PLAY [Detect orphaned allocations]" in rulebook.told
+    assert (
+        rulebook.told.count("PLAY [") == 1 and "PLAY [Detect orphaned allocations]" in rulebook.told
+    )
     # They are too young for a look with the ages of the role, which no event can change.
     young = {entry["consumer"] for entry in found["protected"] if entry["kind"] == "too_young"}
     assert set(few.consumers) <= young and found["scope"]["kinds"] == []
@@ -126,17 +153,31 @@ def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
     python = program("python")
     check = "import sys, yaml; from ansible_rulebook.validators import Validate; Validate.rulebook(yaml.safe_load(open(sys.argv[1])))"
 
-    done = subprocess.run([python, "-c", check, str(RULEBOOKS / f"{name}.yml")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", check, str(RULEBOOKS / f"{name}.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
 
 
 def test_rulebooks_can_only_look() -> None:
-    ours, awx = (yaml.safe_load((RULEBOOKS / f"{name}.yml").read_text())[0]["rules"] for name in ("orphan_alert", "orphan_alert_awx"))
+    ours, awx = (
+        yaml.safe_load((RULEBOOKS / f"{name}.yml").read_text())[0]["rules"]
+        for name in ("orphan_alert", "orphan_alert_awx")
+    )
 
-    assert {rule["action"]["run_playbook"]["name"] for rule in ours} == {"osops.placement.detect_orphans"}
-    assert {rule["action"]["run_job_template"]["name"] for rule in awx} == {"Placement: find orphans"}
-    assert [(rule["name"], rule["condition"]) for rule in ours] == [(rule["name"], rule["condition"]) for rule in awx]
+    assert {rule["action"]["run_playbook"]["name"] for rule in ours} == {
+        "osops.placement.detect_orphans"
+    }
+    assert {rule["action"]["run_job_template"]["name"] for rule in awx} == {
+        "Placement: find orphans"
+    }
+    assert [(rule["name"], rule["condition"]) for rule in ours] == [
+        (rule["name"], rule["condition"]) for rule in awx
+    ]
 
 
 def _answers(port: int) -> bool:

@@ -24,7 +24,11 @@ from ansible_collections.osops.placement.tests.integration.world import CELL1, C
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
@@ -46,7 +50,9 @@ class Stage:
 
     def copying(self, server: str) -> str:
         """A cold migration that is held while the disks are copied; its uuid."""
-        return steering.migrate_until_copy(self.world.paths, self.cloud, server, SOURCE, DESTINATION)
+        return steering.migrate_until_copy(
+            self.world.paths, self.cloud, server, SOURCE, DESTINATION
+        )
 
     def finishing(self, server: str) -> str:
         """A cold migration that is held while the destination makes the guest; its uuid."""
@@ -64,11 +70,15 @@ class Stage:
 
     def refuse_move(self, server: str, migration: str) -> None:
         """Let Placement refuse the return of an allocation: somebody writes the server's just before."""
-        self.placement.on("POST", r"/allocations$", 1, lambda: self._write_again(server), body=migration)
+        self.placement.on(
+            "POST", r"/allocations$", 1, lambda: self._write_again(server), body=migration
+        )
 
     def refuse_removal(self, migration: str) -> None:
         """Let Placement refuse the removal of what a migration holds."""
-        self.placement.on("PUT", f"/allocations/{migration}", 1, lambda: self._write_again(migration))
+        self.placement.on(
+            "PUT", f"/allocations/{migration}", 1, lambda: self._write_again(migration)
+        )
 
     def _write_again(self, consumer: str) -> None:
         held = holdings.of(self.cloud, consumer)
@@ -218,7 +228,9 @@ def reset_and_try_again(stage: Stage, server: str, migration: str) -> None:
     try:
         servers.act(stage.cloud, server, "migrate", {"host": FULL})
         servers.await_migration(stage.cloud, server, "error")
-        stage.world.wait("the second migration", lambda: len(servers.migrations(stage.cloud, server)) == 2)
+        stage.world.wait(
+            "the second migration", lambda: len(servers.migrations(stage.cloud, server)) == 2
+        )
         servers.settle(stage.cloud, server, SOURCE)
     finally:
         servers.update_service(stage.cloud, FULL, {"status": "enabled"})
@@ -247,7 +259,9 @@ def failed_on_the_destination(stage: Stage, server: str) -> str:
 def reset_to_the_source_by_sql(stage: Stage, server: str, migration: str) -> None:
     """Somebody takes the move for undone: for Nova the server rests on the source."""
     stage.reset(server)
-    stage.world.sql(CELL1, "UPDATE instances SET host = ?, node = ? WHERE uuid = ?", SOURCE, SOURCE, server)
+    stage.world.sql(
+        CELL1, "UPDATE instances SET host = ?, node = ? WHERE uuid = ?", SOURCE, SOURCE, server
+    )
 
 
 @d.dataclass(frozen=True)
@@ -279,18 +293,83 @@ SWAPPED, ENDED = "unreverted_allocation", "ended_migration"
 
 STATES = (
     # First, because the guests of Nova's fake driver end with its nova-compute.
-    State(source_dies_while_it_copies, (DST, SRC), restart_and_end_by_sql, SOURCE, (MOVING, MOVING), (SWAPPED, ENDED)),
+    State(
+        source_dies_while_it_copies,
+        (DST, SRC),
+        restart_and_end_by_sql,
+        SOURCE,
+        (MOVING, MOVING),
+        (SWAPPED, ENDED),
+    ),
     State(copy_fails, (SRC, NONE), reset, SOURCE, (FINE, FINE), (FINE, FINE)),
-    State(copy_fails_without_placement, (DST, SRC), reset_and_try_again, SOURCE, (IN_ERROR, IN_ERROR), (SWAPPED, ENDED)),
-    State(copy_fails_and_placement_refuses, (DST, SRC), reset_and_restart, SOURCE, (IN_ERROR, IN_ERROR), (SWAPPED, ENDED)),
-    State(copy_of_a_stopped_server_is_refused, (DST, SRC), nothing, SOURCE, (SWAPPED, ENDED), (SWAPPED, ENDED)),
-    State(reset_while_it_copies, (SRC, NONE), reset, DESTINATION, ("task", FINE), ("misplaced_allocation", FINE)),
-    State(reset_while_it_copies_without_placement, (DST, SRC), reset, DESTINATION, (FINE, "task"), (FINE, ENDED)),
+    State(
+        copy_fails_without_placement,
+        (DST, SRC),
+        reset_and_try_again,
+        SOURCE,
+        (IN_ERROR, IN_ERROR),
+        (SWAPPED, ENDED),
+    ),
+    State(
+        copy_fails_and_placement_refuses,
+        (DST, SRC),
+        reset_and_restart,
+        SOURCE,
+        (IN_ERROR, IN_ERROR),
+        (SWAPPED, ENDED),
+    ),
+    State(
+        copy_of_a_stopped_server_is_refused,
+        (DST, SRC),
+        nothing,
+        SOURCE,
+        (SWAPPED, ENDED),
+        (SWAPPED, ENDED),
+    ),
+    State(
+        reset_while_it_copies,
+        (SRC, NONE),
+        reset,
+        DESTINATION,
+        ("task", FINE),
+        ("misplaced_allocation", FINE),
+    ),
+    State(
+        reset_while_it_copies_without_placement,
+        (DST, SRC),
+        reset,
+        DESTINATION,
+        (FINE, "task"),
+        (FINE, ENDED),
+    ),
     State(finish_fails, (DST, NONE), reset, DESTINATION, (FINE, FINE), (FINE, FINE)),
-    State(finish_fails_and_placement_refuses, (DST, SRC), reset, DESTINATION, (FINE, IN_ERROR), (FINE, ENDED)),
-    State(destination_dies_while_it_finishes, (DST, SRC), reset_and_end_by_sql, DESTINATION, (FINE, MOVING), (FINE, ENDED)),
-    State(revert_without_placement, (DST, SRC), nothing, SOURCE, (SWAPPED, ENDED), (SWAPPED, ENDED)),
-    State(revert_that_placement_refuses, (DST, SRC), reset, SOURCE, (IN_ERROR, IN_ERROR), (SWAPPED, ENDED)),
+    State(
+        finish_fails_and_placement_refuses,
+        (DST, SRC),
+        reset,
+        DESTINATION,
+        (FINE, IN_ERROR),
+        (FINE, ENDED),
+    ),
+    State(
+        destination_dies_while_it_finishes,
+        (DST, SRC),
+        reset_and_end_by_sql,
+        DESTINATION,
+        (FINE, MOVING),
+        (FINE, ENDED),
+    ),
+    State(
+        revert_without_placement, (DST, SRC), nothing, SOURCE, (SWAPPED, ENDED), (SWAPPED, ENDED)
+    ),
+    State(
+        revert_that_placement_refuses,
+        (DST, SRC),
+        reset,
+        SOURCE,
+        (IN_ERROR, IN_ERROR),
+        (SWAPPED, ENDED),
+    ),
     State(
         failed_on_the_destination,
         (DST, SRC),
@@ -300,7 +379,9 @@ STATES = (
         (SWAPPED, ENDED),
         guest_elsewhere=True,
     ),
-    State(server_holds_both, (SRC | DST, NONE), reset, SOURCE, (IN_ERROR, FINE), ("extra_host", FINE)),
+    State(
+        server_holds_both, (SRC | DST, NONE), reset, SOURCE, (IN_ERROR, FINE), ("extra_host", FINE)
+    ),
     State(both_hold_the_source, (SRC, SRC), reset, SOURCE, (FINE, IN_ERROR), (FINE, ENDED)),
 )
 # Of these the server is at rest as soon as the migration has failed, or nothing of them is an orphan.
@@ -326,7 +407,10 @@ class Story:
     def held(self, point: str, state: State) -> tuple[dict[str, t.Any], dict[str, t.Any]]:
         """What the server and the migration of a state held at a point, by provider."""
         server, migration = (
-            {provider: share["resources"] for provider, share in self.documents[point][consumer]["allocations"].items()}
+            {
+                provider: share["resources"]
+                for provider, share in self.documents[point][consumer]["allocations"].items()
+            }
             for consumer in self.consumers(state)
         )
         return server, migration
@@ -336,7 +420,9 @@ class Story:
 def stage(minicloud: Minicloud, world: World) -> Iterator[Stage]:
     minicloud.scenario("healthy")
     with contextlib.ExitStack() as undo:
-        placement = undo.enter_context(Interposer(f"http://127.0.0.1:{minicloud.ports['placement']}"))
+        placement = undo.enter_context(
+            Interposer(f"http://127.0.0.1:{minicloud.ports['placement']}")
+        )
         with world.nova_setting(f"[placement]\nendpoint_override = {placement.url}\n"):
             for host in (SOURCE, DESTINATION):
                 world.own_host(host, driver=steering.DRIVER)
@@ -346,18 +432,36 @@ def stage(minicloud: Minicloud, world: World) -> Iterator[Stage]:
 
 
 @pytest.fixture(scope="module")
-def story(stage: Stage, minicloud: Minicloud, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(
+    stage: Stage,
+    minicloud: Minicloud,
+    placement: Placement,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Story:
     story = Story()
 
-    def play(point: str, name: str = "cleanup_orphans", servers_of: t.Collection[str] = (), **variables: t.Any) -> None:
-        ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(point.replace(" ", "-")), minicloud.environment)
-        scope = {"orphan_cleanup_consumers": [story.servers[state] for state in servers_of]} if servers_of else {}
+    def play(
+        point: str,
+        name: str = "cleanup_orphans",
+        servers_of: t.Collection[str] = (),
+        **variables: t.Any,
+    ) -> None:
+        ansible = Ansible(
+            minicloud.root, tmp_path_factory.mktemp(point.replace(" ", "-")), minicloud.environment
+        )
+        scope = (
+            {"orphan_cleanup_consumers": [story.servers[state] for state in servers_of]}
+            if servers_of
+            else {}
+        )
         story.runs[point] = ansible.playbook(name, variables={**scope, **variables})
         look(point)
 
     def look(point: str) -> None:
         consumers = [*story.servers.values(), *story.migrations.values()]
-        story.documents[point] = {consumer: placement.allocation(consumer) for consumer in consumers}
+        story.documents[point] = {
+            consumer: placement.allocation(consumer) for consumer in consumers
+        }
 
     everybody = [state.name for state in STATES]
     for state in STATES:
@@ -382,11 +486,18 @@ def story(stage: Stage, minicloud: Minicloud, placement: Placement, tmp_path_fac
 def _kind(run: Run, consumer: str) -> str:
     """What a run calls a consumer; nothing where it is in order."""
     found = run.read("findings.json")
-    entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] == consumer]
+    entries = [
+        entry
+        for key in ("findings", "protected", "undecided")
+        for entry in found[key]
+        if entry["consumer"] == consumer
+    ]
     return entries[0]["kind"] if entries else ""
 
 
-each_state: Callable[..., t.Any] = pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
+each_state: Callable[..., t.Any] = pytest.mark.parametrize(
+    "state", STATES, ids=lambda state: state.name
+)
 
 
 @each_state
@@ -412,7 +523,10 @@ def test_it_is_found_and_told(story: Story, state: State) -> None:
     server = story.seen[state.name]
 
     assert (server["OS-EXT-STS:task_state"], server["OS-EXT-SRV-ATTR:host"]) == (None, state.home)
-    assert tuple(_kind(story.runs["cleaned"], consumer) for consumer in story.consumers(state)) == state.settled
+    assert (
+        tuple(_kind(story.runs["cleaned"], consumer) for consumer in story.consumers(state))
+        == state.settled
+    )
 
 
 @each_state
@@ -420,7 +534,11 @@ def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_wi
     story: Story, world: World, state: State
 ) -> None:
     host = SOURCE if state.name in BY_CHOICE else state.home
-    wanted = story.held("settled", state) if state.guest_elsewhere else ({world.provider(host): CLAIM}, {})
+    wanted = (
+        story.held("settled", state)
+        if state.guest_elsewhere
+        else ({world.provider(host): CLAIM}, {})
+    )
 
     for point in ("cleaned", "cleaned again"):
         assert story.runs[point].status == 0, story.runs[point].output
@@ -433,7 +551,10 @@ def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> No
     entry = story.runs["cleaned"].entry(story.servers[failed_on_the_destination.__name__])
 
     assert (entry["verdict"], entry["change"]) == ("undecided", None)
-    assert f"to {DESTINATION} left no guest there: start the server, or reboot it hard, on {SOURCE}" in entry["reason"]
+    assert (
+        f"to {DESTINATION} left no guest there: start the server, or reboot it hard, on {SOURCE}"
+        in entry["reason"]
+    )
 
 
 @each_state

@@ -18,7 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock, get_lock_path
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import (
+    acquire_lock,
+    get_lock_path,
+)
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.strays import records
 from ansible_collections.osops.placement.tests.integration.support import Ansible, long, told
@@ -32,7 +35,9 @@ if t.TYPE_CHECKING:
 WRITE = ("POST", "^/allocations$")
 
 
-def test_killed_at_each_step_of_a_write(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_killed_at_each_step_of_a_write(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     """Each run goes on where the one before was killed; the journals of all of them together give everything back."""
     many.claim()
     running: list[subprocess.Popen[str]] = []
@@ -52,7 +57,9 @@ def test_killed_at_each_step_of_a_write(ansible: Ansible, wires: Wires, many: St
     for step, gone, recorded in steps:
         wires.placement.clear()
         hook = wires.placement.on(**step)
-        running.append(ansible.started("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires)))
+        running.append(
+            ansible.started("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
+        )
         assert told(running[-1]) == {} and running[-1].returncode == -signal.SIGKILL and hook.ran
         assert many.held == many.consumers[gone:]
         assert len(many.recorded(tmp_path)) == recorded
@@ -61,10 +68,14 @@ def test_killed_at_each_step_of_a_write(ansible: Ansible, wires: Wires, many: St
     wires.placement.clear()
     last = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
     assert many.held == []
-    assert last["tally"]["removed"] == 4 and last["tally"]["skipped"] == 16 and not last.get("failed")
+    assert (
+        last["tally"]["removed"] == 4 and last["tally"]["skipped"] == 16 and not last.get("failed")
+    )
 
     restored = [
-        ansible.direct("orphan_restore", journal=str(journal), output_dir=str(tmp_path / "restored"))["tally"]
+        ansible.direct(
+            "orphan_restore", journal=str(journal), output_dir=str(tmp_path / "restored")
+        )["tally"]
         for journal in sorted(tmp_path.glob("journal-*.jsonl"))
     ]
     assert many.held == many.consumers
@@ -80,7 +91,10 @@ def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[
     mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > {folder}/used"
     script = f'{mount} && {{ "$@"; cp -r {folder} {folder}-copy; }}'
     isolated = ("unshare", "--map-root-user", "--mount", "sh", "-c")
-    if not shutil.which("unshare") or subprocess.run([*isolated, f"mount -t tmpfs tmpfs {folder}"], check=False).returncode:
+    if (
+        not shutil.which("unshare")
+        or subprocess.run([*isolated, f"mount -t tmpfs tmpfs {folder}"], check=False).returncode
+    ):
         pytest.skip("nothing can be mounted here, not even in a namespace of its own")
     yield (*isolated, script, "sh")
 
@@ -88,7 +102,14 @@ def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[
 def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
     few.claim()
     with small_disk(tmp_path / "disk", 4, used=4) as wrapper:
-        result = told(ansible.started("orphan_remediate", wrapper=wrapper, output_dir=str(tmp_path / "disk"), **few.arguments(wires)))
+        result = told(
+            ansible.started(
+                "orphan_remediate",
+                wrapper=wrapper,
+                output_dir=str(tmp_path / "disk"),
+                **few.arguments(wires),
+            )
+        )
 
     assert result["failed"] and "No space left on device" in result["msg"]
     assert set(few.truth(result).values()) == {"failed"}
@@ -100,12 +121,23 @@ def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_
     """What was journalled before is made, the rest is not; what the torn journal tells gives all of it back."""
     many.claim()
     with small_disk(tmp_path / "disk", 16) as wrapper:
-        result = told(ansible.started("orphan_remediate", wrapper=wrapper, output_dir=str(tmp_path / "disk"), **many.arguments(wires)))
+        result = told(
+            ansible.started(
+                "orphan_remediate",
+                wrapper=wrapper,
+                output_dir=str(tmp_path / "disk"),
+                **many.arguments(wires),
+            )
+        )
 
     outcomes = many.truth(result)
     removed = [consumer for consumer in many.consumers if outcomes[consumer] == "removed"]
     assert removed and set(outcomes.values()) == {"removed", "failed"}
-    assert result["failed"] and "is not complete" in result["msg"] and "The outcomes could not be kept" in result["msg"]
+    assert (
+        result["failed"]
+        and "is not complete" in result["msg"]
+        and "The outcomes could not be kept" in result["msg"]
+    )
     assert wires.placement.requests.count("POST /allocations") == len(removed) // 8
 
     (journal,) = (tmp_path / "disk-copy").glob("journal-*.jsonl")
@@ -114,11 +146,16 @@ def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_
     assert many.held == many.consumers
 
 
-def test_two_runs_at_once_on_one_machine(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_two_runs_at_once_on_one_machine(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     many.claim()
     folders = [tmp_path / "one", tmp_path / "other"]
 
-    runs = [ansible.started("orphan_remediate", output_dir=str(folder), **many.arguments(wires)) for folder in folders]
+    runs = [
+        ansible.started("orphan_remediate", output_dir=str(folder), **many.arguments(wires))
+        for folder in folders
+    ]
     results = [told(run) for run in runs]
 
     assert sorted(result["tally"]["removed"] for result in results) == [0, 20]
@@ -127,45 +164,74 @@ def test_two_runs_at_once_on_one_machine(ansible: Ansible, wires: Wires, many: S
     assert wires.placement.requests.count("POST /allocations") == 3
 
 
-def test_a_run_does_not_wait_for_ever_for_another(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_a_run_does_not_wait_for_ever_for_another(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     few.claim()
     with acquire_lock(f"{wires.placement.url}/", 0, str):
-        result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), lock_timeout=1, **few.arguments(wires))
+        result = ansible.direct(
+            "orphan_remediate", output_dir=str(tmp_path), lock_timeout=1, **few.arguments(wires)
+        )
 
-    assert result["failed"] and "has not ended in 1 seconds" in result["msg"] and "nothing was changed" in result["msg"]
+    assert (
+        result["failed"]
+        and "has not ended in 1 seconds" in result["msg"]
+        and "nothing was changed" in result["msg"]
+    )
     assert few.held == few.consumers
 
 
 @pytest.mark.long
-def test_two_runs_at_once_on_two_machines(ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_two_runs_at_once_on_two_machines(
+    ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     """The other run comes and goes between proof and write of this one's second request, without a lock between them."""
     many.claim()
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
-    other = Ansible(minicloud.root, folders[1], {**minicloud.environment, "TMPDIR": str(folders[1])})
+    other = Ansible(
+        minicloud.root, folders[1], {**minicloud.environment, "TMPDIR": str(folders[1])}
+    )
     results: list[dict[str, t.Any]] = []
 
     def meanwhile() -> None:
-        results.append(other.direct("orphan_remediate", output_dir=str(folders[1]), **many.arguments()))
+        results.append(
+            other.direct("orphan_remediate", output_dir=str(folders[1]), **many.arguments())
+        )
 
     wires.placement.on(*WRITE, nth=2, before=meanwhile)
-    results.append(ansible.direct("orphan_remediate", output_dir=str(folders[0]), **many.arguments(wires)))
+    results.append(
+        ansible.direct("orphan_remediate", output_dir=str(folders[0]), **many.arguments(wires))
+    )
 
-    made = [[outcome["consumer"] for outcome in result["outcomes"] if outcome["outcome"] == "removed"] for result in results]
+    made = [
+        [outcome["consumer"] for outcome in result["outcomes"] if outcome["outcome"] == "removed"]
+        for result in results
+    ]
     assert made == [many.consumers[8:], many.consumers[:8]]
-    assert many.held == [] and not any(result["tally"]["failed"] or result.get("failed") for result in results)
+    assert many.held == [] and not any(
+        result["tally"]["failed"] or result.get("failed") for result in results
+    )
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")])
-def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize(
+    "how", ["SIGTERM", long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")]
+)
+def test_ansible_is_stopped_in_the_middle(
+    ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str
+) -> None:
     """As Ctrl-C, a cancelled job or a closed terminal does it: what is under way is finished and told, and nothing else is begun."""
     many.claim()
     name, _space, group = how.partition(" ")
     modules: list[int] = []
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))
-    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0}
+    variables = {
+        "orphan_cleanup_plan": str(plan),
+        "orphan_cleanup_min_age": 0,
+        "orphan_cleanup_unknown_min_age": 0,
+    }
     playbook = subprocess.Popen(
         # The tests themselves may run under nohup.
         [
@@ -184,7 +250,9 @@ def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world:
     )
 
     def stop() -> None:
-        modules.extend(known for known in descendants(playbook.pid) if b"orphan_remediate" in command(known))
+        modules.extend(
+            known for known in descendants(playbook.pid) if b"orphan_remediate" in command(known)
+        )
         number = signal.Signals[name]
         os.killpg(playbook.pid, number) if group else playbook.send_signal(number)
         playbook.wait(timeout=60)
@@ -196,8 +264,13 @@ def test_ansible_is_stopped_in_the_middle(ansible: Ansible, wires: Wires, world:
 
     assert modules and wires.placement.requests.count("POST /allocations") == 2
     kept = json.loads((ansible.folder / "orphan-cleanup" / "remediation.json").read_text())
-    assert list(many.truth({**kept, "changed": True, "stopped": True, "failed": True}).values()) == ["removed"] * 16 + ["skipped"] * 4
-    assert all(outcome["reason"].startswith("The run was stopped") for outcome in kept["outcomes"][16:])
+    assert (
+        list(many.truth({**kept, "changed": True, "stopped": True, "failed": True}).values())
+        == ["removed"] * 16 + ["skipped"] * 4
+    )
+    assert all(
+        outcome["reason"].startswith("The run was stopped") for outcome in kept["outcomes"][16:]
+    )
     journal = records(ansible.folder / "orphan-cleanup")
     assert [record["event"] for record in journal] == (["before"] * 8 + ["after"] * 8) * 2
 
@@ -210,9 +283,18 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     many.claim()
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))
-    variables = {"orphan_cleanup_plan": str(plan), "orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0}
+    variables = {
+        "orphan_cleanup_plan": str(plan),
+        "orphan_cleanup_min_age": 0,
+        "orphan_cleanup_unknown_min_age": 0,
+    }
     playbook = subprocess.Popen(
-        [ansible.program("ansible-playbook"), "osops.placement.cleanup_orphans", "-e", json.dumps(variables)],
+        [
+            ansible.program("ansible-playbook"),
+            "osops.placement.cleanup_orphans",
+            "-e",
+            json.dumps(variables),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=ansible.folder,
@@ -222,25 +304,36 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     modules: list[int] = []
 
     def begun() -> bool:
-        modules[:] = [known for known in descendants(playbook.pid) if b"AnsiballZ_orphan_remediate" in command(known)]
+        modules[:] = [
+            known
+            for known in descendants(playbook.pid)
+            if b"AnsiballZ_orphan_remediate" in command(known)
+        ]
         return any(part in command(known).split(b"\0")[:2][-1] for known in modules)
 
     world.wait("the writing module to be there", begun)
     playbook.kill()
     playbook.wait(timeout=60)
-    world.wait("the module to end", lambda: not any(b"AnsiballZ_orphan_remediate" in command(known) for known in modules))
+    world.wait(
+        "the module to end",
+        lambda: not any(b"AnsiballZ_orphan_remediate" in command(known) for known in modules),
+    )
 
     assert "POST /allocations" not in wires.placement.requests
     kept = json.loads((ansible.folder / "orphan-cleanup" / "remediation.json").read_text())
     assert {outcome["outcome"] for outcome in kept["outcomes"]} == {"skipped"}
-    assert {outcome["reason"] for outcome in kept["outcomes"]} == {"The run was stopped: Ansible, which started it, is gone."}
+    assert {outcome["reason"] for outcome in kept["outcomes"]} == {
+        "The run was stopped: Ansible, which started it, is gone."
+    }
     assert records(ansible.folder / "orphan-cleanup") == [] and many.held == many.consumers
     with acquire_lock(f"{wires.placement.url}/", 0, str):
         pass
 
 
 @pytest.mark.long
-def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path) -> None:
+def test_nobody_is_missed_who_is_meant_to_be_gone(
+    ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
+) -> None:
     """A task in the background outlives its `ansible-playbook`, and that under nohup the shell that started it."""
     few.claim()
     options = {**few.arguments(wires), "output_dir": str(tmp_path), "cloud": "minicloud"}
@@ -252,7 +345,12 @@ def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires
     ended = wires.placement.on(*WRITE, before=outlived)
     task = {"osops.placement.orphan_remediate": options, "async": 120, "poll": 0}
     play = tmp_path / "play.json"
-    here = {"hosts": "localhost", "connection": "local", "gather_facts": False, "vars": {"ansible_python_interpreter": sys.executable}}
+    here = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": sys.executable},
+    }
     play.write_text(json.dumps([{**here, "tasks": [task]}]))
 
     def started(script: str, *arguments: str) -> subprocess.Popen[str]:
@@ -268,7 +366,9 @@ def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires
     with started('exec "$@"', str(play)) as playbook:
         detached.append(playbook.pid)
     world.wait("the task in the background to have written", (tmp_path / "remediation.json").exists)
-    assert ended.ran and set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {"removed"}
+    assert ended.ran and set(
+        few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()
+    ) == {"removed"}
 
     few.claim()
     wires.placement.clear()
@@ -278,18 +378,24 @@ def test_nobody_is_missed_who_is_meant_to_be_gone(ansible: Ansible, wires: Wires
     with started('nohup "$@" >/dev/null & echo', str(play)) as shell:
         shell.communicate(timeout=60)
     world.wait("the run to have written", (tmp_path / "remediation.json").exists)
-    assert set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {"removed"}
+    assert set(few.truth({**_kept(tmp_path), "changed": True, "stopped": ""}).values()) == {
+        "removed"
+    }
 
 
 def _kept(folder: Path) -> dict[str, t.Any]:
     return t.cast("dict[str, t.Any]", json.loads((folder / "remediation.json").read_text()))
 
 
-def test_a_module_that_is_told_to_stop_tells_what_it_did(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_a_module_that_is_told_to_stop_tells_what_it_did(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     many.claim()
     running: list[subprocess.Popen[str]] = []
     wires.placement.on(*WRITE, nth=1, before=lambda: running[0].send_signal(signal.SIGTERM))
-    running.append(ansible.started("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires)))
+    running.append(
+        ansible.started("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
+    )
 
     result = told(running[0])
 
@@ -303,8 +409,14 @@ def test_a_module_that_is_told_to_stop_during_a_proof_writes_nothing_more(
 ) -> None:
     few.claim()
     running: list[subprocess.Popen[str]] = []
-    wires.nova.on("GET", f"/servers/{few.consumers[0]}$", before=lambda: running[0].send_signal(signal.SIGTERM))
-    running.append(ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires)))
+    wires.nova.on(
+        "GET",
+        f"/servers/{few.consumers[0]}$",
+        before=lambda: running[0].send_signal(signal.SIGTERM),
+    )
+    running.append(
+        ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+    )
 
     assert set(few.truth(told(running[0])).values()) == {"skipped"}
     assert "POST /allocations" not in wires.placement.requests
@@ -315,13 +427,17 @@ def test_a_module_that_waits_for_another_run_can_be_stopped(
 ) -> None:
     few.claim()
     with acquire_lock(f"{wires.placement.url}/", 0, str):
-        running = ansible.started("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+        running = ansible.started(
+            "orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires)
+        )
         lock = get_lock_path(f"{wires.placement.url}/")
         world.wait("the run to wait", lambda: lock in open_files(running.pid))
         running.terminate()
         result = told(running)
 
-    assert result["failed"] and result["msg"].startswith("The run was stopped by SIGTERM. It was waiting for another run to end")
+    assert result["failed"] and result["msg"].startswith(
+        "The run was stopped by SIGTERM. It was waiting for another run to end"
+    )
     assert few.held == few.consumers
 
 

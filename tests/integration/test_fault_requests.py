@@ -19,14 +19,25 @@ from ansible_collections.osops.placement.tests.integration.support import long
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.osops.placement.tests.integration.interposer import Hook, Interposer, Wires
+    from ansible_collections.osops.placement.tests.integration.interposer import (
+        Hook,
+        Interposer,
+        Wires,
+    )
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 # A request that meets one of these is sent again, a write only after its consumers were read.
-RETRIED = (Fault.EXPIRED, Fault.NO_ANSWER, Fault.RESET, Fault.TOO_MANY, Fault.BAD_GATEWAY, Fault.UNAVAILABLE)
+RETRIED = (
+    Fault.EXPIRED,
+    Fault.NO_ANSWER,
+    Fault.RESET,
+    Fault.TOO_MANY,
+    Fault.BAD_GATEWAY,
+    Fault.UNAVAILABLE,
+)
 FAULTS = (*RETRIED, Fault.BROKEN, Fault.CONFLICT)
 # Each listing ends the run at its first fault that is not retried, so that a run tries only one of those.
 MOST_RUNS = 60
@@ -44,16 +55,24 @@ class Shape:
         """Let the next one meet the next fault."""
         method, _space, path = self.request.partition(" ")
         fault = self.faults[0]
-        return self.wire.on(method, f"^{re.escape(path).replace(re.escape('{}'), '[^/?&]+')}$", before=lambda: fault)
+        return self.wire.on(
+            method, f"^{re.escape(path).replace(re.escape('{}'), '[^/?&]+')}$", before=lambda: fault
+        )
 
 
 def shapes_of(wires: Wires) -> list[Shape]:
-    seen = {(wire, _UUID.sub("{}", request)): None for wire in (wires.nova, wires.placement) for request in wire.requests}
+    seen = {
+        (wire, _UUID.sub("{}", request)): None
+        for wire in (wires.nova, wires.placement)
+        for request in wire.requests
+    }
     return [Shape(wire, request) for wire, request in seen]
 
 
 @pytest.mark.long
-def test_each_request_meets_each_fault(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_each_request_meets_each_fault(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     few.claim()
     ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
     left = shapes_of(wires)
@@ -92,7 +111,9 @@ def test_each_request_meets_each_fault(ansible: Ansible, wires: Wires, few: Stra
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.RESET), long(Fault.BAD_GATEWAY)])
-def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
+def test_the_answer_is_lost_after_the_write_took_effect(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
+) -> None:
     few.claim()
     write = wires.placement.on("POST", "^/allocations$", nth=0, after=lambda: fault)
 
@@ -104,7 +125,9 @@ def test_the_answer_is_lost_after_the_write_took_effect(ansible: Ansible, wires:
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.UNAVAILABLE), Fault.CONFLICT])
-def test_no_write_ever_arrives(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault) -> None:
+def test_no_write_ever_arrives(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
+) -> None:
     few.claim()
     write = wires.placement.on("POST", "^/allocations$", nth=0, before=lambda: fault)
 
@@ -122,18 +145,24 @@ def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_
     hooks = [
         wires.nova.on("GET", "/os-services$", before=lambda: Fault.SILENCE),
         wires.nova.on("GET", f"/servers/{few.consumers[0]}$", before=lambda: Fault.SILENCE),
-        wires.placement.on("GET", f"^/allocations/{few.consumers[1]}$", before=lambda: Fault.SILENCE),
+        wires.placement.on(
+            "GET", f"^/allocations/{few.consumers[1]}$", before=lambda: Fault.SILENCE
+        ),
         wires.placement.on("POST", "^/allocations$", after=lambda: Fault.SILENCE),
     ]
 
-    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), api_timeout=2, **few.arguments(wires))
+    told = ansible.direct(
+        "orphan_remediate", output_dir=str(tmp_path), api_timeout=2, **few.arguments(wires)
+    )
 
     assert [hook.ran for hook in hooks] == [1, 1, 1, 1]
     assert set(few.truth(told).values()) == {"removed"}
 
 
 @pytest.mark.long
-def test_a_write_takes_effect_after_it_was_given_up(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_a_write_takes_effect_after_it_was_given_up(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     """The second one then meets what the first one did, and is refused."""
     few.claim()
     lost = wires.placement.on("POST", "^/allocations$", nth=1, before=lambda: Fault.NO_ANSWER)
@@ -145,20 +174,32 @@ def test_a_write_takes_effect_after_it_was_given_up(ansible: Ansible, wires: Wir
     assert set(few.truth(told).values()) == {"removed"}
 
 
-def test_what_cannot_be_read_back_is_not_told_as_made(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_what_cannot_be_read_back_is_not_told_as_made(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     few.claim()
     first, *others = few.consumers
-    read_back = wires.placement.on("GET", f"^/allocations/{first}$", nth=0, before=lambda: Fault.BROKEN if read_back.seen > 2 else None)
+    read_back = wires.placement.on(
+        "GET",
+        f"^/allocations/{first}$",
+        nth=0,
+        before=lambda: Fault.BROKEN if read_back.seen > 2 else None,
+    )
 
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
 
     outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
     assert told["failed"] and "is not known" in outcomes[first]["reason"]
-    assert [outcomes[consumer]["outcome"] for consumer in few.consumers] == ["failed", *("removed" for _other in others)]
+    assert [outcomes[consumer]["outcome"] for consumer in few.consumers] == [
+        "failed",
+        *("removed" for _other in others),
+    ]
     assert few.recorded(tmp_path) == few.consumers
 
 
-def test_one_that_moves_between_its_proof_and_the_write(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_one_that_moves_between_its_proof_and_the_write(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     """Placement refuses the request as a whole; taken apart, all others go through."""
     many.claim()
     moved = many.consumers[3]
@@ -167,8 +208,12 @@ def test_one_that_moves_between_its_proof_and_the_write(ansible: Ansible, wires:
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
 
     outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
-    assert {consumer for consumer in many.consumers if outcomes[consumer]["outcome"] != "removed"} == {moved}
-    assert outcomes[moved]["outcome"] == "skipped" and "changed just now" in outcomes[moved]["reason"]
+    assert {
+        consumer for consumer in many.consumers if outcomes[consumer]["outcome"] != "removed"
+    } == {moved}
+    assert (
+        outcomes[moved]["outcome"] == "skipped" and "changed just now" in outcomes[moved]["reason"]
+    )
     assert not told.get("failed") and told["tally"]["removed"] == len(many.consumers) - 1
     assert many.amounts(moved) == {**CLAIM, "VCPU": 2}
     assert wires.placement.requests.count("POST /allocations") == 1 + 7 + 2
@@ -176,7 +221,9 @@ def test_one_that_moves_between_its_proof_and_the_write(ansible: Ansible, wires:
 
 
 @pytest.mark.long
-def test_a_token_expires_in_the_middle_of_the_run(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_a_token_expires_in_the_middle_of_the_run(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     """A write and a look-up meet a service that no longer knows the token with which they come."""
     many.claim()
     expired = wires.placement.on("POST", "^/allocations$", nth=2, before=lambda: Fault.EXPIRED)
@@ -194,7 +241,12 @@ def test_a_run_gives_up_when_write_after_write_fails(
 ) -> None:
     many.claim()
     wires.placement.on("POST", "^/allocations$", nth=0, before=lambda: Fault.BROKEN)
-    result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), max_failures=max_failures, **many.arguments(wires))
+    result = ansible.direct(
+        "orphan_remediate",
+        output_dir=str(tmp_path),
+        max_failures=max_failures,
+        **many.arguments(wires),
+    )
 
     assert list(many.truth(result).values()) == ["failed"] * tried + ["skipped"] * (20 - tried)
     assert (
@@ -209,7 +261,13 @@ def test_a_run_that_may_not_fail_once_is_refused_before_it_asks_for_anything(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
-    result = ansible.direct("orphan_remediate", output_dir=str(tmp_path), max_failures=0, **few.arguments(wires))
+    result = ansible.direct(
+        "orphan_remediate", output_dir=str(tmp_path), max_failures=0, **few.arguments(wires)
+    )
 
-    assert result["failed"] and "max_failures (orphan_cleanup_max_failures) is 0: it must be 1 or more." in result["msg"]
+    assert (
+        result["failed"]
+        and "max_failures (orphan_cleanup_max_failures) is 0: it must be 1 or more."
+        in result["msg"]
+    )
     assert wires.placement.requests == []

@@ -15,7 +15,11 @@ from ansible_collections.osops.placement.tests.integration.support import long, 
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.usefixtures("orphan")
@@ -30,7 +34,9 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
     """Another Nova's region has the same Placement: none of the hosts with claims is its own."""
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_cloud": "minicloud-second"})
+    run = ansible.playbook(
+        "cleanup_orphans", variables={"orphan_cleanup_cloud": "minicloud-second"}
+    )
 
     assert placement.everything() == before
     assert run.read("findings.json")["findings"] == []
@@ -40,17 +46,34 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
 @pytest.mark.parametrize(
     ("change", "restore", "said"),
     [
-        ("uuid = '11111111-2222-4333-8444-555555555555'", "uuid = ?", "0 of 1 hypervisors are providers here: is this the right region"),
-        ("deleted = id", "deleted = 0 WHERE uuid = ?", "0 of 0 hypervisors are providers here: is this the right region"),
+        (
+            "uuid = '11111111-2222-4333-8444-555555555555'",
+            "uuid = ?",
+            "0 of 1 hypervisors are providers here: is this the right region",
+        ),
+        (
+            "deleted = id",
+            "deleted = 0 WHERE uuid = ?",
+            "0 of 0 hypervisors are providers here: is this the right region",
+        ),
     ],
     ids=["hosts unknown to Placement", "no hosts"],
 )
 def test_a_nova_that_is_not_the_one_of_this_placement(
-    ansible: Ansible, placement: Placement, minicloud: Minicloud, world: World, change: str, restore: str, said: str
+    ansible: Ansible,
+    placement: Placement,
+    minicloud: Minicloud,
+    world: World,
+    change: str,
+    restore: str,
+    said: str,
 ) -> None:
     before = placement.everything()
     node = minicloud.truth("second_nova")["shares"][0]["provider"]
-    variables = {"orphan_cleanup_cloud": "minicloud-second", "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
+    variables = {
+        "orphan_cleanup_cloud": "minicloud-second",
+        "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
+    }
     with world.paused("nova-compute-second-compute-1"):
         world.sql("second_cell1", f"UPDATE compute_nodes SET {change}")
         run = ansible.playbook("cleanup_orphans", variables=variables)
@@ -62,7 +85,9 @@ def test_a_nova_that_is_not_the_one_of_this_placement(
 
 
 @pytest.mark.parametrize("cloud", ["minicloud-demo", "minicloud-reader"])
-def test_credentials_that_see_too_little(ansible: Ansible, placement: Placement, cloud: str) -> None:
+def test_credentials_that_see_too_little(
+    ansible: Ansible, placement: Placement, cloud: str
+) -> None:
     before = placement.everything()
 
     run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_cloud": cloud})
@@ -82,7 +107,13 @@ def test_credentials_that_see_too_little(ansible: Ansible, placement: Placement,
     ],
 )
 def test_services_that_are_too_old_for_a_proof(
-    ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires, service: str, newest: str, said: str
+    ansible: Ansible,
+    placement: Placement,
+    minicloud: Minicloud,
+    wires: Wires,
+    service: str,
+    newest: str,
+    said: str,
 ) -> None:
     """They are asked for nothing that they do not offer, and what they cannot prove is said and left alone."""
     before = placement.everything()
@@ -91,8 +122,15 @@ def test_services_that_are_too_old_for_a_proof(
 
     run = ansible.playbook("cleanup_orphans")
 
-    assert run.status != 0 and f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to {newest}" in run.told
-    assert f"NOTHING MAY BE CHANGED: {'Nova' if service == 'nova' else 'Placement'} offers" in run.told and said in run.told
+    assert (
+        run.status != 0
+        and f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to {newest}"
+        in run.told
+    )
+    assert (
+        f"NOTHING MAY BE CHANGED: {'Nova' if service == 'nova' else 'Placement'} offers" in run.told
+        and said in run.told
+    )
     assert run.entry(server)["verdict"] == "undecided"
     if service == "placement":
         by_module = ansible.module("placement_allocation", consumer=server, state="absent")
@@ -101,12 +139,16 @@ def test_services_that_are_too_old_for_a_proof(
 
 
 @pytest.mark.long
-def test_a_placement_without_consumer_types(ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires) -> None:
+def test_a_placement_without_consumer_types(
+    ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires
+) -> None:
     """Whose consumer it is cannot be seen: what Nova forgot is undecided, and what is proven otherwise goes."""
     wires.placement.offer("1.37")
     server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
 
-    run = ansible.playbook("cleanup_orphans", "--check", variables={"orphan_cleanup_consumers": [server]})
+    run = ansible.playbook(
+        "cleanup_orphans", "--check", variables={"orphan_cleanup_consumers": [server]}
+    )
 
     assert run.status == 0, run.output
     assert "unknown_consumer is undecided." in run.told

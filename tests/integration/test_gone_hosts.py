@@ -20,7 +20,12 @@ from ansible_collections.osops.placement.tests.integration.world import CELL1, C
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.long
@@ -61,7 +66,11 @@ def _gone(world: World, minicloud: Minicloud) -> Iterator[Gone]:
     failed = servers.migrate(world.cloud, doubtful, host)
     servers.revert(world.cloud, doubtful)
     holdings.await_providers(world.cloud, doubtful, world.provider("compute-2"))
-    world.sql(CELL1, "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?", failed)
+    world.sql(
+        CELL1,
+        "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?",
+        failed,
+    )
     context = Context(world.paths, "purged_server")
     purged, held = graves.delete_on(context, host, "gone_purged")
     deleted.purge(context, purged, keep_mapping=False)
@@ -104,20 +113,31 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
         gone.doubtful: ("extra_host", "undecided"),
         gone.purged: ("unknown_consumer", "undecided"),
     }
-    assert f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and 1 more)" in _ghost(whole, gone)["reason"]
-    assert gone.host in whole.entry(gone.doubtful)["reason"] and gone.host in whole.entry(gone.purged)["reason"]
+    assert (
+        f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and 1 more)"
+        in _ghost(whole, gone)["reason"]
+    )
+    assert (
+        gone.host in whole.entry(gone.doubtful)["reason"]
+        and gone.host in whole.entry(gone.purged)["reason"]
+    )
 
     named = {"orphan_cleanup_hosts": [gone.host], "orphan_cleanup_remediate_kinds": KINDS}
     run = ansible.playbook("cleanup_orphans", variables=named)
 
     assert run.status == 0, run.output
-    outcomes = {consumer: run.outcome(consumer)["outcome"] for consumer in gone.holders - {gone.doubtful}}
+    outcomes = {
+        consumer: run.outcome(consumer)["outcome"] for consumer in gone.holders - {gone.doubtful}
+    }
     assert outcomes == {gone.shelved: "removed", gone.settled: "reduced", gone.purged: "removed"}
     assert placement.held(gone.shelved) == placement.held(gone.purged) == {}
     assert placement.held(gone.settled) == {world.provider("compute-1"): CLAIM}
     assert set(placement.held(gone.doubtful)) == {world.provider("compute-2"), gone.root}
     again = ansible.playbook("detect_orphans", variables=named)
-    assert f"1 consumer holds an allocation of its tree ({gone.doubtful})" in _ghost(again, gone)["reason"]
+    assert (
+        f"1 consumer holds an allocation of its tree ({gone.doubtful})"
+        in _ghost(again, gone)["reason"]
+    )
 
 
 @pytest.mark.parametrize("why", ["not discovered", "no trait"])
@@ -126,13 +146,21 @@ def test_what_may_be_a_host_is_not_taken_for_one_that_is_gone(
 ) -> None:
     """A host that Nova does not list, though its nova-compute is there; and a provider that Nova has not marked."""
     if why == "not discovered":
-        world.sql(CELL1, "UPDATE services SET deleted = 0 WHERE host = ? AND deleted = id", gone.host)
+        world.sql(
+            CELL1, "UPDATE services SET deleted = 0 WHERE host = ? AND deleted = id", gone.host
+        )
     else:
         path = f"/resource_providers/{gone.root}/traits"
         placement.change("PUT", path, {**world.cloud.placement("GET", path), "traits": []})
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [gone.host], "orphan_cleanup_remediate_kinds": KINDS[2:]})
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={
+            "orphan_cleanup_hosts": [gone.host],
+            "orphan_cleanup_remediate_kinds": KINDS[2:],
+        },
+    )
     if why == "not discovered":
         world.sql(CELL1, "UPDATE services SET deleted = id WHERE host = ?", gone.host)
 

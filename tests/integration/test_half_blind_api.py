@@ -15,9 +15,22 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    ORPHAN_KINDS,
+)
 from ansible_collections.osops.placement.tests.integration import cells
-from ansible_collections.osops.placement.tests.integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
+from ansible_collections.osops.placement.tests.integration.cells import (
+    CELL,
+    EMPTY,
+    NEW,
+    OLD,
+    PRIMED,
+    TWIN,
+    Guests,
+    Workers,
+)
 from ansible_collections.osops.placement.tests.integration.forks import schedule
 from ansible_collections.osops.placement.tests.integration.interposer import Fault
 from ansible_collections.osops.placement.tests.integration.support import long, spared
@@ -27,7 +40,11 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.forks import Schedule
     from ansible_collections.osops.placement.tests.integration.interposer import Hook, Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
@@ -35,7 +52,11 @@ OWN_CLOUD = True
 RUNS, MANY_RUNS = 10, 500
 TREES = {"orphan_cleanup_remediate_kinds": ["orphaned_provider", "name_conflict"]}
 EVERY_KIND = {
-    "orphan_cleanup_remediate_kinds": [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS) if kind.by_default != "report"]
+    "orphan_cleanup_remediate_kinds": [
+        kind.name
+        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
+        if kind.by_default != "report"
+    ]
 }
 # As they are without `Ansible.playbook`, which lets everything be of any age.
 DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_unknown_min_age": "24h"}
@@ -97,7 +118,10 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
 def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any]:
     """What each of them holds, and its generation: equal before and after if and only if nobody wrote."""
     told = {consumer: placement.allocation(consumer) for consumer in consumers}
-    return {consumer: (placement.held(consumer), answer.get("consumer_generation")) for consumer, answer in told.items()}
+    return {
+        consumer: (placement.held(consumer), answer.get("consumer_generation"))
+        for consumer, answer in told.items()
+    }
 
 
 # Before anybody lives in the new cell ---------------------------------------------------------------------------------------
@@ -105,7 +129,12 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
 
 @pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
 def test_the_trees_of_running_hosts_that_are_still_empty(
-    ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, answering: tuple[str, ...]
+    ansible: Ansible,
+    deletions: Hook,
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    answering: tuple[str, ...],
 ) -> None:
     """Each of these hosts is called as its node, and TWIN has a second node that is called like no host."""
     assert {EMPTY, TWIN, f"{TWIN}-2"} <= set(placement.providers())
@@ -120,11 +149,19 @@ def test_the_trees_of_running_hosts_that_are_still_empty(
 @pytest.mark.long
 @pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
 def test_the_tree_of_one_such_host_that_is_named(
-    ansible: Ansible, deletions: Hook, placement: Placement, wires: Wires, workers: Workers, host: str
+    ansible: Ansible,
+    deletions: Hook,
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    host: str,
 ) -> None:
     workers.answer(wires, OLD)
 
-    run = ansible.playbook("cleanup_orphans", variables={**TREES, "orphan_cleanup_hosts": [placement.providers()[host]]})
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={**TREES, "orphan_cleanup_hosts": [placement.providers()[host]]},
+    )
 
     assert "Traceback" not in run.output, run.output
     assert not deletions.seen, run.told
@@ -177,7 +214,13 @@ def test_every_kind_is_opted_in(
 
 @pytest.mark.parametrize("hypervisors", [OLD, NEW])
 def test_the_worst_that_a_balancer_can_do(
-    before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers, guests: Guests, scheduled: Schedule, hypervisors: str
+    before: dict[str, t.Any],
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    guests: Guests,
+    scheduled: Schedule,
+    hypervisors: str,
 ) -> None:
     """What is asked once is answered by who knows the cell, what is listed by who does not, in detection and in the renewed proof."""
     workers.answer(wires, NEW, pins=[MARKER, LISTINGS, (HYPERVISORS, hypervisors)])
@@ -188,7 +231,12 @@ def test_the_worst_that_a_balancer_can_do(
 
 
 def test_each_request_meets_any_worker(
-    before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers, guests: Guests, scheduled: Schedule
+    before: dict[str, t.Any],
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    guests: Guests,
+    scheduled: Schedule,
 ) -> None:
     _never_touches_the_living(before, placement, wires, workers, guests, scheduled, RUNS, seed=1)
 
@@ -196,9 +244,17 @@ def test_each_request_meets_any_worker(
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
 def test_each_request_meets_any_worker_many_times(
-    before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers, guests: Guests, scheduled: Schedule, seed: int
+    before: dict[str, t.Any],
+    placement: Placement,
+    wires: Wires,
+    workers: Workers,
+    guests: Guests,
+    scheduled: Schedule,
+    seed: int,
 ) -> None:
-    _never_touches_the_living(before, placement, wires, workers, guests, scheduled, MANY_RUNS // 2, seed)
+    _never_touches_the_living(
+        before, placement, wires, workers, guests, scheduled, MANY_RUNS // 2, seed
+    )
 
 
 def _never_touches_the_living(
@@ -218,7 +274,9 @@ def _never_touches_the_living(
         by_uri = number % 2 == 0
         # Pages from several workers would end most readings at once.
         pins = [(HYPERVISORS, dice.choice([OLD, NEW]))] if by_uri else []
-        workers.answer(wires, OLD, NEW, seed=dice.randrange(1 << 30), weights=weights, pins=pins, by_uri=by_uri)
+        workers.answer(
+            wires, OLD, NEW, seed=dice.randrange(1 << 30), weights=weights, pins=pins, by_uri=by_uri
+        )
         scheduled.run()
         assert held_by(guests.live.values(), placement) == before, (number, scheduled.told)
 
@@ -235,14 +293,22 @@ def test_all_that_was_planted_goes_once_every_worker_was_restarted(
     guests: Guests,
     scheduled: Schedule,
 ) -> None:
-    planted = {share["consumer"] for name in PLANTED for share in minicloud.truth(name)["shares"] if share["truth"] == "orphaned"}
+    planted = {
+        share["consumer"]
+        for name in PLANTED
+        for share in minicloud.truth(name)["shares"]
+        if share["truth"] == "orphaned"
+    }
     planted |= set(guests.orphans.values())
     workers.restart()
     workers.answer(wires, OLD, PRIMED, NEW, seed=4)
 
     summaries = [scheduled.run(), scheduled.run()]
 
-    assert all(summary and summary["coverage"]["complete"] for summary in summaries), (scheduled.told, summaries)
+    assert all(summary and summary["coverage"]["complete"] for summary in summaries), (
+        scheduled.told,
+        summaries,
+    )
     left = {consumer for consumer in planted if placement.held(consumer)}
     assert not left, scheduled.told
     assert held_by(guests.live.values(), placement) == before

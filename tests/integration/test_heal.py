@@ -22,7 +22,11 @@ from ansible_collections.osops.placement.tests.integration.world import CELL1, C
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 # What stands between the command of a controller and nova-manage: words that no shell may touch.
@@ -81,7 +85,11 @@ def heal(ansible: Ansible, controller: Controller) -> t.Callable[..., Run]:
     """`heal_allocations` of some servers, by the command of the controller."""
 
     def run(consumers: t.Collection[str], *arguments: str, **variables: t.Any) -> Run:
-        given = {"orphan_cleanup_consumers": list(consumers), "orphan_cleanup_nova_manage": controller.command, **variables}
+        given = {
+            "orphan_cleanup_consumers": list(consumers),
+            "orphan_cleanup_nova_manage": controller.command,
+            **variables,
+        }
         return ansible.playbook("heal_allocations", *arguments, variables=given)
 
     return run
@@ -94,7 +102,10 @@ def bare(world: World) -> t.Callable[[int], list[str]]:
 
     def boot(count: int) -> list[str]:
         while len(made) < count:
-            asked = [servers.request_boot(world.cloud, f"heal-{uuid.uuid4()}", "compute-2") for _more in range(count - len(made))]
+            asked = [
+                servers.request_boot(world.cloud, f"heal-{uuid.uuid4()}", "compute-2")
+                for _more in range(count - len(made))
+            ]
             made.extend(asked)
             world.forget(*asked)
             for server in asked:
@@ -109,8 +120,12 @@ def bare(world: World) -> t.Callable[[int], list[str]]:
 
 def outcomes(run: Run) -> dict[str, tuple[bool, str, str]]:
     """Whether something was changed, what became of it and why, by server."""
-    told = re.findall(r'(ok|changed): \[localhost\] => \{\s+"msg": "([0-9a-f-]{36}) (\w[\w ]*): (.*)"', run.output)
-    return {server: (status == "changed", outcome, reason) for status, server, outcome, reason in told}
+    told = re.findall(
+        r'(ok|changed): \[localhost\] => \{\s+"msg": "([0-9a-f-]{36}) (\w[\w ]*): (.*)"', run.output
+    )
+    return {
+        server: (status == "changed", outcome, reason) for status, server, outcome, reason in told
+    }
 
 
 @d.dataclass(frozen=True)
@@ -136,9 +151,16 @@ def others(world: World) -> Others:
 
 
 def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
-    heal: t.Callable[..., Run], controller: Controller, world: World, placement: Placement, others: Others
+    heal: t.Callable[..., Run],
+    controller: Controller,
+    world: World,
+    placement: Placement,
+    others: Others,
 ) -> None:
-    plain, special = world.boot("compute-3"), world.boot("compute-3", world.flavor(2, 512, 1, extra_specs={"resources:VCPU": "1"}))
+    plain, special = (
+        world.boot("compute-3"),
+        world.boot("compute-3", world.flavor(2, 512, 1, extra_specs={"resources:VCPU": "1"})),
+    )
     for server in (plain, special):
         world.hold(server, {})
     everybody = [plain, special, *d.astuple(others)]
@@ -153,10 +175,13 @@ def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
 
     assert world.picture() == before
     assert (foretold.status, foretold.changed) == (0, 2), foretold.output
-    assert {server: outcome for server, (_changed, outcome, _reason) in outcomes(foretold).items()} == dict.fromkeys(
-        (plain, special), "would be healed"
+    assert {
+        server: outcome for server, (_changed, outcome, _reason) in outcomes(foretold).items()
+    } == dict.fromkeys((plain, special), "would be healed")
+    assert all(
+        "[dry-run] Create allocations" in reason
+        for _changed, _outcome, reason in outcomes(foretold).values()
     )
-    assert all("[dry-run] Create allocations" in reason for _changed, _outcome, reason in outcomes(foretold).values())
     assert foretold.entry(special)["change"] is None and foretold.entry(plain)["change"] is not None
     assert controller.calls == [[*CALL, server, "--dry-run"] for server in sorted([plain, special])]
 
@@ -165,7 +190,9 @@ def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
     after = world.picture()
     assert (healed.status, healed.changed) == (0, 2), healed.output
     assert controller.calls[2:] == [[*CALL, server] for server in sorted([plain, special])]
-    assert {server: told[:2] for server, told in outcomes(healed).items()} == dict.fromkeys((plain, special), (True, "healed"))
+    assert {server: told[:2] for server, told in outcomes(healed).items()} == dict.fromkeys(
+        (plain, special), (True, "healed")
+    )
     home = world.provider("compute-3")
     assert placement.held(plain) == placement.held(special) == {home: CLAIM}
     owner = placement.allocation(plain)
@@ -184,7 +211,10 @@ def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
 
 @pytest.mark.long
 def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
-    heal: t.Callable[..., Run], controller: Controller, placement: Placement, bare: t.Callable[[int], list[str]]
+    heal: t.Callable[..., Run],
+    controller: Controller,
+    placement: Placement,
+    bare: t.Callable[[int], list[str]],
 ) -> None:
     said = {
         "0": "Nova wrote the claim.",
@@ -217,7 +247,9 @@ def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
         assert said[number] in reason and placement.held(server) == {}
         assert f"{left} nova-manage ended with {number} and said: out of {number}" in reason, reason
     assert told[overtaken][:2] == (False, "skipped")
-    assert told[overtaken][2].startswith("It changed since it was detected, and nova-manage was not called.")
+    assert told[overtaken][2].startswith(
+        "It changed since it was detected, and nova-manage was not called."
+    )
     assert {server: told[server][:2] for server in (overtaking, lost, theirs, last)} == {
         overtaking: (True, "healed"),
         lost: (True, "healed"),
@@ -225,8 +257,12 @@ def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
         last: (True, "healed"),
     }
     assert all(placement.held(server) for server in (overtaking, overtaken, lost, theirs, last))
-    assert [call[len(CALL) :] for call in controller.calls] == [[server] for server in sorted(told) if server != overtaken]
-    assert f"{len(coded)} of {len(told)} servers could not be healed: {', '.join(coded)}." in run.told
+    assert [call[len(CALL) :] for call in controller.calls] == [
+        [server] for server in sorted(told) if server != overtaken
+    ]
+    assert (
+        f"{len(coded)} of {len(told)} servers could not be healed: {', '.join(coded)}." in run.told
+    )
 
 
 def test_more_than_the_limit_are_not_healed_at_all(
@@ -234,7 +270,10 @@ def test_more_than_the_limit_are_not_healed_at_all(
 ) -> None:
     run = heal(bare(2), orphan_cleanup_max_changes=1)
 
-    assert run.status != 0 and "2 changes are planned and max_changes is 1: nothing was changed." in run.told
+    assert (
+        run.status != 0
+        and "2 changes are planned and max_changes is 1: nothing was changed." in run.told
+    )
     assert controller.calls == []
 
 
@@ -242,9 +281,14 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
     heal: t.Callable[..., Run], tmp_path: Path, bare: t.Callable[[int], list[str]]
 ) -> None:
     inventory = tmp_path / "inventory.yml"
-    inventory.write_text(f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}")
+    inventory.write_text(
+        f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}"
+    )
     (server,) = bare(1)
-    there = {"orphan_cleanup_nova_manage": "/nonesuch/nova-manage", "orphan_cleanup_nova_manage_host": "controller-1"}
+    there = {
+        "orphan_cleanup_nova_manage": "/nonesuch/nova-manage",
+        "orphan_cleanup_nova_manage_host": "controller-1",
+    }
 
     run = heal([server], "-i", str(inventory), orphan_cleanup_fail_on="never", **there)
 
@@ -262,18 +306,32 @@ def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     (server,) = bare(1)
     inventory = ansible.folder / "inventory"
     inventory.write_text("nobody ansible_host=127.0.0.1 ansible_port=1\n")
-    variables = {"orphan_cleanup_consumers": [server], "orphan_cleanup_min_age": 0, "orphan_cleanup_nova_manage": controller.command}
-    include = {"ansible.builtin.include_role": {"name": "osops.placement.orphan_cleanup", "tasks_from": "heal"}}
+    variables = {
+        "orphan_cleanup_consumers": [server],
+        "orphan_cleanup_min_age": 0,
+        "orphan_cleanup_nova_manage": controller.command,
+    }
+    include = {
+        "ansible.builtin.include_role": {
+            "name": "osops.placement.orphan_cleanup",
+            "tasks_from": "heal",
+        }
+    }
     before = world.picture()
 
     def play(host: str) -> Run:
         given = {**variables, "orphan_cleanup_nova_manage_host": host}
-        return ansible.play({"tasks": [include], "vars": given, "check_mode": True}, arguments=["-i", str(inventory)])
+        return ansible.play(
+            {"tasks": [include], "vars": given, "check_mode": True},
+            arguments=["-i", str(inventory)],
+        )
 
     elsewhere = play("nobody")
     changed, outcome, reason = outcomes(elsewhere)[server]
     assert (changed, outcome, controller.calls) == (False, "failed", [])
-    assert reason.startswith("nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host.")
+    assert reason.startswith(
+        "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host."
+    )
     assert "1 of 1 servers could not be healed" in elsewhere.told
 
     here = play("")
@@ -282,7 +340,9 @@ def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     assert world.picture() == before
 
 
-def test_a_plan_is_refused(heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]) -> None:
+def test_a_plan_is_refused(
+    heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
+) -> None:
     run = heal(bare(1), orphan_cleanup_plan="plan.json")
 
     assert run.status != 0 and "orphan_cleanup_plan cannot be given to heal" in run.told

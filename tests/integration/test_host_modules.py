@@ -18,7 +18,11 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 NOBODY = "11111111-2222-4333-8444-555555555555"
@@ -82,7 +86,9 @@ def _service(world: World, host: str) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("named_by", ["name", "root"])
-def test_a_tree_is_deleted_children_first_and_once(ansible: Ansible, placement: Placement, tree: dict[str, str], named_by: str) -> None:
+def test_a_tree_is_deleted_children_first_and_once(
+    ansible: Ansible, placement: Placement, tree: dict[str, str], named_by: str
+) -> None:
     before = placement.providers()
     wish = {"name": tree[named_by], **ABSENT}
 
@@ -91,10 +97,19 @@ def test_a_tree_is_deleted_children_first_and_once(ansible: Ansible, placement: 
     done = ansible.module("placement_provider", **wish)
     again = ansible.module("placement_provider", **wish)
 
-    assert [provider["uuid"] for provider in done["providers"]] == [tree["leaf"], tree["child"], tree["root"]]
+    assert [provider["uuid"] for provider in done["providers"]] == [
+        tree["leaf"],
+        tree["child"],
+        tree["root"],
+    ]
     assert foretold["providers"] == done["providers"]
     assert f'-            "name": "{tree["name"]} port"' in foretold["printed_diff"]
-    assert (foretold["changed"], done["changed"], again["changed"], again["providers"]) == (True, True, False, [])
+    assert (foretold["changed"], done["changed"], again["changed"], again["providers"]) == (
+        True,
+        True,
+        False,
+        [],
+    )
     assert set(before.items()) - set(placement.providers().items()) == {
         (tree["name"], tree["root"]),
         (f"{tree['name']} agent", tree["child"]),
@@ -106,22 +121,33 @@ def test_a_tree_is_deleted_children_first_and_once(ansible: Ansible, placement: 
 def test_a_tree_of_which_somebody_holds_a_share_is_kept(
     ansible: Ansible, placement: Placement, tree: dict[str, str], claim: t.Callable[[str], str]
 ) -> None:
-    consumers = sorted([claim(tree["leaf"]), claim(tree["leaf"]), claim(tree["root"]), claim(tree["root"])])
+    consumers = sorted(
+        [claim(tree["leaf"]), claim(tree["leaf"]), claim(tree["root"]), claim(tree["root"])]
+    )
     before = placement.providers()
 
     result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
 
     assert result["failed"]
     assert result["consumers"] == consumers
-    assert f"4 consumers still hold a share of the tree of {tree['name']}: {', '.join(consumers[:3])} and 1 more." in result["msg"]
+    assert (
+        f"4 consumers still hold a share of the tree of {tree['name']}: {', '.join(consumers[:3])} and 1 more."
+        in result["msg"]
+    )
     assert placement.providers() == before
 
 
 def test_a_share_claimed_in_the_last_moment_keeps_its_provider(
-    ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str], claim: t.Callable[[str], str]
+    ansible: Ansible,
+    placement: Placement,
+    wires: Wires,
+    tree: dict[str, str],
+    claim: t.Callable[[str], str],
 ) -> None:
     consumer: list[str] = []
-    hook = wires.placement.on("DELETE", tree["leaf"], after=lambda: consumer.append(claim(tree["root"])))
+    hook = wires.placement.on(
+        "DELETE", tree["leaf"], after=lambda: consumer.append(claim(tree["root"]))
+    )
 
     result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
 
@@ -131,7 +157,9 @@ def test_a_share_claimed_in_the_last_moment_keeps_its_provider(
     assert list(placement.held(consumer[0])) == [tree["root"]]
 
 
-def test_a_lost_answer_to_a_deletion_is_no_failure(ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]) -> None:
+def test_a_lost_answer_to_a_deletion_is_no_failure(
+    ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
+) -> None:
     lost = wires.placement.on("DELETE", tree["root"], after=lambda: Fault.NO_ANSWER)
 
     result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
@@ -141,7 +169,9 @@ def test_a_lost_answer_to_a_deletion_is_no_failure(ansible: Ansible, placement: 
 
 
 @pytest.mark.long
-def test_a_part_of_a_tree_is_not_deleted(ansible: Ansible, placement: Placement, tree: dict[str, str]) -> None:
+def test_a_part_of_a_tree_is_not_deleted(
+    ansible: Ansible, placement: Placement, tree: dict[str, str]
+) -> None:
     result = ansible.module("placement_provider", name=tree["child"], **ABSENT)
 
     assert result["failed"]
@@ -149,7 +179,9 @@ def test_a_part_of_a_tree_is_not_deleted(ansible: Ansible, placement: Placement,
     assert tree["child"] in placement.providers().values()
 
 
-def test_the_tree_of_a_compute_node_is_never_deleted(ansible: Ansible, placement: Placement, dead: str) -> None:
+def test_the_tree_of_a_compute_node_is_never_deleted(
+    ansible: Ansible, placement: Placement, dead: str
+) -> None:
     result = ansible.module("placement_provider", name=dead, **ABSENT)
 
     assert result["failed"]
@@ -186,10 +218,14 @@ def test_while_a_cell_does_not_answer_nothing_is_deleted(
     shown = ansible.module("compute_service_info", host=dead_cell)["services"]
     theirs = ansible.module("compute_service", host=dead_cell, state="absent")
     nobodys = ansible.module("compute_service", id=NOBODY, state="absent")
-    others = ansible.module("compute_service", host="compute-1", state="absent", force_residual=True)
+    others = ansible.module(
+        "compute_service", host="compute-1", state="absent", force_residual=True
+    )
     empty = ansible.module("placement_provider", name=tree["root"], **ABSENT)
 
-    assert [(service["id"], service["status"], service["state"]) for service in shown] == [(None, "UNKNOWN", None)]
+    assert [(service["id"], service["status"], service["state"]) for service in shown] == [
+        (None, "UNKNOWN", None)
+    ]
     assert all(result["failed"] for result in (theirs, nobodys, others, empty))
     assert f"Nova could not say anything of {dead_cell}" in theirs["msg"]
     assert f"Nova could not say anything of {dead_cell}" in nobodys["msg"]
@@ -223,7 +259,9 @@ def test_a_tree_that_is_not_there_is_absent(ansible: Ansible, name: str) -> None
 
 
 def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, host: str) -> None:
-    raw = {service["id"]: service for service in world.cloud.nova("GET", "/os-services")["services"]}
+    raw = {
+        service["id"]: service for service in world.cloud.nova("GET", "/os-services")["services"]
+    }
 
     every = ansible.module("compute_service_info")["services"]
     some = ansible.module("compute_service_info", host=host, binary=["nova-compute"])["services"]
@@ -233,22 +271,44 @@ def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, hos
     assert [{key: service[key] for key in steady} for service in every] == [
         {key: raw[service["id"]][key] for key in steady} for service in every
     ]
-    assert [(service["host"], service["binary"], service["state"]) for service in some] == [(host, "nova-compute", "up")]
+    assert [(service["host"], service["binary"], service["state"]) for service in some] == [
+        (host, "nova-compute", "up")
+    ]
 
 
 @pytest.mark.long
 def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) -> None:
     assert ansible.module("compute_service_info", host=["nonesuch"])["services"] == []
-    assert ansible.module("compute_service_info", host=[host], binary=["nova-conductor"])["services"] == []
+    assert (
+        ansible.module("compute_service_info", host=[host], binary=["nova-conductor"])["services"]
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "wish", "becomes"),
     [
         (UP, {"enabled": False}, {"status": "disabled", "disabled_reason": None}),
-        (UP, {"enabled": False, "disabled_reason": "rusty: 1"}, {"status": "disabled", "disabled_reason": "rusty: 1"}),
-        (RUSTY, {"enabled": False, "disabled_reason": "gone"}, {"status": "disabled", "disabled_reason": "gone"}),
-        (RUSTY, {"forced_down": True}, {"forced_down": True, "state": "down", "status": "disabled", "disabled_reason": "rusty"}),
+        (
+            UP,
+            {"enabled": False, "disabled_reason": "rusty: 1"},
+            {"status": "disabled", "disabled_reason": "rusty: 1"},
+        ),
+        (
+            RUSTY,
+            {"enabled": False, "disabled_reason": "gone"},
+            {"status": "disabled", "disabled_reason": "gone"},
+        ),
+        (
+            RUSTY,
+            {"forced_down": True},
+            {
+                "forced_down": True,
+                "state": "down",
+                "status": "disabled",
+                "disabled_reason": "rusty",
+            },
+        ),
         (
             {**RUSTY, "forced_down": True},
             {"enabled": True, "forced_down": False},
@@ -257,7 +317,12 @@ def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) 
     ],
 )
 def test_a_service_is_changed_once(
-    ansible: Ansible, world: World, host: str, given: dict[str, t.Any], wish: dict[str, t.Any], becomes: dict[str, t.Any]
+    ansible: Ansible,
+    world: World,
+    host: str,
+    given: dict[str, t.Any],
+    wish: dict[str, t.Any],
+    becomes: dict[str, t.Any],
 ) -> None:
     for body in (UP, given):
         servers.update_service(world.cloud, host, body)
@@ -284,7 +349,9 @@ def test_a_service_is_changed_once(
         ({"host": "compute-1", "disabled_reason": "rusty"}, "enabled=false"),
     ],
 )
-def test_a_service_that_cannot_be_so_fails_with_the_reason(ansible: Ansible, arguments: dict[str, t.Any], said: str) -> None:
+def test_a_service_that_cannot_be_so_fails_with_the_reason(
+    ansible: Ansible, arguments: dict[str, t.Any], said: str
+) -> None:
     result = ansible.module("compute_service", **arguments)
 
     assert result["failed"]
@@ -294,13 +361,17 @@ def test_a_service_that_cannot_be_so_fails_with_the_reason(ansible: Ansible, arg
 def test_only_compute_services_can_be_changed(ansible: Ansible) -> None:
     scheduler = ansible.module("compute_service_info", binary="nova-scheduler")["services"][0]
 
-    result = ansible.module("compute_service", host=scheduler["host"], binary="nova-scheduler", enabled=False)
+    result = ansible.module(
+        "compute_service", host=scheduler["host"], binary="nova-scheduler", enabled=False
+    )
 
     assert result["failed"]
     assert "Updating a nova-scheduler service is not supported" in result["msg"]
 
 
-def test_a_service_goes_with_its_host_and_once(ansible: Ansible, world: World, placement: Placement, dead: str) -> None:
+def test_a_service_goes_with_its_host_and_once(
+    ansible: Ansible, world: World, placement: Placement, dead: str
+) -> None:
     service = _service(world, dead)
     assert dead in placement.providers()
 
@@ -326,7 +397,9 @@ def test_a_service_that_is_up_is_kept(ansible: Ansible, world: World, host: str)
 
 
 @pytest.mark.long
-def test_a_service_with_servers_is_kept_even_by_force(ansible: Ansible, world: World, placement: Placement) -> None:
+def test_a_service_with_servers_is_kept_even_by_force(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
     name = _new_host(world)
     server = world.boot(name)
     world.kill(name)
@@ -362,7 +435,9 @@ def test_what_nova_leaves_behind_is_told_and_can_be_deleted(
 
 
 @pytest.mark.long
-def test_a_lost_answer_to_the_deletion_of_a_service_is_no_failure(ansible: Ansible, world: World, wires: Wires, dead: str) -> None:
+def test_a_lost_answer_to_the_deletion_of_a_service_is_no_failure(
+    ansible: Ansible, world: World, wires: Wires, dead: str
+) -> None:
     lost = wires.nova.on("DELETE", "/os-services/", after=lambda: Fault.NO_ANSWER)
 
     result = ansible.module("compute_service", host=dead, state="absent")

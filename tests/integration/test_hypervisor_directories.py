@@ -30,14 +30,23 @@ def test_a_directory_goes_to_quarantine_and_comes_back(host: Host) -> None:
     path = host.directory(name)
     inode, before = path.stat().st_ino, host.shown(name)
     result = host.twins(name, directory="quarantined")
-    assert (result["actions"], result["directory"], result["domain"]) == (["quarantine"], None, None)
+    assert (result["actions"], result["directory"], result["domain"]) == (
+        ["quarantine"],
+        None,
+        None,
+    )
     moved = Path(result["quarantined"])
     assert moved.parent == host.store and moved.stat().st_ino == inode and not path.exists()
     assert stat.S_IMODE(host.store.stat().st_mode) == 0o700
     found = host.info(parts=["directories"])
     assert found["directories"] == []
     (entry,) = found["quarantined"]
-    assert (entry["name"], entry["uuid"], entry["kind"], entry["path"]) == (moved.name, name, "instance", str(moved))
+    assert (entry["name"], entry["uuid"], entry["kind"], entry["path"]) == (
+        moved.name,
+        name,
+        "instance",
+        str(moved),
+    )
     assert entry["age_seconds"] < 600 and entry["size_bytes"] == before["size_bytes"]
     assert moved.name == f"{name}.{entry['moved_at'].replace('-', '').replace(':', '')}"
     result = host.twins(name, directory="present")
@@ -80,7 +89,9 @@ def test_a_directory_of_a_resize_is_moved_only_when_it_is_named(host: Host) -> N
     assert Path(result["quarantined"]).name.startswith(f"{name}_resize.")
     assert deletion.exists()
     assert "is neither in" in host.refused(name, directory="present")
-    assert host.twins(name, directory="present", directory_kind="resize")["directory"] == str(resize)
+    assert host.twins(name, directory="present", directory_kind="resize")["directory"] == str(
+        resize
+    )
 
 
 def test_a_directory_of_a_resize_stays_while_its_domain_runs(host: Host) -> None:
@@ -112,13 +123,26 @@ def test_a_directory_with_a_mount_in_it_is_in_use(host: Host) -> None:
     guest = host.guest()
     inside = host.instances / guest / "mounted in"
     inside.mkdir()
-    within = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none '{inside}' && exec \"$@\"", "sh"]
+    within = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        f"mount -t tmpfs none '{inside}' && exec \"$@\"",
+        "sh",
+    ]
     if host.ansible.run(*within, "true").returncode:
         pytest.skip("Nothing can be mounted here.")
-    shown = told(host.ansible.started("hypervisor_guest_info", wrapper=within, **host.where, uuids=[guest]))
+    shown = told(
+        host.ansible.started("hypervisor_guest_info", wrapper=within, **host.where, uuids=[guest])
+    )
     assert shown["directories"][0]["open"] is True
     options = {**host.where, "backup_path": str(host.backups)}
-    refused = told(host.ansible.started("hypervisor_guest", wrapper=within, **options, uuid=guest, directory="quarantined"))
+    refused = told(
+        host.ansible.started(
+            "hypervisor_guest", wrapper=within, **options, uuid=guest, directory="quarantined"
+        )
+    )
     assert refused["failed"] and "something is mounted there" in refused["msg"]
     assert inside.exists()
 
@@ -126,9 +150,15 @@ def test_a_directory_with_a_mount_in_it_is_in_use(host: Host) -> None:
 def test_who_may_not_look_into_other_processes_moves_nothing(host: Host) -> None:
     guest = host.guest()
     less = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
-    shown = told(host.ansible.started("hypervisor_guest_info", wrapper=less, **host.where, uuids=[guest]))
+    shown = told(
+        host.ansible.started("hypervisor_guest_info", wrapper=less, **host.where, uuids=[guest])
+    )
     assert shown["directories"][0]["open"] is None
-    refused = told(host.ansible.started("hypervisor_guest", wrapper=less, **host.where, uuid=guest, directory="quarantined"))
+    refused = told(
+        host.ansible.started(
+            "hypervisor_guest", wrapper=less, **host.where, uuid=guest, directory="quarantined"
+        )
+    )
     assert refused["failed"] and "run the task as root" in refused["msg"]
     assert host.shown(guest)["open"] is False
 
@@ -139,10 +169,16 @@ def test_what_happened_before_a_failure_is_told(host: Host) -> None:
     with host.ansible.opening(host.instances / guest / "disk"):
         result = host.do(guest, domain="undefined", directory="quarantined", destroy=True)
     assert result["failed"] and "is in use" in result["msg"]
-    assert (result["changed"], result["actions"], result["domain"]) == (True, ["destroy", "undefine"], None)
+    assert (result["changed"], result["actions"], result["domain"]) == (
+        True,
+        ["destroy", "undefine"],
+        None,
+    )
     assert result["directory"] == str(host.instances / guest)
     assert Path(result["xml_path"]).exists() and result["quarantined"] is None
-    assert host.twins(guest, domain="undefined", directory="quarantined")["actions"] == ["quarantine"]
+    assert host.twins(guest, domain="undefined", directory="quarantined")["actions"] == [
+        "quarantine"
+    ]
 
 
 def test_a_symbolic_link_in_place_of_a_directory_is_left_alone(host: Host) -> None:
@@ -183,15 +219,21 @@ def test_a_quarantine_on_another_file_system_is_refused(host: Host) -> None:
         if os.stat(other).st_dev == host.instances.stat().st_dev:
             pytest.skip("/dev/shm is on the same file system.")
         for path in (other, f"{other}/new"):
-            assert "is on another file system" in host.refused(name, directory="quarantined", quarantine_path=path)
+            assert "is on another file system" in host.refused(
+                name, directory="quarantined", quarantine_path=path
+            )
         assert os.listdir(other) == []
-    assert "the folder above it is not there" in host.refused(name, directory="quarantined", quarantine_path=f"{other}/new")
+    assert "the folder above it is not there" in host.refused(
+        name, directory="quarantined", quarantine_path=f"{other}/new"
+    )
 
 
 def test_a_quarantine_elsewhere_on_the_same_file_system_is_used(host: Host) -> None:
     name = str(uuid.uuid4())
     host.directory(name)
     store = str(host.folder / "aside")
-    assert host.twins(name, directory="quarantined", quarantine_path=store)["quarantined"].startswith(f"{store}/{name}.")
+    assert host.twins(name, directory="quarantined", quarantine_path=store)[
+        "quarantined"
+    ].startswith(f"{store}/{name}.")
     assert [entry["uuid"] for entry in host.info(quarantine_path=store)["quarantined"]] == [name]
     assert host.twins(name, directory="present", quarantine_path=store)["actions"] == ["restore"]

@@ -28,13 +28,24 @@ def test_a_domain_that_is_shut_off_is_undefined_and_can_be_defined_again(host: H
     result = host.twins(guest, domain="undefined")
     assert result["actions"] == ["undefine"]
     assert result["domain"] is None
-    assert result["diff"]["before"]["domain"] == {"name": before["name"], "state": "shut off", "uuid": guest}
+    assert result["diff"]["before"]["domain"] == {
+        "name": before["name"],
+        "state": "shut off",
+        "uuid": guest,
+    }
     assert guest not in host.libvirt("list", "--all", "--uuid").split()
     saved = Path(result["xml_path"])
     assert "sesame" in saved.read_text() and saved.read_text().strip() == xml
-    assert (stat.S_IMODE(saved.stat().st_mode), stat.S_IMODE(saved.parent.stat().st_mode)) == (0o600, 0o700)
+    assert (stat.S_IMODE(saved.stat().st_mode), stat.S_IMODE(saved.parent.stat().st_mode)) == (
+        0o600,
+        0o700,
+    )
     result = host.twins(guest, domain="defined")
-    assert (result["actions"], result["xml_path"], result["domain"]) == (["define"], str(saved), before)
+    assert (result["actions"], result["xml_path"], result["domain"]) == (
+        ["define"],
+        str(saved),
+        before,
+    )
     assert host.libvirt.xml(guest) == xml
     assert host.shown(guest)["kind"] == "instance"
 
@@ -67,28 +78,45 @@ def test_xml_that_is_not_that_domains_is_not_defined(host: Host) -> None:
     one, other = host.guest(), host.guest()
     saved = host.do(one, domain="undefined")["xml_path"]
     host.do(other, domain="undefined")
-    assert f"and not a domain of Nova with the UUID {other}" in host.refused(other, domain="defined", xml_path=saved)
+    assert f"and not a domain of Nova with the UUID {other}" in host.refused(
+        other, domain="defined", xml_path=saved
+    )
     broken = host.folder / "broken.xml"
-    for text in ("", "<domain", '<!DOCTYPE domain [<!ENTITY a "a">]><domain>&a;</domain>', "<domain/>", "x" * (10 * 1024 * 1024 + 1)):
+    for text in (
+        "",
+        "<domain",
+        '<!DOCTYPE domain [<!ENTITY a "a">]><domain>&a;</domain>',
+        "<domain/>",
+        "x" * (10 * 1024 * 1024 + 1),
+    ):
         broken.write_text(text)
         assert "The XML of a domain" in host.refused(other, domain="defined", xml_path=str(broken))
-    assert "cannot be read" in host.refused(other, domain="defined", xml_path=str(host.folder / "nowhere.xml"))
+    assert "cannot be read" in host.refused(
+        other, domain="defined", xml_path=str(host.folder / "nowhere.xml")
+    )
     assert "has no XML of" in host.refused(str(uuid.uuid4()), domain="defined")
 
 
 @pytest.mark.parametrize("state", ["running", "paused"])
-def test_a_domain_that_is_not_shut_off_is_left_alone_unless_destroy_says_otherwise(host: Host, state: str) -> None:
+def test_a_domain_that_is_not_shut_off_is_left_alone_unless_destroy_says_otherwise(
+    host: Host, state: str
+) -> None:
     guest = host.guest()
     host.libvirt("start", guest)
     if state == "paused":
         host.libvirt("suspend", guest)
     assert host.seen(guest)["state"] == state
-    assert f"is {state}: only one that is shut off is undefined" in host.refused(guest, domain="undefined")
+    assert f"is {state}: only one that is shut off is undefined" in host.refused(
+        guest, domain="undefined"
+    )
     assert f"is {state}" in host.refused(guest, domain="undefined", directory="quarantined")
     assert f"is {state}" in host.refused(guest, directory="quarantined")
     result = host.twins(guest, domain="undefined", directory="quarantined", destroy=True)
     assert result["actions"] == ["destroy", "undefine", "quarantine"]
-    assert host.twins(guest, domain="defined", directory="present")["actions"] == ["restore", "define"]
+    assert host.twins(guest, domain="defined", directory="present")["actions"] == [
+        "restore",
+        "define",
+    ]
 
 
 def test_destroy_leaves_the_directory_of_a_domain_that_stays_alone(host: Host) -> None:
@@ -108,7 +136,9 @@ def test_a_domain_that_is_not_novas_is_left_alone(host: Host) -> None:
     guest = host.guest(nova="")
     assert host.seen(guest)["nova"] is None
     assert "somebody else's" in host.refused(guest, domain="undefined")
-    assert "somebody else's" in host.refused(guest, domain="undefined", destroy=True, directory="quarantined")
+    assert "somebody else's" in host.refused(
+        guest, domain="undefined", destroy=True, directory="quarantined"
+    )
     other = host.guest(nova="http://example.org/nova/1.1")
     assert "somebody else's" in host.refused(other, domain="undefined")
 
@@ -119,7 +149,9 @@ def test_a_managed_save_is_lost_only_where_that_is_said(host: Host) -> None:
     host.libvirt("managedsave", guest)
     assert host.seen(guest)["managed_save"] is True
     for remove in ([], ["snapshots", "nvram", "tpm"]):
-        assert "has a managed save, which would be lost" in host.refused(guest, domain="undefined", remove=remove)
+        assert "has a managed save, which would be lost" in host.refused(
+            guest, domain="undefined", remove=remove
+        )
     assert host.twins(guest, domain="undefined", remove=["managed_save"])["actions"] == ["undefine"]
 
 
@@ -130,15 +162,23 @@ def test_snapshots_are_lost_only_where_that_is_said(host: Host) -> None:
         host.libvirt("snapshot-create-as", guest, f"--name={name}")
     assert host.seen(guest)["snapshots"] == 3
     for remove in ([], ["managed_save", "nvram", "tpm"]):
-        assert "has snapshots, which would be lost" in host.refused(guest, domain="undefined", remove=remove)
+        assert "has snapshots, which would be lost" in host.refused(
+            guest, domain="undefined", remove=remove
+        )
     assert host.twins(guest, domain="undefined", remove=["snapshots"])["actions"] == ["undefine"]
 
 
 @pytest.mark.parametrize(
     ("remove", "flags"),
-    [([], {"--keep-nvram", "--keep-tpm"}), (["nvram"], {"--nvram", "--keep-tpm"}), (["tpm"], {"--keep-nvram"})],
+    [
+        ([], {"--keep-nvram", "--keep-tpm"}),
+        (["nvram"], {"--nvram", "--keep-tpm"}),
+        (["tpm"], {"--keep-nvram"}),
+    ],
 )
-def test_firmware_and_tpm_are_kept_unless_told_otherwise(host: Host, remove: list[str], flags: set[str]) -> None:
+def test_firmware_and_tpm_are_kept_unless_told_otherwise(
+    host: Host, remove: list[str], flags: set[str]
+) -> None:
     guest = host.guest(inside=TPM)
     assert host.seen(guest)["tpm"] is True
     log = host.folder / "log"
@@ -151,23 +191,38 @@ def test_firmware_and_tpm_are_kept_unless_told_otherwise(host: Host, remove: lis
     else:
         assert result["actions"] == ["undefine"]
     (line,) = [line for line in log.read_text().splitlines() if " undefine " in line]
-    assert {word for word in line.split() if word.startswith("--")} - {"--quiet", "--connect"} == flags
+    assert {word for word in line.split() if word.startswith("--")} - {
+        "--quiet",
+        "--connect",
+    } == flags
 
 
-def test_the_state_of_a_tpm_is_lost_only_where_libvirt_is_too_old_to_keep_it_and_that_is_said(host: Host) -> None:
+def test_the_state_of_a_tpm_is_lost_only_where_libvirt_is_too_old_to_keep_it_and_that_is_said(
+    host: Host,
+) -> None:
     guest = host.guest(inside=TPM)
-    old = host.reaching('case " $* " in *" --daemon "*) exec echo "Running against daemon: 8.8.0";; esac; exec virsh "$@"')
+    old = host.reaching(
+        'case " $* " in *" --daemon "*) exec echo "Running against daemon: 8.8.0";; esac; exec virsh "$@"'
+    )
     assert "cannot keep before version 8.9" in host.refused(guest, domain="undefined", virsh=old)
-    assert host.twins(guest, domain="undefined", virsh=old, remove=["tpm"])["actions"] == ["undefine"]
+    assert host.twins(guest, domain="undefined", virsh=old, remove=["tpm"])["actions"] == [
+        "undefine"
+    ]
 
 
 def test_a_domain_that_starts_while_it_is_undefined_stays_defined(host: Host) -> None:
     guest = host.guest()
     xml = host.libvirt.xml(guest)
-    virsh = host.reaching(f'case " $* " in *" undefine "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; exec virsh "$@"')
+    virsh = host.reaching(
+        f'case " $* " in *" undefine "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; exec virsh "$@"'
+    )
     result = host.do(guest, domain="undefined", directory="quarantined", virsh=virsh)
     assert result["failed"] and "was started while it was undefined" in result["msg"]
-    assert (result["changed"], result["actions"], result["domain"]["state"]) == (False, [], "running")
+    assert (result["changed"], result["actions"], result["domain"]["state"]) == (
+        False,
+        [],
+        "running",
+    )
     assert host.seen(guest)["persistent"] is True
     assert host.libvirt.xml(guest) == xml
     assert host.shown(guest)["kind"] == "instance"
@@ -175,9 +230,13 @@ def test_a_domain_that_starts_while_it_is_undefined_stays_defined(host: Host) ->
 
 def test_a_domain_that_starts_after_the_first_look_is_left_alone(host: Host) -> None:
     guest = host.guest()
-    virsh = host.reaching(f'case " $* " in *" --security-info "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; exec virsh "$@"')
+    virsh = host.reaching(
+        f'case " $* " in *" --security-info "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; exec virsh "$@"'
+    )
     result = host.do(guest, domain="undefined", directory="quarantined", virsh=virsh)
-    assert result["failed"] and "is running: only one that is shut off is undefined" in result["msg"]
+    assert (
+        result["failed"] and "is running: only one that is shut off is undefined" in result["msg"]
+    )
     assert (result["changed"], host.seen(guest)["persistent"]) == (False, True)
     assert host.shown(guest)["kind"] == "instance"
 
@@ -185,12 +244,29 @@ def test_a_domain_that_starts_after_the_first_look_is_left_alone(host: Host) -> 
 def test_what_is_no_longer_as_it_was_seen_is_left_alone(host: Host) -> None:
     guest = host.guest()
     changed_at = host.shown(guest)["changed_at"]
-    assert "is shut off, and was running when it was looked at" in host.refused(guest, domain="undefined", expect_state="running")
+    assert "is shut off, and was running when it was looked at" in host.refused(
+        guest, domain="undefined", expect_state="running"
+    )
     created_at = host.seen(guest)["nova"]["created_at"]
-    sentence = host.refused(guest, domain="undefined", expect_state="shut off", expect_created_at="2026-10-20T07:59:00Z")
+    sentence = host.refused(
+        guest, domain="undefined", expect_state="shut off", expect_created_at="2026-10-20T07:59:00Z"
+    )
     assert f"was defined by Nova at {created_at}, and not at 2026-10-20T07:59:00Z" in sentence
     (host.instances / guest / "disk").write_bytes(b"y")
-    sentence = host.refused(guest, domain="undefined", directory="quarantined", expect_state="shut off", expect_changed_at=changed_at)
+    sentence = host.refused(
+        guest,
+        domain="undefined",
+        directory="quarantined",
+        expect_state="shut off",
+        expect_changed_at=changed_at,
+    )
     assert f"and not at {changed_at}" in sentence
-    now = {"expect_state": "shut off", "expect_created_at": created_at, "expect_changed_at": host.shown(guest)["changed_at"]}
-    assert host.twins(guest, domain="undefined", directory="quarantined", **now)["actions"] == ["undefine", "quarantine"]
+    now = {
+        "expect_state": "shut off",
+        "expect_created_at": created_at,
+        "expect_changed_at": host.shown(guest)["changed_at"],
+    }
+    assert host.twins(guest, domain="undefined", directory="quarantined", **now)["actions"] == [
+        "undefine",
+        "quarantine",
+    ]

@@ -63,9 +63,16 @@ def test_what_a_hypervisor_has_of_guests_is_shown(host: Host) -> None:
     path = host.instances / guest
     held = [path, *path.iterdir()]
     assert entry["size_bytes"] == sum(each.stat().st_blocks for each in held) * 512 > 8192
-    assert calendar.timegm(time.strptime(entry["changed_at"], "%Y-%m-%dT%H:%M:%SZ")) == int(path.stat().st_mtime)
+    assert calendar.timegm(time.strptime(entry["changed_at"], "%Y-%m-%dT%H:%M:%SZ")) == int(
+        path.stat().st_mtime
+    )
     assert DAY <= entry["age_seconds"] < DAY + 600
-    assert (entry["open"], entry["link"], entry["device"], entry["shared"]) == (False, False, path.stat().st_dev, False)
+    assert (entry["open"], entry["link"], entry["device"], entry["shared"]) == (
+        False,
+        False,
+        path.stat().st_dev,
+        False,
+    )
     assert found["quarantined"] == []
 
 
@@ -73,7 +80,14 @@ def test_only_what_is_named_like_an_instance_is_shown(host: Host) -> None:
     names = [str(uuid.uuid4()) for _each in range(3)]
     for name in (names[0], f"{names[1]}_resize", f"{names[2]}_del"):
         host.directory(name)
-    for name in (names[0].upper(), names[0].replace("-", ""), f"{names[0]}_", f"{names[0]}_resized", f"{names[0]}\n", f"x{names[0]}"):
+    for name in (
+        names[0].upper(),
+        names[0].replace("-", ""),
+        f"{names[0]}_",
+        f"{names[0]}_resized",
+        f"{names[0]}\n",
+        f"x{names[0]}",
+    ):
         host.directory(name)
     (host.instances / str(uuid.uuid4())).write_text("a file")
     found = host.info(parts=["directories"])
@@ -89,7 +103,10 @@ def test_only_the_instances_that_were_asked_for_are_shown(host: Host) -> None:
     guests = [host.guest() for _each in range(2)]
     host.do(host.guest(), directory="quarantined")
     found = host.info(uuids=guests[:1])
-    shown = {part: [entry["uuid"] for entry in found[part]] for part in ("domains", "directories", "quarantined")}
+    shown = {
+        part: [entry["uuid"] for entry in found[part]]
+        for part in ("domains", "directories", "quarantined")
+    }
     assert shown == {"domains": guests[:1], "directories": guests[:1], "quarantined": []}
     assert "is no UUID" in host.info(uuids=["../x"])["msg"]
 
@@ -121,14 +138,31 @@ def test_the_metadata_of_older_nova_is_understood(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    "spelling", ["../x", "", "test", "1", "{uuid}/../{other}", "{uuid}\n", "{UUID}", "{{{uuid}}}", "{uuid}_resize", "{bare}"]
+    "spelling",
+    [
+        "../x",
+        "",
+        "test",
+        "1",
+        "{uuid}/../{other}",
+        "{uuid}\n",
+        "{UUID}",
+        "{{{uuid}}}",
+        "{uuid}_resize",
+        "{bare}",
+    ],
 )
 def test_what_is_no_uuid_of_nova_is_refused(host: Host, spelling: str) -> None:
     # With letters in it, that upper case changes.
-    guest, other = host.directory(f"{uuid.uuid4()}"[:-1] + "a").name, host.directory(str(uuid.uuid4())).name
+    guest, other = (
+        host.directory(f"{uuid.uuid4()}"[:-1] + "a").name,
+        host.directory(str(uuid.uuid4())).name,
+    )
     host.directory(f"{guest}_resize")
     host.libvirt.domain(name="test")
-    given = spelling.format(uuid=guest, other=other, UUID=guest.upper(), bare=guest.replace("-", ""))
+    given = spelling.format(
+        uuid=guest, other=other, UUID=guest.upper(), bare=guest.replace("-", "")
+    )
     before = host.everything()
     actions: list[dict[str, t.Any]] = [
         {"domain": "undefined", "destroy": True},
@@ -150,7 +184,9 @@ def test_nothing_happens_where_there_is_nothing(host: Host) -> None:
 def test_a_folder_of_instances_that_is_not_there_is_no_empty_one(host: Host) -> None:
     nowhere = str(host.folder / "nowhere")
     assert "instances_path" in host.info(instances_path=nowhere)["msg"]
-    assert "instances_path" in host.refused(str(uuid.uuid4()), directory="quarantined", instances_path=nowhere)
+    assert "instances_path" in host.refused(
+        str(uuid.uuid4()), directory="quarantined", instances_path=nowhere
+    )
     assert host.info(instances_path=nowhere, parts=["domains"])["directories"] is None
 
 
@@ -182,15 +218,28 @@ def test_libvirt_that_cannot_be_asked_fails_the_task(host: Host) -> None:
 
 def test_a_command_with_arguments_reaches_libvirt(host: Host) -> None:
     guest = host.guest()
-    assert host.info(virsh="env 'LC_ALL=de_DE.UTF-8' virsh", uuids=[guest])["domains"][0]["uuid"] == guest
+    assert (
+        host.info(virsh="env 'LC_ALL=de_DE.UTF-8' virsh", uuids=[guest])["domains"][0]["uuid"]
+        == guest
+    )
 
 
 def test_ansible_runs_the_modules_as_a_user_does(host: Host) -> None:
     guest = host.guest()
-    options = {**host.where, "backup_path": str(host.backups), "uuid": guest, "domain": "undefined", "directory": "quarantined"}
+    options = {
+        **host.where,
+        "backup_path": str(host.backups),
+        "uuid": guest,
+        "domain": "undefined",
+        "directory": "quarantined",
+    }
     foretold = host.ansible.module("hypervisor_guest", "--check", "--diff", **options)
     assert foretold["changed"] and guest in foretold["printed_diff"]
-    assert host.ansible.module("hypervisor_guest", **options)["actions"] == foretold["actions"] == ["undefine", "quarantine"]
+    assert (
+        host.ansible.module("hypervisor_guest", **options)["actions"]
+        == foretold["actions"]
+        == ["undefine", "quarantine"]
+    )
     found = host.ansible.module("hypervisor_guest_info", **host.where, uuids=[guest])
     assert [len(found[part]) for part in ("domains", "directories", "quarantined")] == [0, 0, 1]
 
@@ -198,8 +247,17 @@ def test_ansible_runs_the_modules_as_a_user_does(host: Host) -> None:
 def _python39() -> str | None:
     """A Python 3.9 that runs, which hypervisors have."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    for candidate in (shutil.which("python3.9"), *sorted(map(str, pyenv.glob("versions/3.9.*/bin/python3.9")))):
-        if candidate and subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:
+    for candidate in (
+        shutil.which("python3.9"),
+        *sorted(map(str, pyenv.glob("versions/3.9.*/bin/python3.9"))),
+    ):
+        if (
+            candidate
+            and subprocess.run(
+                [candidate, "--version"], capture_output=True, check=False
+            ).returncode
+            == 0
+        ):
             return candidate
     return None
 
@@ -211,12 +269,20 @@ def test_all_of_it_runs_on_the_python_of_hypervisors(host: Host) -> None:
     # Only Ansible itself: whatever else is installed beside it is for a newer Python.
     (host.folder / "python").mkdir()
     (host.folder / "python" / "ansible").symlink_to(Path(ansible_core.__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": f"{host.folder / 'python'}:{real.ROOT / 'collections'}"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{host.folder / 'python'}:{real.ROOT / 'collections'}",
+    }
 
     def run(name: str, **arguments: t.Any) -> dict[str, t.Any]:
         parameters = host.folder / "arguments-39.json"
         parameters.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {**host.where, **arguments}}))
-        command = [python39, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}", str(parameters)]
+        command = [
+            python39,
+            "-m",
+            f"ansible_collections.osops.placement.plugins.modules.{name}",
+            str(parameters),
+        ]
         done = host.ansible.run(*command, env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)
@@ -225,8 +291,15 @@ def test_all_of_it_runs_on_the_python_of_hypervisors(host: Host) -> None:
     mine: dict[str, t.Any] = {"uuid": guest, "backup_path": str(host.backups)}
     found = run("hypervisor_guest_info", uuids=[guest])
     assert [len(found[part]) for part in ("domains", "directories", "quarantined")] == [1, 1, 0]
-    assert run("hypervisor_guest", domain="undefined", directory="quarantined", **mine)["actions"] == ["undefine", "quarantine"]
+    assert run("hypervisor_guest", domain="undefined", directory="quarantined", **mine)[
+        "actions"
+    ] == ["undefine", "quarantine"]
     assert len(run("hypervisor_guest_info", uuids=[guest])["quarantined"]) == 1
-    assert run("hypervisor_guest", domain="defined", directory="present", **mine)["actions"] == ["restore", "define"]
+    assert run("hypervisor_guest", domain="defined", directory="present", **mine)["actions"] == [
+        "restore",
+        "define",
+    ]
     run("hypervisor_guest", directory="quarantined", **mine)
-    assert run("hypervisor_guest", directory="purged", older_than="0s", **mine)["actions"] == ["purge"]
+    assert run("hypervisor_guest", directory="purged", older_than="0s", **mine)["actions"] == [
+        "purge"
+    ]

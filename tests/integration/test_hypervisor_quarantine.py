@@ -44,8 +44,16 @@ def test_only_what_has_been_in_quarantine_long_enough_is_deleted(host: Host) -> 
     result = host.twins(directory="purged", older_than="7d")
     assert result["actions"] == ["purge"]
     assert result["purged"] == sorted([str(old), str(resize)])
-    assert set(result["diff"]["before"]["quarantined"]) - set(result["diff"]["after"]["quarantined"]) == set(result["purged"])
-    assert [path.exists() for path in (old, resize, young, ahead, left)] == [False, False, True, True, True]
+    assert set(result["diff"]["before"]["quarantined"]) - set(
+        result["diff"]["after"]["quarantined"]
+    ) == set(result["purged"])
+    assert [path.exists() for path in (old, resize, young, ahead, left)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_only_the_named_instance_is_deleted_from_quarantine(host: Host) -> None:
@@ -65,7 +73,13 @@ def test_what_this_module_did_not_put_into_quarantine_stays_there(host: Host) ->
     stays = [host.store / f"{uuid.uuid4()}.20200101T000000Z" for _each in range(2)]
     stays[0].symlink_to(target)
     stays[1].write_text("a file")
-    others = ("notes", name, f"{name}.20201399T000000Z", f"{name}.20200101T000000", f"{name.upper()}.20200101T000000Z")
+    others = (
+        "notes",
+        name,
+        f"{name}.20201399T000000Z",
+        f"{name}.20200101T000000",
+        f"{name.upper()}.20200101T000000Z",
+    )
     for other in others:
         (host.store / other).mkdir()
         stays.append(host.store / other)

@@ -28,9 +28,14 @@ def _users_own(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> An
     return ansible
 
 
-def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(users_own: Ansible, few: Strays, tmp_path: Path) -> None:
+def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(
+    users_own: Ansible, few: Strays, tmp_path: Path
+) -> None:
     few.claim()
-    wanted = {"orphan_cleanup_consumers": few.consumers, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
+    wanted = {
+        "orphan_cleanup_consumers": few.consumers,
+        "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+    }
 
     found = users_own.playbook("detect_orphans", variables=wanted)
     assert found.status == 0, found.output
@@ -44,5 +49,7 @@ def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(user
     assert cleaned.status == 0 and few.held == [], cleaned.output
 
     (journal,) = (tmp_path / "orphan-cleanup").glob("journal-*")
-    restored = users_own.playbook("restore_allocations", variables={**wanted, "orphan_cleanup_journal": str(journal)})
+    restored = users_own.playbook(
+        "restore_allocations", variables={**wanted, "orphan_cleanup_journal": str(journal)}
+    )
     assert restored.status == 0 and few.held == few.consumers, restored.output

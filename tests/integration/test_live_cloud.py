@@ -26,7 +26,13 @@ from minicloud_ctl import holdings, servers
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONSUMER_KINDS
 from ansible_collections.osops.placement.tests.integration.chronicle import Chronicle, noted
-from ansible_collections.osops.placement.tests.integration.lives import STEADY, DoomedLife, Life, claim, prepare
+from ansible_collections.osops.placement.tests.integration.lives import (
+    STEADY,
+    DoomedLife,
+    Life,
+    claim,
+    prepare,
+)
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:
@@ -45,7 +51,14 @@ LAST_ROUNDS = 4
 KINDS = [kind.name for kind in CONSUMER_KINDS]
 
 # What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is done here.
-ONLY_SPOILT = ("extra_host", "unreverted_allocation", "misplaced_allocation", "missing_allocation", "wrong_amount", "wrong_owner")
+ONLY_SPOILT = (
+    "extra_host",
+    "unreverted_allocation",
+    "misplaced_allocation",
+    "missing_allocation",
+    "wrong_amount",
+    "wrong_owner",
+)
 
 
 @d.dataclass(frozen=True)
@@ -95,18 +108,44 @@ class Story:
 
     def figures(self) -> str:
         done = sum((life.done for life in self.lives), collections.Counter[str]())
-        made = collections.Counter(f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made)
+        made = collections.Counter(
+            f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made
+        )
         outcomes = [outcome for played in self.rounds for outcome in played.outcomes]
-        spared = collections.Counter(outcome["reason"].split(":")[0][:60] for outcome in outcomes if outcome["outcome"] == "skipped")
-        protected = collections.Counter({f"protected: {kind}": count for kind, count in self.protected.items() if kind != "excluded"})
-        told = [f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, {spared.total()} skipped"]
+        spared = collections.Counter(
+            outcome["reason"].split(":")[0][:60]
+            for outcome in outcomes
+            if outcome["outcome"] == "skipped"
+        )
+        protected = collections.Counter(
+            {
+                f"protected: {kind}": count
+                for kind, count in self.protected.items()
+                if kind != "excluded"
+            }
+        )
+        told = [
+            f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, {spared.total()} skipped"
+        ]
         return "\n".join(
-            [*told, *(f"  {count:4} {what}" for counter in (done, made, spared, protected) for what, count in counter.most_common())]
+            [
+                *told,
+                *(
+                    f"  {count:4} {what}"
+                    for counter in (done, made, spared, protected)
+                    for what, count in counter.most_common()
+                ),
+            ]
         )
 
 
 @pytest.fixture(scope="module")
-def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(
+    minicloud: Minicloud,
+    placement: Placement,
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Story:
     minicloud.scenario("healthy")
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("live"), minicloud.environment)
     prepare(world)
@@ -120,11 +159,23 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     def rounds() -> int:
         return len(told.rounds)
 
-    told.lives = [Life(world, f"life {number}", over, rounds, restless=number < RESTLESS) for number in range(LIVES)]
+    told.lives = [
+        Life(world, f"life {number}", over, rounds, restless=number < RESTLESS)
+        for number in range(LIVES)
+    ]
     told.lives.append(DoomedLife(world, "doomed", over, rounds))
     # What moves from or to one of them is then under way for as long as the cloud is looked at, or written to.
-    held_up = itertools.cycle([(step, f"nova-compute-{host}") for host in STEADY for step in ("orphan_detect", "orphan_remediate")])
-    with noted(world) as told.chronicle, concurrent.futures.ThreadPoolExecutor(len(told.lives)) as threads:
+    held_up = itertools.cycle(
+        [
+            (step, f"nova-compute-{host}")
+            for host in STEADY
+            for step in ("orphan_detect", "orphan_remediate")
+        ]
+    )
+    with (
+        noted(world) as told.chronicle,
+        concurrent.futures.ThreadPoolExecutor(len(told.lives)) as threads,
+    ):
         running = [threads.submit(life.goes_on) for life in told.lives]
         while not all(life.done() for life in running):
             for number in range(UNKNOWN):
@@ -132,20 +183,30 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
             told.rounds.append(clean(world, ansible, list(others), next(held_up)))
         for life in running:
             life.result()
-        told.parked = next(life.server for life in told.lives if servers.get(world.cloud, life.server)["status"] == "ACTIVE")
+        told.parked = next(
+            life.server
+            for life in told.lives
+            if servers.get(world.cloud, life.server)["status"] == "ACTIVE"
+        )
         servers.migrate(world.cloud, told.parked, elsewhere(world, told.parked))
         for _count in range(LAST_ROUNDS):
             told.rounds.append(clean(world, ansible, list(others)))
             if not told.rounds[-1].made:
                 break
-    told.held = {consumer: held for consumer, held in placement.everything().items() if consumer not in others}
+    told.held = {
+        consumer: held
+        for consumer, held in placement.everything().items()
+        if consumer not in others
+    }
     living = world.cloud.nova("GET", "/servers/detail?all_tenants=1")["servers"]
     told.living = {server["id"]: server for server in living if server["id"] not in others}
     print(f"\n{told.figures()}")
     return told
 
 
-def clean(world: World, ansible: Ansible, spared: list[str], held_up: tuple[str, str] | None = None) -> Round:
+def clean(
+    world: World, ansible: Ansible, spared: list[str], held_up: tuple[str, str] | None = None
+) -> Round:
     """Detect, plan and remediate, while during one of these steps one service of the cloud stands still."""
     folder = ansible.folder / f"round-{time.monotonic()}"
     findings, plan = folder / "findings.json", folder / "plan.json"
@@ -159,15 +220,27 @@ def clean(world: World, ansible: Ansible, spared: list[str], held_up: tuple[str,
     }
     results = []
     for name, arguments in steps.items():
-        with world.paused(held_up[1]) if held_up and held_up[0] == name else contextlib.nullcontext():
+        with (
+            world.paused(held_up[1]) if held_up and held_up[0] == name else contextlib.nullcontext()
+        ):
             results.append(ansible.direct(name, **arguments))
     faults = [result["msg"] for result in results if result["failed"]]
-    protected = collections.Counter(entry["kind"] for entry in json.loads(findings.read_text())["protected"])
+    protected = collections.Counter(
+        entry["kind"] for entry in json.loads(findings.read_text())["protected"]
+    )
     if not (folder / "remediation.json").exists():
         return Round(faults, protected, [], [])
     outcomes = json.loads((folder / "remediation.json").read_text())["outcomes"]
-    seconds = {record["finding"]: record["at"] for record in records(results[-1]["journal"]) if record["event"] == "before"}
-    made = [Made(outcome, seconds[outcome["finding"]]) for outcome in outcomes if outcome["outcome"] not in ("skipped", "failed")]
+    seconds = {
+        record["finding"]: record["at"]
+        for record in records(results[-1]["journal"])
+        if record["event"] == "before"
+    }
+    made = [
+        Made(outcome, seconds[outcome["finding"]])
+        for outcome in outcomes
+        if outcome["outcome"] not in ("skipped", "failed")
+    ]
     return Round(faults, protected, outcomes, made)
 
 
@@ -198,7 +271,9 @@ def test_no_server_lacked_anything_after_what_nova_did_to_it(story: Story) -> No
     assert not [loss for life in story.lives for loss in life.losses]
 
 
-def test_no_change_took_from_a_live_server_what_it_had_of_its_host(story: Story, world: World) -> None:
+def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
+    story: Story, world: World
+) -> None:
     """Whatever was written left each server, by what Nova said of it in that second, a share of the host where it was."""
 
     def harmless(part: dict[str, t.Any], host: str | None, status: str | None) -> bool:
@@ -208,15 +283,27 @@ def test_no_change_took_from_a_live_server_what_it_had_of_its_host(story: Story,
 
     for made in story.made:
         for part in made.parts:
-            states = [state for state in story.chronicle.during(part["consumer"], made.second) if state.table == "instances"]
-            assert not states or any(state.gone or harmless(part, state.host, state.status) for state in states), (made, states)
+            states = [
+                state
+                for state in story.chronicle.during(part["consumer"], made.second)
+                if state.table == "instances"
+            ]
+            assert not states or any(
+                state.gone or harmless(part, state.host, state.status) for state in states
+            ), (made, states)
 
 
 def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None:
     for made in story.made:
         for part in made.parts:
-            states = [state for state in story.chronicle.during(part["consumer"], made.second) if state.table == "migrations"]
-            assert not states or any(state.gone or state.status in servers.ENDED for state in states), (made, states)
+            states = [
+                state
+                for state in story.chronicle.during(part["consumer"], made.second)
+                if state.table == "migrations"
+            ]
+            assert not states or any(
+                state.gone or state.status in servers.ENDED for state in states
+            ), (made, states)
 
 
 @pytest.mark.parametrize("kind", ["deleted_server", "deleted_migration", "unknown_consumer"])
@@ -229,9 +316,17 @@ def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
 def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
     """A claim that one run took from its server by mistake, and another gave back, is found here."""
     spoilt = sum((life.spoilt for life in story.lives), collections.Counter[tuple[str, str]]())
-    healed = collections.Counter((made.consumer, made.outcome["kind"]) for made in story.made if made.outcome["kind"] in ONLY_SPOILT)
+    healed = collections.Counter(
+        (made.consumer, made.outcome["kind"])
+        for made in story.made
+        if made.outcome["kind"] in ONLY_SPOILT
+    )
 
-    assert not healed - spoilt, {made.consumer: made for made in story.made if (made.consumer, made.outcome["kind"]) in healed - spoilt}
+    assert not healed - spoilt, {
+        made.consumer: made
+        for made in story.made
+        if (made.consumer, made.outcome["kind"]) in healed - spoilt
+    }
 
 
 def test_every_live_server_holds_exactly_its_host(story: Story, world: World) -> None:
@@ -240,7 +335,9 @@ def test_every_live_server_holds_exactly_its_host(story: Story, world: World) ->
         if server["status"] == "ERROR":
             continue
         held = holdings.of(world.cloud, uuid)
-        assert held.allocations == {world.provider(server["OS-EXT-SRV-ATTR:host"]): claim(server)}, server
+        assert held.allocations == {
+            world.provider(server["OS-EXT-SRV-ATTR:host"]): claim(server)
+        }, server
         assert (held.project, held.user) == (server["tenant_id"], server["user_id"])
 
 

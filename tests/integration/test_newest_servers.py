@@ -17,7 +17,11 @@ from minicloud_ctl.cloud import Cloud
 from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 # More than the newest on which credentials are tested.
@@ -50,7 +54,10 @@ def failed_boots(world: World) -> list[str]:
 def own(world: World) -> list[str]:
     """The newest servers, all in the project of the credentials; the last one is the newest of all."""
     cloud = Cloud(world.state, project="admin")
-    made = [servers.request_boot(cloud, f"own-{uuid.uuid4()}", f"compute-{number % 4 + 1}") for number in range(OWN)]
+    made = [
+        servers.request_boot(cloud, f"own-{uuid.uuid4()}", f"compute-{number % 4 + 1}")
+        for number in range(OWN)
+    ]
     world.forget(*made)
     for server in made:
         servers.settle(cloud, server, None)
@@ -74,7 +81,9 @@ def newest(world: World, count: int) -> list[str]:
 
 
 @pytest.mark.long
-def test_none_of_them_has_a_host(ansible: Ansible, world: World, failed_boots: list[str], orphan: str) -> None:
+def test_none_of_them_has_a_host(
+    ansible: Ansible, world: World, failed_boots: list[str], orphan: str
+) -> None:
     assert set(newest(world, FAILED)) == set(failed_boots)
 
     found = detected(ansible)

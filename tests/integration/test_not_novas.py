@@ -15,7 +15,11 @@ from ansible_collections.osops.placement.tests.integration.support import spared
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "compute-4"
@@ -43,45 +47,81 @@ def test_a_container(ansible: Ansible, placement: Placement, world: World) -> No
 
     assert run.status == 0
     found = run.entry(container)
-    assert (found["kind"], found["verdict"], found["change"]) == ("unknown_consumer", "undecided", None)
+    assert (found["kind"], found["verdict"], found["change"]) == (
+        "unknown_consumer",
+        "undecided",
+        None,
+    )
     assert "this cloud has container in its catalogue" in found["reason"]
-    assert container not in {outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]}
+    assert container not in {
+        outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]
+    }
     spared(run, before, placement)
 
 
 @pytest.mark.usefixtures("zun")
-def test_a_stray_when_somebody_looked_that_it_is_no_container(ansible: Ansible, placement: Placement, world: World) -> None:
+def test_a_stray_when_somebody_looked_that_it_is_no_container(
+    ansible: Ansible, placement: Placement, world: World
+) -> None:
     stray = world.claim(HOST)
 
-    ignored = {"orphan_cleanup_ignore_allocators": ["container", "reservation"], "orphan_cleanup_consumers": [stray]}
+    ignored = {
+        "orphan_cleanup_ignore_allocators": ["container", "reservation"],
+        "orphan_cleanup_consumers": [stray],
+    }
     run = ansible.playbook("cleanup_orphans", variables={**CHOSEN, **ignored})
 
-    assert run.status == 0 and run.outcome(stray)["outcome"] == "removed" and placement.held(stray) == {}
-    assert "ignore_allocators says that container holds nothing on Nova's hosts" in run.entry(stray)["reason"]
-    assert "ignore_allocators names reservation, which the service catalogue of this cloud does not have" in run.told
+    assert (
+        run.status == 0
+        and run.outcome(stray)["outcome"] == "removed"
+        and placement.held(stray) == {}
+    )
+    assert (
+        "ignore_allocators says that container holds nothing on Nova's hosts"
+        in run.entry(stray)["reason"]
+    )
+    assert (
+        "ignore_allocators names reservation, which the service catalogue of this cloud does not have"
+        in run.told
+    )
 
 
 def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
-    run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]})
+    run = ansible.playbook(
+        "detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]}
+    )
 
-    assert run.status != 0 and "'containers' is not the type of a service that is known to allocate from Placement" in run.told
+    assert (
+        run.status != 0
+        and "'containers' is not the type of a service that is known to allocate from Placement"
+        in run.told
+    )
 
 
 @pytest.fixture
 def undiscovered(world: World) -> Iterator[None]:
     """A host whose nova-compute runs, and that is in no cell yet: Nova leaves it out of its listing without a word."""
     world.provider(HOST)
-    world.sql("first_nova_api", "UPDATE host_mappings SET host = ? WHERE host = ?", f"{HOST}-away", HOST)
+    world.sql(
+        "first_nova_api", "UPDATE host_mappings SET host = ? WHERE host = ?", f"{HOST}-away", HOST
+    )
     yield
-    world.sql("first_nova_api", "UPDATE host_mappings SET host = ? WHERE host = ?", HOST, f"{HOST}-away")
+    world.sql(
+        "first_nova_api", "UPDATE host_mappings SET host = ? WHERE host = ?", HOST, f"{HOST}-away"
+    )
 
 
-def test_a_host_that_is_not_discovered(ansible: Ansible, placement: Placement, world: World, request: pytest.FixtureRequest) -> None:
+def test_a_host_that_is_not_discovered(
+    ansible: Ansible, placement: Placement, world: World, request: pytest.FixtureRequest
+) -> None:
     server, stray = world.boot(HOST), world.claim(HOST)
     request.getfixturevalue("undiscovered")
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_remediate_kinds": ["unknown_consumer", "extra_host"]})
+    run = ansible.playbook(
+        "cleanup_orphans",
+        variables={"orphan_cleanup_remediate_kinds": ["unknown_consumer", "extra_host"]},
+    )
 
     assert run.status == 0
     assert run.entry(server)["verdict"] == "undecided"

@@ -18,7 +18,9 @@ from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios import deleted, graves
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+    correlate_records,
+)
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 from ansible_collections.osops.placement.tests.integration.world import CELL1
 
@@ -26,7 +28,11 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 STAMP = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -51,8 +57,14 @@ class Stage:
 
     def records(self, situation: str, **options: t.Any) -> list[dict[str, t.Any]]:
         """What a host complained of, as our module has it."""
-        result = self.ansible.module("nova_log_info", paths=[str(self.log(situation))], host=self.hosts[situation], **options)
-        assert (result["failed"], result["changed"], result["truncated"]) == (False, False, False), result
+        result = self.ansible.module(
+            "nova_log_info", paths=[str(self.log(situation))], host=self.hosts[situation], **options
+        )
+        assert (result["failed"], result["changed"], result["truncated"]) == (
+            False,
+            False,
+            False,
+        ), result
         return result["records"]
 
     def record(self, situation: str, kind: str) -> dict[str, t.Any]:
@@ -85,12 +97,19 @@ def _deleted_by_sql(stage: Stage) -> None:
     host, world = _new_host(stage, "by SQL"), stage.world
     stage.consumers["neighbour"] = world.boot(host)
     server = stage.consumers["by SQL"] = world.boot(host)
-    world.sql(CELL1, "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?", server)
+    world.sql(
+        CELL1,
+        "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        server,
+    )
     world.restart(host)
-    stage.complains("by SQL", f"Instance {server} is not being actively managed by this compute host")
+    stage.complains(
+        "by SQL", f"Instance {server} is not being actively managed by this compute host"
+    )
     # The fake hypervisor forgets its domains when nova-compute ends.
     stage.complains(
-        "by SQL", "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor"
+        "by SQL",
+        "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor",
     )
 
 
@@ -105,7 +124,9 @@ def _moved(stage: Stage) -> None:
     servers.revert(world.cloud, server)
     holdings.await_providers(world.cloud, server, world.provider("compute-1"), world.provider(host))
     world.restart(host)
-    stage.complains("moved", f"Instance {server} has been moved to another host compute-1(compute-1)")
+    stage.complains(
+        "moved", f"Instance {server} has been moved to another host compute-1(compute-1)"
+    )
 
 
 def _renewed(stage: Stage) -> None:
@@ -123,15 +144,24 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def stage(minicloud: Minicloud, world: World, placement: Placement, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def stage(
+    minicloud: Minicloud,
+    world: World,
+    placement: Placement,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stage]:
     minicloud.scenario("healthy")
-    stage = Stage(world, Ansible(minicloud.root, tmp_path_factory.mktemp("log"), minicloud.environment))
+    stage = Stage(
+        world, Ansible(minicloud.root, tmp_path_factory.mktemp("log"), minicloud.environment)
+    )
     for make in (_purged, _deleted_by_sql, _moved, _renewed):
         make(stage)
     yield stage
     for situation in ("purged", "by SQL", "renewed"):
         world.hold(stage.consumers[situation], {})
-    placement.change("DELETE", f"/resource_providers/{placement.providers()[stage.hosts['renewed']]}")
+    placement.change(
+        "DELETE", f"/resource_providers/{placement.providers()[stage.hosts['renewed']]}"
+    )
     # Only now it can make the provider without which Nova cannot delete its service.
     world.restart(stage.hosts["renewed"])
 
@@ -151,14 +181,20 @@ def every(stage: Stage) -> list[dict[str, t.Any]]:
 
 def _explained(run: Run, records: list[dict[str, t.Any]], **facts: t.Any) -> set[str]:
     """The findings that explain the records with these facts."""
-    told = correlate_records(run.read("findings.json"), [record for record in records if facts.items() <= record.items()])
+    told = correlate_records(
+        run.read("findings.json"), [record for record in records if facts.items() <= record.items()]
+    )
     return {pair["finding"] for pair in told["explained"]}
 
 
 def test_a_purged_server_is_not_found_in_the_database(stage: Stage) -> None:
     record = stage.record("purged", "not_in_database")
 
-    assert (record["instance"], record["host"], record["amounts"]) == (stage.consumers["purged"], stage.hosts["purged"], None)
+    assert (record["instance"], record["host"], record["amounts"]) == (
+        stage.consumers["purged"],
+        stage.hosts["purged"],
+        None,
+    )
     assert record["source"] == str(stage.log("purged"))
 
 
@@ -182,7 +218,9 @@ def test_of_a_server_that_moved_away_its_new_host_is_known(stage: Stage) -> None
     assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
-def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(stage: Stage, placement: Placement) -> None:
+def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(
+    stage: Stage, placement: Placement
+) -> None:
     record = stage.record("renewed", "provider_conflict")
 
     assert record["provider"]["name"] == stage.hosts["renewed"]
@@ -192,12 +230,20 @@ def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(stag
 
 def test_times_are_those_of_the_lines_and_each_line_is_counted(stage: Stage) -> None:
     record = stage.record("moved", "moved_away")
-    lines = [line for line in stage.world.log(stage.hosts["moved"]).splitlines() if " has been moved to another host " in line]
+    lines = [
+        line
+        for line in stage.world.log(stage.hosts["moved"]).splitlines()
+        if " has been moved to another host " in line
+    ]
 
     assert record["count"] == len(lines) >= 1
     assert STAMP.fullmatch(record["first_seen"]) and record["first_seen"] <= record["last_seen"]
-    utc = stage.ansible.module("nova_log_info", paths=[str(stage.log("moved"))], utc=True)["records"]
-    assert [known["first_seen"] for known in utc if known["kind"] == "moved_away"] == [f"{lines[0][:10]}T{lines[0][11:19]}Z"]
+    utc = stage.ansible.module("nova_log_info", paths=[str(stage.log("moved"))], utc=True)[
+        "records"
+    ]
+    assert [known["first_seen"] for known in utc if known["kind"] == "moved_away"] == [
+        f"{lines[0][:10]}T{lines[0][11:19]}Z"
+    ]
 
 
 def test_what_was_said_just_now_is_within_the_last_hour(stage: Stage) -> None:
@@ -215,7 +261,10 @@ def test_a_rotated_log_is_read_with_the_one_that_follows_it(stage: Stage, tmp_pa
 
     assert len(result["sources"]) == 2
     # It may have been said again meanwhile.
-    assert sum(record["count"] for record in result["records"] if record["kind"] == "moved_away") >= 2 * once
+    assert (
+        sum(record["count"] for record in result["records"] if record["kind"] == "moved_away")
+        >= 2 * once
+    )
 
 
 def test_check_mode_reads_as_well(stage: Stage) -> None:
@@ -223,56 +272,98 @@ def test_check_mode_reads_as_well(stage: Stage) -> None:
 
     checked = stage.ansible.module("nova_log_info", "--check", paths=paths)
 
-    assert [record["instance"] for record in checked["records"] if record["kind"] == "not_in_database"] == [stage.consumers["purged"]]
+    assert [
+        record["instance"] for record in checked["records"] if record["kind"] == "not_in_database"
+    ] == [stage.consumers["purged"]]
 
 
-def test_findings_are_joined_to_what_the_hosts_complained_of(stage: Stage, found: Run, every: list[dict[str, t.Any]]) -> None:
+def test_findings_are_joined_to_what_the_hosts_complained_of(
+    stage: Stage, found: Run, every: list[dict[str, t.Any]]
+) -> None:
     def ids(consumer: str) -> set[str]:
         return {found.entry(stage.consumers[consumer])["id"]}
 
-    assert _explained(found, every, kind="not_in_database", host=stage.hosts["purged"]) == ids("purged")
+    assert _explained(found, every, kind="not_in_database", host=stage.hosts["purged"]) == ids(
+        "purged"
+    )
     assert _explained(found, every, kind="not_managed", host=stage.hosts["by SQL"]) == ids("by SQL")
     assert _explained(found, every, kind="moved_away", host=stage.hosts["moved"]) == ids("moved")
-    assert {known.partition("/")[0] for known in _explained(found, every, kind="provider_conflict")} == {"name_conflict"}
+    assert {
+        known.partition("/")[0] for known in _explained(found, every, kind="provider_conflict")
+    } == {"name_conflict"}
     assert found.entry(stage.consumers["moved"])["kind"] == "evacuated_source"
 
 
 def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -> None:
     elsewhere = [{**stage.record("purged", "not_in_database"), "host": stage.hosts["moved"]}]
 
-    assert correlate_records(found.read("findings.json"), elsewhere) == {"explained": [], "unexplained": elsewhere}
+    assert correlate_records(found.read("findings.json"), elsewhere) == {
+        "explained": [],
+        "unexplained": elsewhere,
+    }
 
 
 def test_the_report_shows_complaints_with_their_findings_and_the_others_after_them(
     stage: Stage, found: Run, every: list[dict[str, t.Any]]
 ) -> None:
-    report = {"findings": str(found.folder / "orphan-cleanup" / "findings.json"), "complaints": every}
+    report = {
+        "findings": str(found.folder / "orphan-cleanup" / "findings.json"),
+        "complaints": every,
+    }
     run = stage.ansible.play({"tasks": [{"osops.placement.orphan_report": report}]})
 
     assert run.status == 0, run.output
     with_findings, _title, without = run.told.partition("Complaints of hosts without a finding:")
     assert f"log {stage.hosts['purged']} says: it is not found in the database" in with_findings
-    assert f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 MEMORY_MB, 1 DISK_GB" in with_findings
-    assert f"log {stage.hosts['by SQL']} says: servers in the database: 1, on the hypervisor: 0" in without
+    assert (
+        f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 MEMORY_MB, 1 DISK_GB"
+        in with_findings
+    )
+    assert (
+        f"log {stage.hosts['by SQL']} says: servers in the database: 1, on the hypervisor: 0"
+        in without
+    )
 
 
 def test_the_report_takes_the_result_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.json"
-    read = {"osops.placement.nova_log_info": {"paths": [str(stage.log("purged"))], "host": stage.hosts["purged"]}, "register": "log"}
-    keep = {"ansible.builtin.copy": {"content": "{{ log | to_json }}", "dest": str(log), "mode": "0600"}}
-    report = {"findings": str(found.folder / "orphan-cleanup" / "findings.json"), "complaints": str(log)}
+    read = {
+        "osops.placement.nova_log_info": {
+            "paths": [str(stage.log("purged"))],
+            "host": stage.hosts["purged"],
+        },
+        "register": "log",
+    }
+    keep = {
+        "ansible.builtin.copy": {"content": "{{ log | to_json }}", "dest": str(log), "mode": "0600"}
+    }
+    report = {
+        "findings": str(found.folder / "orphan-cleanup" / "findings.json"),
+        "complaints": str(log),
+    }
 
     run = stage.ansible.play({"tasks": [read, keep, {"osops.placement.orphan_report": report}]})
 
-    assert f"log {stage.hosts['purged']} says: it is not found in the database" in run.told, run.output
+    assert f"log {stage.hosts['purged']} says: it is not found in the database" in run.told, (
+        run.output
+    )
 
 
 @pytest.mark.parametrize(
     ("complaints", "said"),
-    [(["moved"], "These are no complaints"), ("/nonesuch/log.json", "/nonesuch/log.json cannot be read"), ({}, "These are no complaints")],
+    [
+        (["moved"], "These are no complaints"),
+        ("/nonesuch/log.json", "/nonesuch/log.json cannot be read"),
+        ({}, "These are no complaints"),
+    ],
 )
-def test_what_are_no_complaints_is_refused(stage: Stage, found: Run, complaints: t.Any, said: str) -> None:
-    report = {"findings": str(found.folder / "orphan-cleanup" / "findings.json"), "complaints": complaints}
+def test_what_are_no_complaints_is_refused(
+    stage: Stage, found: Run, complaints: t.Any, said: str
+) -> None:
+    report = {
+        "findings": str(found.folder / "orphan-cleanup" / "findings.json"),
+        "complaints": complaints,
+    }
 
     run = stage.ansible.play({"tasks": [{"osops.placement.orphan_report": report}]})
 

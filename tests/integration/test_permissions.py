@@ -30,9 +30,14 @@ OWN_CLOUD = True
 pytestmark = pytest.mark.long
 
 PAGE = (Path(__file__).parents[2] / "docs" / "permissions.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```yaml\n# /etc/(nova|placement)/policy\.yaml(, to retire hosts)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^```yaml\n# /etc/(nova|placement)/policy\.yaml(, to retire hosts)?\n(.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
 READING, RETIRING = "", ", to retire hosts"
-POLICIES = {(service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)}
+POLICIES = {
+    (service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)
+}
 FOLDERS = {"nova": "nova-first", "placement": "placement"}
 # What these rules allow is asked for by modules that look at one thing, or only of a server that failed on its host.
 ASKED_BY = {
@@ -44,7 +49,12 @@ ASKED_BY = {
 }
 EVENTS = "os_compute_api:os-instance-actions:events"
 WRITING = "placement:allocations:manage"
-RULES = [rule for service in FOLDERS for rule in POLICIES[service, READING] if ":" in rule and rule not in (EVENTS, WRITING)]
+RULES = [
+    rule
+    for service in FOLDERS
+    for rule in POLICIES[service, READING]
+    if ":" in rule and rule not in (EVENTS, WRITING)
+]
 
 Findings = dict[str, tuple[str, t.Any]]
 
@@ -59,7 +69,11 @@ class Office:
     def enforce(self, *purposes: str, without: str = "") -> None:
         """Let both services have the policies of the page, but for one rule; they read them anew when they change."""
         for service, folder in FOLDERS.items():
-            rules = {rule: check for purpose in purposes for rule, check in POLICIES[service, purpose].items()}
+            rules = {
+                rule: check
+                for purpose in purposes
+                for rule, check in POLICIES[service, purpose].items()
+            }
             if without in rules:
                 rules[without] = "role:admin or role:service"
             (self._world.paths.etc / folder / "policy.yaml").write_text(yaml.safe_dump(rules))
@@ -74,7 +88,10 @@ class Office:
             "user_domain_name": "Default",
             "project_domain_name": "Default",
         }
-        return {"auth": {"auth_url": self._minicloud.environment["OS_AUTH_URL"], **named}, "region_name": "RegionOne"}
+        return {
+            "auth": {"auth_url": self._minicloud.environment["OS_AUTH_URL"], **named},
+            "region_name": "RegionOne",
+        }
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +102,14 @@ def office(minicloud: Minicloud, world: World) -> Office:
 @pytest.fixture(scope="module", autouse=True)
 def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
     """Something for every rule to tell of, a provider without a compute node among it; a claim that nobody knows."""
-    minicloud.scenario("healthy", "deleted_server", "evacuated_source", "shelved_offloaded", "wrong_amount", "deleted_migration")
+    minicloud.scenario(
+        "healthy",
+        "deleted_server",
+        "evacuated_source",
+        "shelved_offloaded",
+        "wrong_amount",
+        "deleted_migration",
+    )
     inventories = {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 1024}}
     placement.create_provider(f"bare-{uuid.uuid4()}", inventories, traits=["COMPUTE_NODE"])
     return world.claim("compute-1")
@@ -99,7 +123,9 @@ def in_force(office: Office) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def whole(minicloud: Minicloud, office: Office, tmp_path_factory: pytest.TempPathFactory) -> Findings:
+def whole(
+    minicloud: Minicloud, office: Office, tmp_path_factory: pytest.TempPathFactory
+) -> Findings:
     """What the auditor finds with every rule in force."""
     office.enforce(READING)
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("whole"), minicloud.environment)
@@ -108,18 +134,29 @@ def whole(minicloud: Minicloud, office: Office, tmp_path_factory: pytest.TempPat
 
 def _detected(ansible: Ansible, cloud: t.Any) -> tuple[Findings, dict[str, t.Any]]:
     dest = ansible.folder / f"findings-{uuid.uuid4()}.json"
-    result = ansible.direct("orphan_detect", cloud=cloud, min_age="0", unknown_min_age="0", dest=str(dest))
+    result = ansible.direct(
+        "orphan_detect", cloud=cloud, min_age="0", unknown_min_age="0", dest=str(dest)
+    )
     if result["failed"]:
         return {}, result
     found = json.loads(dest.read_text())
     entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key]]
-    return {entry["consumer"] or entry["id"]: (entry["kind"], entry["change"]) for entry in entries}, found["summary"]
+    return {
+        entry["consumer"] or entry["id"]: (entry["kind"], entry["change"]) for entry in entries
+    }, found["summary"]
 
 
 def test_the_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> None:
     expected, _summary = _detected(ansible, "minicloud")
     kinds = {kind for kind, _change in expected.values()}
-    assert kinds >= {"deleted_server", "evacuated_source", "unhosted_server", "wrong_amount", "deleted_migration", "unknown_consumer"}
+    assert kinds >= {
+        "deleted_server",
+        "evacuated_source",
+        "unhosted_server",
+        "wrong_amount",
+        "deleted_migration",
+        "unknown_consumer",
+    }
 
     found, summary = _detected(ansible, office.log_in("placement_auditor"))
 
@@ -132,11 +169,16 @@ def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
     ansible: Ansible, office: Office, whole: Findings, rule: str
 ) -> None:
     auditor = office.log_in("placement_auditor")
-    asked = {"compute_host_info": {"hosts": ["compute-1"]}, "allocation_candidate_info": {"resources": {"VCPU": 1}}}
+    asked = {
+        "compute_host_info": {"hosts": ["compute-1"]},
+        "allocation_candidate_info": {"resources": {"VCPU": 1}},
+    }
     office.enforce(READING, without=rule)
 
     if module := ASKED_BY.get(rule):
-        result = ansible.direct(module, cloud=auditor, **asked.get(module, {"resource_provider": "compute-1"}))
+        result = ansible.direct(
+            module, cloud=auditor, **asked.get(module, {"resource_provider": "compute-1"})
+        )
         assert result["failed"] and "answered 403" in result["msg"], result
         return
     found, summary = _detected(ansible, auditor)
@@ -144,15 +186,24 @@ def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
     assert found != whole
     if not summary.get("failed") and not summary["coverage"]["failed_checks"]:
         changed = {consumer: change for consumer, (_kind, change) in found.items() if change}
-        assert changed.items() <= {consumer: change for consumer, (_kind, change) in whole.items()}.items()
+        assert (
+            changed.items()
+            <= {consumer: change for consumer, (_kind, change) in whole.items()}.items()
+        )
 
 
-def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(ansible: Ansible, office: Office, world: World) -> None:
+def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(
+    ansible: Ansible, office: Office, world: World
+) -> None:
     """Where the guest of a failed live migration may run, they alone say: without them its claim is like any that was left behind."""
     server = world.boot("compute-1")
     for host in ("compute-2", "compute-1"):
         world.live_migrate(server, host)
-    world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = 'compute-2'", server)
+    world.sql(
+        CELL1,
+        "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = 'compute-2'",
+        server,
+    )
     world.claim_also(server, "compute-2")
     auditor = office.log_in("placement_auditor")
     found, sound = _detected(ansible, auditor)
@@ -173,7 +224,9 @@ def test_the_hosts_of_events_are_shown_by_their_own_rule(office: Office, world: 
     def hosts() -> set[str | None]:
         path = f"/servers/{server}/os-instance-actions"
         (created,) = auditor.compute.get(path, microversion="2.68").json()["instanceActions"]
-        action = auditor.compute.get(f"{path}/{created['request_id']}", microversion="2.68").json()["instanceAction"]
+        action = auditor.compute.get(f"{path}/{created['request_id']}", microversion="2.68").json()[
+            "instanceAction"
+        ]
         return {event.get("host") for event in action["events"]}
 
     assert "compute-1" in hosts()
@@ -181,23 +234,38 @@ def test_the_hosts_of_events_are_shown_by_their_own_rule(office: Office, world: 
     assert hosts() == {None}
 
 
-def test_what_the_auditor_would_remove_is_refused_by_the_name_of_the_rule(ansible: Ansible, office: Office, placement: Placement) -> None:
+def test_what_the_auditor_would_remove_is_refused_by_the_name_of_the_rule(
+    ansible: Ansible, office: Office, placement: Placement
+) -> None:
     before = placement.everything()
 
-    run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_cloud": office.log_in("placement_auditor")})
+    run = ansible.playbook(
+        "cleanup_orphans", variables={"orphan_cleanup_cloud": office.log_in("placement_auditor")}
+    )
 
     assert run.status != 0
-    assert f"Policy does not allow {WRITING} to be performed. Use credentials whose role may do this" in run.told
-    assert {outcome["outcome"] for outcome in run.read("remediation.json")["outcomes"]} == {"failed"}
+    assert (
+        f"Policy does not allow {WRITING} to be performed. Use credentials whose role may do this"
+        in run.told
+    )
+    assert {outcome["outcome"] for outcome in run.read("remediation.json")["outcomes"]} == {
+        "failed"
+    }
     spared(run, before, placement)
 
 
 def _connection(office: Office, role: str) -> Connection:
-    return Connection(config=OpenStackConfig(load_yaml_config=False, load_envvars=False).get_one(**office.log_in(role)))
+    return Connection(
+        config=OpenStackConfig(load_yaml_config=False, load_envvars=False).get_one(
+            **office.log_in(role)
+        )
+    )
 
 
 @pytest.mark.parametrize("role", ["placement_auditor", "placement_remediator"])
-def test_everything_else_is_refused(office: Office, world: World, placement: Placement, role: str) -> None:
+def test_everything_else_is_refused(
+    office: Office, world: World, placement: Placement, role: str
+) -> None:
     server, host = world.boot("compute-1"), world.provider("compute-1")
     service = world.cloud.compute_services()["compute-1"]["id"]
     held = placement.allocation(server)
@@ -207,17 +275,30 @@ def test_everything_else_is_refused(office: Office, world: World, placement: Pla
         "user_id": held["user_id"],
         "consumer_generation": held["consumer_generation"],
     }
-    new = {"name": "mine", "flavorRef": world.cloud.flavor("m1.tiny"), "imageRef": "", "networks": "none"}
+    new = {
+        "name": "mine",
+        "flavorRef": world.cloud.flavor("m1.tiny"),
+        "imageRef": "",
+        "networks": "none",
+    }
     user = _connection(office, role)
     requests: list[tuple[t.Any, str, str, t.Any]] = [
         (user.compute, "DELETE", f"/servers/{server}", None),
         (user.compute, "PUT", f"/servers/{server}", {"server": {"name": "mine"}}),
         (user.compute, "POST", "/servers", {"server": new}),
-        *((user.compute, "POST", f"/servers/{server}/action", {action: body}) for action, body in ACTIONS.items()),
+        *(
+            (user.compute, "POST", f"/servers/{server}/action", {action: body})
+            for action, body in ACTIONS.items()
+        ),
         (user.compute, "PUT", f"/os-services/{service}", {"status": "disabled"}),
         (user.compute, "DELETE", f"/os-services/{service}", None),
         (user.compute, "POST", "/os-aggregates", {"aggregate": {"name": "mine"}}),
-        (user.compute, "POST", "/flavors", {"flavor": {"name": "mine", "ram": 1, "vcpus": 1, "disk": 0}}),
+        (
+            user.compute,
+            "POST",
+            "/flavors",
+            {"flavor": {"name": "mine", "ram": 1, "vcpus": 1, "disk": 0}},
+        ),
         (user.compute, "GET", "/os-simple-tenant-usage", None),
         (user.placement, "PUT", f"/allocations/{server}", empty),
         (user.placement, "DELETE", f"/allocations/{server}", None),
@@ -232,7 +313,11 @@ def test_everything_else_is_refused(office: Office, world: World, placement: Pla
 
     answers = {
         f"{method} {path} {list(body or ())}": service.request(
-            path, method, json=body, microversion="2.68" if service is user.compute else "1.28", raise_exc=False
+            path,
+            method,
+            json=body,
+            microversion="2.68" if service is user.compute else "1.28",
+            raise_exc=False,
         ).status_code
         for service, method, path, body in requests
     }
@@ -255,7 +340,9 @@ ACTIONS: dict[str, t.Any] = {
 }
 
 
-def test_the_remediator_cleans_up_and_puts_back(ansible: Ansible, office: Office, placement: Placement, stray: str) -> None:
+def test_the_remediator_cleans_up_and_puts_back(
+    ansible: Ansible, office: Office, placement: Placement, stray: str
+) -> None:
     held = placement.held(stray)
     only = {
         "orphan_cleanup_cloud": office.log_in("placement_remediator"),
@@ -268,12 +355,16 @@ def test_the_remediator_cleans_up_and_puts_back(ansible: Ansible, office: Office
     assert run.outcome(stray)["outcome"] == "removed" and placement.held(stray) == {}
 
     journal = run.read("remediation.json")["journal"]
-    restored = ansible.playbook("restore_allocations", variables={**only, "orphan_cleanup_journal": journal})
+    restored = ansible.playbook(
+        "restore_allocations", variables={**only, "orphan_cleanup_journal": journal}
+    )
     assert restored.status == 0, restored.output
     assert placement.held(stray) == held
 
 
-def test_a_remediator_who_may_not_retire_hosts_is_told_so(ansible: Ansible, office: Office, world: World, placement: Placement) -> None:
+def test_a_remediator_who_may_not_retire_hosts_is_told_so(
+    ansible: Ansible, office: Office, world: World, placement: Placement
+) -> None:
     host = f"permissions-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
     world.kill(host)
@@ -286,13 +377,19 @@ def test_a_remediator_who_may_not_retire_hosts_is_told_so(ansible: Ansible, offi
     office.enforce(READING, RETIRING)
     run = ansible.playbook(
         "decommission_host",
-        variables={"host_decommission_target": host, "host_decommission_cloud": remediator, "host_decommission_min_age": 0},
+        variables={
+            "host_decommission_target": host,
+            "host_decommission_cloud": remediator,
+            "host_decommission_min_age": 0,
+        },
     )
     assert run.status == 0, run.output
     assert host not in placement.providers() and host not in world.cloud.compute_services()
 
 
-def test_who_retires_hosts_may_delete_a_provider_that_is_left(ansible: Ansible, office: Office, placement: Placement) -> None:
+def test_who_retires_hosts_may_delete_a_provider_that_is_left(
+    ansible: Ansible, office: Office, placement: Placement
+) -> None:
     name = f"left-{uuid.uuid4()}"
     provider = placement.create_provider(name, {})
     remediator = office.log_in("placement_remediator")
@@ -321,14 +418,28 @@ def test_who_retires_hosts_may_restore_what_a_deleted_provider_had(
         "kind": "orphaned_provider",
         "action": "delete_providers",
         "providers": [{"uuid": root, "name": host, "generation": 1, "parent": None}],
-        "details": {root: {"generation": 1, "inventories": inventories, "traits": [trait], "aggregates": [aggregate]}},
+        "details": {
+            root: {
+                "generation": 1,
+                "inventories": inventories,
+                "traits": [trait],
+                "aggregates": [aggregate],
+            }
+        },
     }
     gone = {"format": 1, "event": "after", "finding": record["finding"], "outcome": "removed"}
-    arguments = {"cloud": office.log_in("placement_remediator"), "journal": [record, gone], "output_dir": str(tmp_path)}
+    arguments = {
+        "cloud": office.log_in("placement_remediator"),
+        "journal": [record, gone],
+        "output_dir": str(tmp_path),
+    }
 
     refused = ansible.direct("orphan_restore", **arguments)
     assert refused["failed"] and "placement:traits:update" in refused["msg"], refused
-    assert not refused["changed"] and aggregate not in placement.get(f"/resource_providers/{root}/aggregates")["aggregates"]
+    assert (
+        not refused["changed"]
+        and aggregate not in placement.get(f"/resource_providers/{root}/aggregates")["aggregates"]
+    )
 
     office.enforce(READING, RETIRING)
     assert ansible.direct("orphan_restore", **arguments)["tally"]["restored"] == 1

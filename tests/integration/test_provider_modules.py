@@ -15,7 +15,11 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
 
 PARTS = ("inventories", "usages", "traits", "aggregates")
 AGGREGATE = str(uuid.uuid4())
@@ -29,17 +33,32 @@ def made(placement: Placement) -> Iterator[dict[str, str]]:
     placement.change("PUT", "/resource_classes/CUSTOM_PCI_X")
     memory = {"total": 772495, "reserved": 8192}
     host = placement.create_provider(
-        "info-host", {"VCPU": {"total": 30, "max_unit": 30}, "MEMORY_MB": memory, "DISK_GB": {"total": 1760}}, traits=["COMPUTE_NODE"]
+        "info-host",
+        {"VCPU": {"total": 30, "max_unit": 30}, "MEMORY_MB": memory, "DISK_GB": {"total": 1760}},
+        traits=["COMPUTE_NODE"],
     )
     device = placement.create_provider(
-        "info-{{ device }}", {"CUSTOM_PCI_X": {"total": 4, "max_unit": 2}}, parent=host, traits=["HW_NIC_SRIOV"]
+        "info-{{ device }}",
+        {"CUSTOM_PCI_X": {"total": 4, "max_unit": 2}},
+        parent=host,
+        traits=["HW_NIC_SRIOV"],
     )
     diskless = placement.create_provider(
-        "info-diskless", {"VCPU": {"total": 8, "allocation_ratio": 4.0}}, traits=["COMPUTE_STATUS_DISABLED"], aggregate=AGGREGATE
+        "info-diskless",
+        {"VCPU": {"total": 8, "allocation_ratio": 4.0}},
+        traits=["COMPUTE_STATUS_DISABLED"],
+        aggregate=AGGREGATE,
     )
     shares = ["MISC_SHARES_VIA_AGGREGATE", "STORAGE_DISK_SSD"]
-    pool = placement.create_provider("info-pool", {"DISK_GB": {"total": 9000}}, traits=shares, aggregate=AGGREGATE)
-    yield {"info-host": host, "info-{{ device }}": device, "info-diskless": diskless, "info-pool": pool}
+    pool = placement.create_provider(
+        "info-pool", {"DISK_GB": {"total": 9000}}, traits=shares, aggregate=AGGREGATE
+    )
+    yield {
+        "info-host": host,
+        "info-{{ device }}": device,
+        "info-diskless": diskless,
+        "info-pool": pool,
+    }
     for provider in (device, host, diskless, pool):
         placement.change("DELETE", f"/resource_providers/{provider}")
 
@@ -64,17 +83,26 @@ def claim(placement: Placement) -> Iterator[t.Callable[[str, dict[str, int]], st
 
 
 @pytest.mark.parametrize("name", ["info-host", "info-{{ device }}"])
-def test_a_tree_is_shown_whole_from_its_root_down(ansible: Ansible, made: dict[str, str], name: str) -> None:
+def test_a_tree_is_shown_whole_from_its_root_down(
+    ansible: Ansible, made: dict[str, str], name: str
+) -> None:
     result = ansible.module("placement_provider_info", resource_provider=[made[name].upper()])
 
     host, device = result["providers"]
     assert (result["changed"], result["unknown"]) == (False, [])
     assert (host["name"], host["root"], host["parent"]) == ("info-host", host["uuid"], None)
-    assert (device["name"], device["root"], device["parent"]) == ("info-{{ device }}", host["uuid"], host["uuid"])
+    assert (device["name"], device["root"], device["parent"]) == (
+        "info-{{ device }}",
+        host["uuid"],
+        host["uuid"],
+    )
 
 
 def test_a_provider_is_shown_as_placement_has_it(
-    ansible: Ansible, placement: Placement, made: dict[str, str], claim: t.Callable[[str, dict[str, int]], str]
+    ansible: Ansible,
+    placement: Placement,
+    made: dict[str, str],
+    claim: t.Callable[[str, dict[str, int]], str],
 ) -> None:
     claim(made["info-host"], {"VCPU": 2, "MEMORY_MB": 4096})
     path = f"/resource_providers/{made['info-host']}"
@@ -90,7 +118,11 @@ def test_a_provider_is_shown_as_placement_has_it(
 
 
 def test_a_provider_that_shares_is_marked(ansible: Ansible, made: dict[str, str]) -> None:
-    result = ansible.module("placement_provider_info", resource_provider=["info-pool", "info-diskless"], parts=["aggregates"])
+    result = ansible.module(
+        "placement_provider_info",
+        resource_provider=["info-pool", "info-diskless"],
+        parts=["aggregates"],
+    )
 
     diskless, pool = result["providers"]
     assert (diskless["sharing"], pool["sharing"]) == (False, True)
@@ -98,15 +130,30 @@ def test_a_provider_that_shares_is_marked(ansible: Ansible, made: dict[str, str]
     assert "traits" not in pool
 
 
-def test_without_names_all_providers_are_shown(ansible: Ansible, placement: Placement, made: dict[str, str]) -> None:
+def test_without_names_all_providers_are_shown(
+    ansible: Ansible, placement: Placement, made: dict[str, str]
+) -> None:
     result = ansible.module("placement_provider_info", parts=[])
 
-    assert {provider["name"]: provider["uuid"] for provider in result["providers"]} == placement.providers()
-    assert {key for provider in result["providers"] for key in provider} == {"uuid", "name", "generation", "root", "parent", "sharing"}
+    assert {
+        provider["name"]: provider["uuid"] for provider in result["providers"]
+    } == placement.providers()
+    assert {key for provider in result["providers"] for key in provider} == {
+        "uuid",
+        "name",
+        "generation",
+        "root",
+        "parent",
+        "sharing",
+    }
 
 
-def test_names_that_placement_does_not_know_are_named(ansible: Ansible, made: dict[str, str]) -> None:
-    result = ansible.module("placement_provider_info", resource_provider=["nonesuch", "info-pool", NOBODY])
+def test_names_that_placement_does_not_know_are_named(
+    ansible: Ansible, made: dict[str, str]
+) -> None:
+    result = ansible.module(
+        "placement_provider_info", resource_provider=["nonesuch", "info-pool", NOBODY]
+    )
 
     assert not result["failed"]
     assert [provider["name"] for provider in result["providers"]] == ["info-pool"]
@@ -118,11 +165,17 @@ def test_names_that_placement_does_not_know_are_named(ansible: Ansible, made: di
     [
         ("minicloud-demo", "placement_provider_info", {}),
         ("minicloud-reader", "placement_provider_info", {"resource_provider": "compute-1"}),
-        ("minicloud-demo", "allocation_candidate_info", {"resources": SERVER, "resource_provider": "compute-1"}),
+        (
+            "minicloud-demo",
+            "allocation_candidate_info",
+            {"resources": SERVER, "resource_provider": "compute-1"},
+        ),
         ("minicloud-reader", "allocation_candidate_info", {"resources": SERVER}),
     ],
 )
-def test_credentials_that_may_not_ask_are_refused(ansible: Ansible, cloud: str, module: str, arguments: dict[str, t.Any]) -> None:
+def test_credentials_that_may_not_ask_are_refused(
+    ansible: Ansible, cloud: str, module: str, arguments: dict[str, t.Any]
+) -> None:
     result = ansible.module(module, cloud=cloud, **arguments)
 
     assert result["failed"]
@@ -131,14 +184,23 @@ def test_credentials_that_may_not_ask_are_refused(ansible: Ansible, cloud: str, 
     assert "\n" not in result["msg"]
 
 
-def test_a_host_with_room_fits(ansible: Ansible, made: dict[str, str], claim: t.Callable[[str, dict[str, int]], str]) -> None:
+def test_a_host_with_room_fits(
+    ansible: Ansible, made: dict[str, str], claim: t.Callable[[str, dict[str, int]], str]
+) -> None:
     claim(made["info-host"], {"DISK_GB": 22})
 
     result = ansible.module(
-        "allocation_candidate_info", resource_provider=made["info-{{ device }}"], resources={**SERVER, "CUSTOM_PCI_X": 1}
+        "allocation_candidate_info",
+        resource_provider=made["info-{{ device }}"],
+        resources={**SERVER, "CUSTOM_PCI_X": 1},
     )
 
-    assert (result["changed"], result["fits"], result["disabled"], result["lacking"]) == (False, True, False, [])
+    assert (result["changed"], result["fits"], result["disabled"], result["lacking"]) == (
+        False,
+        True,
+        False,
+        [],
+    )
     assert result["reason"].startswith("info-host has room for 30 VCPU")
     (candidate,) = result["candidates"]
     assert (candidate["root"], candidate["root_name"]) == (made["info-host"], "info-host")
@@ -153,8 +215,16 @@ def test_a_host_with_room_fits(ansible: Ansible, made: dict[str, str], claim: t.
     ("resources", "violates", "said"),
     [
         ({"VCPU": 20}, {"VCPU": ["free"]}, "10 of 30 VCPU are free"),
-        ({"VCPU": 31, "DISK_GB": 1761}, {"VCPU": ["free", "max_unit"], "DISK_GB": ["free"]}, "30 VCPU or less"),
-        ({"CUSTOM_PCI_X": 3}, {"CUSTOM_PCI_X": ["max_unit"]}, "2 CUSTOM_PCI_X or less on info-{{ device }}"),
+        (
+            {"VCPU": 31, "DISK_GB": 1761},
+            {"VCPU": ["free", "max_unit"], "DISK_GB": ["free"]},
+            "30 VCPU or less",
+        ),
+        (
+            {"CUSTOM_PCI_X": 3},
+            {"CUSTOM_PCI_X": ["max_unit"]},
+            "2 CUSTOM_PCI_X or less on info-{{ device }}",
+        ),
         ({"VCPU": 1, "VGPU": 1}, {"VGPU": ["inventory"]}, "it has no VGPU"),
     ],
 )
@@ -168,7 +238,9 @@ def test_a_host_that_lacks_something_does_not_fit(
 ) -> None:
     claim(made["info-host"], {"VCPU": 20})
 
-    result = ansible.module("allocation_candidate_info", resource_provider="info-host", resources=resources)
+    result = ansible.module(
+        "allocation_candidate_info", resource_provider="info-host", resources=resources
+    )
 
     assert (result["failed"], result["fits"], result["candidates"]) == (False, False, [])
     assert {entry["resource_class"]: entry["violates"] for entry in result["lacking"]} == violates
@@ -185,22 +257,45 @@ def test_a_host_that_lacks_something_does_not_fit(
     ],
 )
 def test_traits_are_required_and_forbidden(
-    ansible: Ansible, made: dict[str, str], required: list[str], fits: bool, missing: list[str], forbidden: list[str]
+    ansible: Ansible,
+    made: dict[str, str],
+    required: list[str],
+    fits: bool,
+    missing: list[str],
+    forbidden: list[str],
 ) -> None:
-    result = ansible.module("allocation_candidate_info", resource_provider=made["info-host"], resources={"VCPU": 1}, required=required)
+    result = ansible.module(
+        "allocation_candidate_info",
+        resource_provider=made["info-host"],
+        resources={"VCPU": 1},
+        required=required,
+    )
 
-    assert (result["fits"], result["missing_traits"], result["forbidden_traits"]) == (fits, missing, forbidden)
+    assert (result["fits"], result["missing_traits"], result["forbidden_traits"]) == (
+        fits,
+        missing,
+        forbidden,
+    )
     assert all(f"trait {trait}" in result["reason"] for trait in [*missing, *forbidden])
 
 
 @pytest.mark.parametrize("required", [[], ["STORAGE_DISK_SSD", "COMPUTE_STATUS_DISABLED"]])
-def test_a_host_fits_with_what_a_pool_lends_it(ansible: Ansible, made: dict[str, str], required: list[str]) -> None:
+def test_a_host_fits_with_what_a_pool_lends_it(
+    ansible: Ansible, made: dict[str, str], required: list[str]
+) -> None:
     result = ansible.module(
-        "allocation_candidate_info", resource_provider="info-diskless", resources={"VCPU": 1, "DISK_GB": 9000}, required=required
+        "allocation_candidate_info",
+        resource_provider="info-diskless",
+        resources={"VCPU": 1, "DISK_GB": 9000},
+        required=required,
     )
 
     (candidate,) = result["candidates"]
-    assert (result["fits"], result["disabled"], candidate["root_name"]) == (True, True, "info-diskless")
+    assert (result["fits"], result["disabled"], candidate["root_name"]) == (
+        True,
+        True,
+        "info-diskless",
+    )
     assert {share["name"]: share["resources"] for share in candidate["providers"]} == {
         "info-diskless": {"VCPU": 1},
         "info-pool": {"DISK_GB": 9000},
@@ -210,7 +305,11 @@ def test_a_host_fits_with_what_a_pool_lends_it(ansible: Ansible, made: dict[str,
 
 
 def test_a_pool_that_is_too_small_is_told(ansible: Ansible, made: dict[str, str]) -> None:
-    result = ansible.module("allocation_candidate_info", resource_provider="info-diskless", resources={"VCPU": 1, "DISK_GB": 9001})
+    result = ansible.module(
+        "allocation_candidate_info",
+        resource_provider="info-diskless",
+        resources={"VCPU": 1, "DISK_GB": 9001},
+    )
 
     (entry,) = result["lacking"]
     assert (entry["name"], entry["free"], entry["violates"]) == ("info-pool", 9000, ["free"])
@@ -240,14 +339,19 @@ def test_where_nobody_has_room_nothing_is_found(ansible: Ansible, made: dict[str
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"resource_provider": "nonesuch"}, "no resource provider with the name or UUID 'nonesuch'"),
+        (
+            {"resource_provider": "nonesuch"},
+            "no resource provider with the name or UUID 'nonesuch'",
+        ),
         ({"resource_provider": NOBODY}, NOBODY),
         ({"resources": {"VCPU": 0}}, "requires amount >= 1"),
         ({"resources": {"CUSTOM_NONESUCH": 1}}, "CUSTOM_NONESUCH"),
         ({"required": ["CUSTOM_NONESUCH"]}, "CUSTOM_NONESUCH"),
     ],
 )
-def test_bad_questions_fail_with_the_reason(ansible: Ansible, arguments: dict[str, t.Any], said: str) -> None:
+def test_bad_questions_fail_with_the_reason(
+    ansible: Ansible, arguments: dict[str, t.Any], said: str
+) -> None:
     result = ansible.module("allocation_candidate_info", **{"resources": {"VCPU": 1}, **arguments})
 
     assert result["failed"]
@@ -257,7 +361,11 @@ def test_bad_questions_fail_with_the_reason(ansible: Ansible, arguments: dict[st
 
 @pytest.mark.long
 def test_an_orphan_blocks_its_host_until_it_is_removed(
-    ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, claim: t.Callable[[str, dict[str, int]], str]
+    ansible: Ansible,
+    placement: Placement,
+    minicloud: Minicloud,
+    tmp_path: Path,
+    claim: t.Callable[[str, dict[str, int]], str],
 ) -> None:
     """The check with which an operator opens and closes a case of "No valid host was found"."""
     minicloud.scenario("healthy")
@@ -269,12 +377,21 @@ def test_an_orphan_blocks_its_host_until_it_is_removed(
     findings = str(tmp_path / "findings.json")
     no_age = {"min_age": "0", "unknown_min_age": "0"}
     ansible.module("orphan_detect", dest=findings, **no_age)
-    planned = ansible.module("orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=str(tmp_path / "plan.json"))
+    planned = ansible.module(
+        "orphan_plan",
+        findings=findings,
+        kinds=["unknown_consumer"],
+        dest=str(tmp_path / "plan.json"),
+    )
     ansible.module("orphan_remediate", plan=planned["plan"], output_dir=str(tmp_path), **no_age)
     freed = ansible.module("allocation_candidate_info", **question)
 
     (entry,) = blocked["lacking"]
-    assert (blocked["fits"], entry["resource_class"], entry["violates"]) == (False, "MEMORY_MB", ["free"])
+    assert (blocked["fits"], entry["resource_class"], entry["violates"]) == (
+        False,
+        "MEMORY_MB",
+        ["free"],
+    )
     assert f"{entry['free']} of {entry['capacity']} MEMORY_MB are free" in blocked["reason"]
     assert placement.held(orphan) == {}
     assert freed["fits"]

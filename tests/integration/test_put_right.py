@@ -18,7 +18,11 @@ from ansible_collections.osops.placement.tests.integration.support import Ansibl
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.long
@@ -53,19 +57,32 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def story(
+    minicloud: Minicloud,
+    placement: Placement,
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Story]:
     minicloud.scenario(*MADE)
     truths = {name: minicloud.truth(name) for name in MADE}
     live = {name: truth["server"] for name, truth in truths.items()}
     migration = truths["unreverted_allocation"]["migration"]
     flavor = special_flavor(world)
-    special = {"misplaced_allocation": world.boot("compute-3", flavor), "missing_allocation": world.boot("compute-3", flavor)}
+    special = {
+        "misplaced_allocation": world.boot("compute-3", flavor),
+        "missing_allocation": world.boot("compute-3", flavor),
+    }
     world.hold(special["misplaced_allocation"], {world.provider("compute-4"): TINY})
     world.hold(special["missing_allocation"], {})
-    documents = {consumer: placement.allocation(consumer) for consumer in (*live.values(), migration)}
+    documents = {
+        consumer: placement.allocation(consumer) for consumer in (*live.values(), migration)
+    }
     looked_at = {"orphan_cleanup_consumers": [*live.values(), *special.values()]}
     chosen = {**looked_at, "orphan_cleanup_remediate_kinds": [*MADE]}
-    by_choice = {"orphan_cleanup_consumers": [server for name, server in live.items() if name != BY_DEFAULT] + [*special.values()]}
+    by_choice = {
+        "orphan_cleanup_consumers": [server for name, server in live.items() if name != BY_DEFAULT]
+        + [*special.values()]
+    }
 
     def play(name: str, *arguments: str, variables: dict[str, t.Any]) -> Run:
         ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
@@ -87,7 +104,11 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     for consumer in sorted(documents, key=lambda known: known == migration):
         world.hold(consumer, {})
     for consumer, held in documents.items():
-        owner = {"project_id": held.get("project_id", "p"), "user_id": held.get("user_id", "u"), "consumer_generation": None}
+        owner = {
+            "project_id": held.get("project_id", "p"),
+            "user_id": held.get("user_id", "u"),
+            "consumer_generation": None,
+        }
         if held["allocations"]:
             placement.put(consumer, {"allocations": held["allocations"], **owner})
 
@@ -95,14 +116,21 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
 def special_flavor(world: World) -> str:
     """A flavor that overrides what its servers claim; its name."""
     name = f"special-{uuid.uuid4()}"
-    reference = world.cloud.nova("POST", "/flavors", {"flavor": {"name": name, "vcpus": 2, "ram": 512, "disk": 1}})["flavor"]["id"]
-    world.cloud.nova("POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": {"resources:VCPU": "1"}})
+    reference = world.cloud.nova(
+        "POST", "/flavors", {"flavor": {"name": name, "vcpus": 2, "ram": 512, "disk": 1}}
+    )["flavor"]["id"]
+    world.cloud.nova(
+        "POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": {"resources:VCPU": "1"}}
+    )
     return name
 
 
 def test_nothing_else_is_put_right_unless_it_is_chosen(story: Story) -> None:
     by_choice = {server: name for name, server in story.servers.items() if name != BY_DEFAULT}
-    found = {entry["consumer"]: entry["kind"] for entry in story.default.read("findings.json")["findings"]}
+    found = {
+        entry["consumer"]: entry["kind"]
+        for entry in story.default.read("findings.json")["findings"]
+    }
 
     assert (story.default.status, story.default.changed) == (0, 0), story.default.output
     assert {server: found[server] for server in by_choice} == by_choice
@@ -111,7 +139,10 @@ def test_nothing_else_is_put_right_unless_it_is_chosen(story: Story) -> None:
 def test_check_mode_tells_it_and_changes_nothing(story: Story) -> None:
     assert story.checked.status == 0 and story.checked.changed
     assert story.after_check == story.before
-    assert story.checked.read("remediation.json")["outcomes"] == story.healed.read("remediation.json")["outcomes"]
+    assert (
+        story.checked.read("remediation.json")["outcomes"]
+        == story.healed.read("remediation.json")["outcomes"]
+    )
     assert not list((story.checked.folder / "orphan-cleanup").glob("journal-*"))
 
 
@@ -122,7 +153,9 @@ def test_holds_what_its_flavor_says_on_its_own_host(story: Story, world: World, 
 
     assert story.healed.status == 0
     assert story.healed.outcome(server["id"])["outcome"] == MADE[kind]
-    assert {provider: share["resources"] for provider, share in held.items()} == {world.provider(server["OS-EXT-SRV-ATTR:host"]): TINY}
+    assert {provider: share["resources"] for provider, share in held.items()} == {
+        world.provider(server["OS-EXT-SRV-ATTR:host"]): TINY
+    }
 
 
 def test_the_owner_is_that_of_the_server(story: Story, world: World, placement: Placement) -> None:
@@ -139,9 +172,9 @@ def test_the_migration_that_had_the_claim_holds_nothing_more(story: Story) -> No
 def test_nobody_else_is_touched_and_again_there_is_nothing_to_do(story: Story) -> None:
     concerned = {*story.servers.values(), story.migration}
 
-    assert {consumer: held for consumer, held in story.before.items() if consumer not in concerned} == {
-        consumer: held for consumer, held in story.after.items() if consumer not in concerned
-    }
+    assert {
+        consumer: held for consumer, held in story.before.items() if consumer not in concerned
+    } == {consumer: held for consumer, held in story.after.items() if consumer not in concerned}
     assert (story.again.status, story.again.changed) == (0, 0)
 
 

@@ -25,7 +25,11 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "cell2-compute-1"
@@ -96,11 +100,15 @@ def moving(world: World, victim: str) -> Iterator[str]:
         ("nova", "/servers/[^/?]*$"),
     ],
 )
-def test_dies_during_the_listings(ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str) -> None:
+def test_dies_during_the_listings(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str
+) -> None:
     before = placement.everything()
     died = getattr(wires, service).on("GET", path, before=world.close_cell)
 
-    run = ansible.playbook("cleanup_orphans", variables={**EVERY_KIND, "orphan_cleanup_fail_on": "partial"})
+    run = ansible.playbook(
+        "cleanup_orphans", variables={**EVERY_KIND, "orphan_cleanup_fail_on": "partial"}
+    )
 
     assert died.ran and run.status != 0
     assert run.read("findings.json")["summary"]["coverage"]["unjudged_hosts"] == [HOST]
@@ -110,45 +118,78 @@ def test_dies_during_the_listings(ansible: Ansible, placement: Placement, wires:
 @pytest.mark.long
 @pytest.mark.parametrize("queued_for_delete", [0, 1])
 def test_is_dead_for_one_look_up(
-    ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, queued_for_delete: int
+    ansible: Ansible,
+    placement: Placement,
+    wires: Wires,
+    world: World,
+    victim: str,
+    queued_for_delete: int,
 ) -> None:
     """Nova calls a server of a dead cell that is queued for deletion 404, but not at the microversion of our look-up."""
     before = placement.everything()
-    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = ? WHERE instance_uuid = ?", queued_for_delete, victim)
-    look_up = wires.nova.on("GET", f"/servers/{victim}$", nth=0, before=world.close_cell, after=world.open_cell)
+    world.sql(
+        "first_nova_api",
+        "UPDATE instance_mappings SET queued_for_delete = ? WHERE instance_uuid = ?",
+        queued_for_delete,
+        victim,
+    )
+    look_up = wires.nova.on(
+        "GET", f"/servers/{victim}$", nth=0, before=world.close_cell, after=world.open_cell
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=WRONG_HOST)
 
-    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?", victim)
+    world.sql(
+        "first_nova_api",
+        "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?",
+        victim,
+    )
     assert look_up.ran and run.status == 0
     assert f"Nova answered 500 when asked for {victim}" in run.entry(victim)["reason"]
     spared(run, before, placement)
 
 
 @pytest.mark.long
-def test_is_dead_and_its_server_queued_for_delete(ansible: Ansible, placement: Placement, world: World, victim: str) -> None:
+def test_is_dead_and_its_server_queued_for_delete(
+    ansible: Ansible, placement: Placement, world: World, victim: str
+) -> None:
     before = placement.everything()
-    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 1 WHERE instance_uuid = ?", victim)
+    world.sql(
+        "first_nova_api",
+        "UPDATE instance_mappings SET queued_for_delete = 1 WHERE instance_uuid = ?",
+        victim,
+    )
     world.close_cell()
 
     run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
 
-    world.sql("first_nova_api", "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?", victim)
+    world.sql(
+        "first_nova_api",
+        "UPDATE instance_mappings SET queued_for_delete = 0 WHERE instance_uuid = ?",
+        victim,
+    )
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert (coverage["complete"], coverage["unjudged_hosts"]) == (False, [HOST])
     spared(run, before, placement)
 
 
 @pytest.mark.long
-def test_is_dead_while_the_migrations_are_listed(ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str) -> None:
+def test_is_dead_while_the_migrations_are_listed(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
+) -> None:
     """The listing then lacks a migration without a word, and its consumer looks like nobody's."""
     before = placement.everything()
-    listing = wires.nova.on("GET", "/os-migrations.limit=1000$", nth=0, before=world.close_cell, after=world.open_cell)
+    listing = wires.nova.on(
+        "GET", "/os-migrations.limit=1000$", nth=0, before=world.close_cell, after=world.open_cell
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
     assert listing.ran
-    assert "Nova lists a migration of this uuid in one answer and leaves it out in another" in run.entry(moving)["reason"]
+    assert (
+        "Nova lists a migration of this uuid in one answer and leaves it out in another"
+        in run.entry(moving)["reason"]
+    )
     spared(run, before, placement)
 
 
@@ -174,7 +215,9 @@ def test_is_dead_while_the_migrations_are_listed_again(
 ) -> None:
     """200 and without it: the move under way is not there, though the first listing of all migrations had it."""
     before = placement.everything()
-    asked = wires.nova.on("GET", "/os-migrations.limit=1000$", nth=2, before=world.close_cell, after=world.open_cell)
+    asked = wires.nova.on(
+        "GET", "/os-migrations.limit=1000$", nth=2, before=world.close_cell, after=world.open_cell
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=WRONG_HOST)
 
@@ -185,7 +228,9 @@ def test_is_dead_while_the_migrations_are_listed_again(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("stray", "victim")
-def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
+def test_dies_between_detection_and_remediation(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World
+) -> None:
     before = placement.everything()
     died = wires.nova.on("GET", "/os-services$", nth=CELLS_ASKED + 1, before=world.close_cell)
 
@@ -194,11 +239,16 @@ def test_dies_between_detection_and_remediation(ansible: Ansible, placement: Pla
     assert died.ran
     outcomes = run.read("remediation.json")["outcomes"]
     assert {outcome["outcome"] for outcome in outcomes} == {"skipped"}
-    assert all(f"this rests on absence, and the cell of {HOST} does not answer" in outcome["reason"] for outcome in outcomes)
+    assert all(
+        f"this rests on absence, and the cell of {HOST} does not answer" in outcome["reason"]
+        for outcome in outcomes
+    )
     spared(run, before, placement)
 
 
-def test_dies_between_two_writes(ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path) -> None:
+def test_dies_between_two_writes(
+    ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path
+) -> None:
     many.claim()
     # Just before the proof of the ninth, the first of the second request.
     died = wires.placement.on("GET", f"^/allocations/{many.consumers[8]}$", before=world.close_cell)
@@ -207,7 +257,10 @@ def test_dies_between_two_writes(ansible: Ansible, wires: Wires, world: World, m
 
     assert died.ran and not told["failed"]
     assert list(many.truth(told).values()) == ["removed"] * 8 + ["skipped"] * 12
-    assert all(f"the cell of {HOST} does not answer" in outcome["reason"] for outcome in told["outcomes"][8:])
+    assert all(
+        f"the cell of {HOST} does not answer" in outcome["reason"]
+        for outcome in told["outcomes"][8:]
+    )
     assert wires.placement.requests.count("POST /allocations") == 1
     assert many.recorded(tmp_path) == many.consumers[:8]
     many.others_are_spared()

@@ -21,14 +21,21 @@ from ansible_collections.osops.placement.tests.integration.support import Ansibl
 from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 pytestmark = pytest.mark.long
 
 SOURCE, DESTINATION, SLOW = "race-source", "compute-2", "compute-3"
 # An answer waits for whole evacuations here.
-CHOSEN = {"orphan_cleanup_remediate_kinds": ["extra_host", "evacuated_source"], "orphan_cleanup_api_timeout": 900}
+CHOSEN = {
+    "orphan_cleanup_remediate_kinds": ["extra_host", "evacuated_source"],
+    "orphan_cleanup_api_timeout": 900,
+}
 
 # The requests of a detection that tell of one server, in their order, and the moment after them. The migrations of all are listed
 # first among the listings, and then for whom is looked at closely.
@@ -60,10 +67,14 @@ class Evacuated:
         self.server = world.boot(SOURCE)
 
     def is_on(self, host: str) -> None:
-        self.world.sql(CELL1, "UPDATE instances SET host = ?, node = ? WHERE uuid = ?", host, host, self.server)
+        self.world.sql(
+            CELL1, "UPDATE instances SET host = ?, node = ? WHERE uuid = ?", host, host, self.server
+        )
 
     def migration_is(self, status: str) -> None:
-        self.world.sql(CELL1, "UPDATE migrations SET status = ? WHERE instance_uuid = ?", status, self.server)
+        self.world.sql(
+            CELL1, "UPDATE migrations SET status = ? WHERE instance_uuid = ?", status, self.server
+        )
 
     def rewind(self) -> None:
         """A moment before its end: active at the destination, which is not yet saved as its host."""
@@ -90,7 +101,12 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(
+    minicloud: Minicloud,
+    placement: Placement,
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Story:
     minicloud.scenario("healthy")
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("evacuations"), minicloud.environment)
     world.own_host(SOURCE)
@@ -112,7 +128,9 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
     ):
         for server, host in ((real, DESTINATION), (slow, SLOW)):
             servers.act(world.cloud, server, "evacuate", {"host": host})
-            holdings.await_providers(world.cloud, server, world.provider(SOURCE), world.provider(host))
+            holdings.await_providers(
+                world.cloud, server, world.provider(SOURCE), world.provider(host)
+            )
 
         def real_one_ends() -> None:
             go_on()
@@ -127,7 +145,9 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
         run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
         now = placement.everything()
     servers.await_migration(world.cloud, slow, "done")
-    return Story(run, {ends: evacuated.server for ends, evacuated in ended.items()}, real, slow, held, now)
+    return Story(
+        run, {ends: evacuated.server for ends, evacuated in ended.items()}, real, slow, held, now
+    )
 
 
 @pytest.mark.parametrize("ends", ENDS)
@@ -155,11 +175,15 @@ def test_nothing_else_was_changed(story: Story) -> None:
     expected = [server for ends, server in story.ended.items() if ENDS[ends] == "evacuated_source"]
 
     assert story.run.status == 0 and "Traceback" not in story.run.output
-    assert sorted(consumer for consumer, held in story.held.items() if story.now[consumer] != held) == sorted(expected)
+    assert sorted(
+        consumer for consumer, held in story.held.items() if story.now[consumer] != held
+    ) == sorted(expected)
 
 
 @pytest.mark.long
-def test_what_is_left_behind_goes_with_the_next_run(story: Story, ansible: Ansible, placement: Placement, world: World) -> None:
+def test_what_is_left_behind_goes_with_the_next_run(
+    story: Story, ansible: Ansible, placement: Placement, world: World
+) -> None:
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
 
     assert run.status == 0

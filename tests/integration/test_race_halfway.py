@@ -18,12 +18,20 @@ from ansible_collections.osops.placement.tests.integration.support import Ansibl
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HELD = "race-held"
 # The servers of this module are to stay whatever is chosen, and the orphans of other modules as well.
-CHOSEN = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"]}
+CHOSEN = {
+    "orphan_cleanup_remediate_kinds": [
+        kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"
+    ]
+}
 SETTINGS = "[DEFAULT]\nallow_resize_to_same_host = true\nshelved_offload_time = -1\n"
 
 
@@ -55,10 +63,16 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
 def reverts(cast: Cast, world: World) -> None:
     """Moves that wait to be confirmed, and will be reverted: to another host, and to a smaller flavor on the same host."""
     server = world.boot("compute-1")
-    cast.servers["reverts"], cast.migrations["reverts"] = server, servers.migrate(world.cloud, server, "compute-2")
+    cast.servers["reverts"], cast.migrations["reverts"] = (
+        server,
+        servers.migrate(world.cloud, server, "compute-2"),
+    )
     server = world.boot(HELD, flavor="m1.small")
     world.resize_in_place(server, HELD, vcpus=1, ram=512, disk=10)
-    cast.servers["reverts in place"], cast.migrations["reverts in place"] = server, servers.migrations(world.cloud, server)[0]["uuid"]
+    cast.servers["reverts in place"], cast.migrations["reverts in place"] = (
+        server,
+        servers.migrations(world.cloud, server)[0]["uuid"],
+    )
 
 
 def revert_without_placement(cast: Cast, world: World) -> None:
@@ -66,7 +80,10 @@ def revert_without_placement(cast: Cast, world: World) -> None:
     moved, in_place = cast.servers["reverts"], cast.servers["reverts in place"]
     with world.paused("nova-compute-compute-1") as go_on:
         servers.act(world.cloud, moved, "revertResize")
-        world.wait("the destination's part", lambda: world.ended_events(moved, "revertResize") >= {"compute_revert_resize"})
+        world.wait(
+            "the destination's part",
+            lambda: world.ended_events(moved, "revertResize") >= {"compute_revert_resize"},
+        )
         with world.without_placement():
             go_on()
             servers.act(world.cloud, in_place, "revertResize")
@@ -82,8 +99,13 @@ def revert_without_placement(cast: Cast, world: World) -> None:
 def live_migrates(cast: Cast, world: World) -> None:
     """The guest is on its way: its server holds the destination, the migration the source."""
     server = world.boot(HELD)
-    servers.act(world.cloud, server, "os-migrateLive", {"host": "compute-2", "block_migration": "auto"})
-    cast.servers["live-migrates"], cast.migrations["live-migrates"] = server, servers.await_migration(world.cloud, server, "running")
+    servers.act(
+        world.cloud, server, "os-migrateLive", {"host": "compute-2", "block_migration": "auto"}
+    )
+    cast.servers["live-migrates"], cast.migrations["live-migrates"] = (
+        server,
+        servers.await_migration(world.cloud, server, "running"),
+    )
     holdings.await_providers(world.cloud, server, world.provider("compute-2"))
 
 
@@ -107,18 +129,28 @@ def shelved_away(world: World) -> str:
 
 @pytest.fixture(scope="module")
 def stages(
-    cast: Cast, minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory
+    cast: Cast,
+    minicloud: Minicloud,
+    placement: Placement,
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Stage, Stage]:
     def play(name: str) -> Stage:
         ansible = Ansible(minicloud.root, tmp_path_factory.mktemp(name), minicloud.environment)
         before = placement.everything()
-        return Stage(ansible.playbook("cleanup_orphans", variables=CHOSEN), before, placement.everything())
+        return Stage(
+            ansible.playbook("cleanup_orphans", variables=CHOSEN), before, placement.everything()
+        )
 
     reverts(cast, world)
     hold = world.paths.compute(HELD) / "hold-live-migrations"
     hold.touch()
     live_migrates(cast, world)
-    unshelves, shelves, offloads = shelved_away(world), doubled(world, "compute-4"), doubled(world, HELD)
+    unshelves, shelves, offloads = (
+        shelved_away(world),
+        doubled(world, "compute-4"),
+        doubled(world, HELD),
+    )
     cast.servers |= {"unshelves": unshelves, "shelves": shelves, "offloads": offloads}
     servers.act(world.cloud, offloads, "shelve")
     servers.settle(world.cloud, offloads, HELD, "SHELVED")
@@ -164,7 +196,9 @@ def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: st
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["live-migrates", "reverts"])
-def test_an_interrupted_move(stages: tuple[Stage, Stage], cast: Cast, world: World, name: str) -> None:
+def test_an_interrupted_move(
+    stages: tuple[Stage, Stage], cast: Cast, world: World, name: str
+) -> None:
     """The guest is at the source, which only the ended migration holds; the server holds the host that it never came to."""
     server, migration = cast.servers[name], cast.migrations[name]
     source = servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"]
@@ -172,28 +206,46 @@ def test_an_interrupted_move(stages: tuple[Stage, Stage], cast: Cast, world: Wor
     assert set(stages[1].after[migration]) == {world.provider(source)}
     assert world.provider(source) not in stages[1].after[server]
     entry = stages[1].run.entry(server)
-    assert entry["kind"] == "unreverted_allocation" and f"is still held by migration {migration}" in entry["reason"]
+    assert (
+        entry["kind"] == "unreverted_allocation"
+        and f"is still held by migration {migration}" in entry["reason"]
+    )
     # Where the guest of an interrupted live migration is, only the hypervisors know.
     assert (entry["change"] is None) is (name == "live-migrates")
     assert f"does not itself hold its own host {source}" in stages[1].run.entry(migration)["reason"]
 
 
 @pytest.mark.long
-def test_a_revert_to_more_on_the_same_host(stages: tuple[Stage, Stage], cast: Cast, world: World) -> None:
+def test_a_revert_to_more_on_the_same_host(
+    stages: tuple[Stage, Stage], cast: Cast, world: World
+) -> None:
     """The server holds the smaller flavor, and the ended migration the greater one that it may have again."""
     migration = cast.migrations["reverts in place"]
 
-    assert set(stages[1].after[migration]) == set(stages[1].after[cast.servers["reverts in place"]]) == {world.provider(HELD)}
-    assert "but was to be reverted: its disk may be on the source" in stages[1].run.entry(migration)["reason"]
+    assert (
+        set(stages[1].after[migration])
+        == set(stages[1].after[cast.servers["reverts in place"]])
+        == {world.provider(HELD)}
+    )
+    assert (
+        "but was to be reverted: its disk may be on the source"
+        in stages[1].run.entry(migration)["reason"]
+    )
 
 
 @pytest.mark.long
-def test_an_unshelve_that_was_reset_and_may_still_come(stages: tuple[Stage, Stage], cast: Cast) -> None:
-    assert "its last actions may still run" in stages[1].run.entry(cast.servers["unshelves"])["reason"]
+def test_an_unshelve_that_was_reset_and_may_still_come(
+    stages: tuple[Stage, Stage], cast: Cast
+) -> None:
+    assert (
+        "its last actions may still run" in stages[1].run.entry(cast.servers["unshelves"])["reason"]
+    )
 
 
 @pytest.mark.long
 def test_nothing_was_changed(stages: tuple[Stage, Stage]) -> None:
     for stage in stages:
-        assert stage.run.status == 0 and stage.run.changed == 0 and "Traceback" not in stage.run.output
+        assert (
+            stage.run.status == 0 and stage.run.changed == 0 and "Traceback" not in stage.run.output
+        )
         assert stage.after == stage.before

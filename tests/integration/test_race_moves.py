@@ -22,7 +22,11 @@ from ansible_collections.osops.placement.tests.integration.world import CELLS_AS
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN, OTHER, THIRD = "compute-1", "compute-2", "compute-3"
@@ -65,24 +69,60 @@ class Race:
 
 # Each consumer is asked for by detection, by the renewed proof and before its write.
 RACES = {
-    "as Placement is about to be listed": Race("placement", ("GET", r"^/resource_providers\?", 1), moves_to(THIRD), THIRD),
-    "between two providers": Race("placement", ("GET", "^/resource_providers/[^/]*/allocations", 2), moves_to(THIRD), THIRD),
-    "between Placement and Nova": Race("nova", ("GET", "/os-hypervisors/detail", 1), moves_to(THIRD), THIRD),
-    "as it is looked up, to a third host": Race("nova", ("GET", "/servers/{}$", 1), moves_to(THIRD), THIRD),
-    "as it is looked up, and is deleted": Race("nova", ("GET", "/servers/{}$", 1), is_deleted, None),
+    "as Placement is about to be listed": Race(
+        "placement", ("GET", r"^/resource_providers\?", 1), moves_to(THIRD), THIRD
+    ),
+    "between two providers": Race(
+        "placement", ("GET", "^/resource_providers/[^/]*/allocations", 2), moves_to(THIRD), THIRD
+    ),
+    "between Placement and Nova": Race(
+        "nova", ("GET", "/os-hypervisors/detail", 1), moves_to(THIRD), THIRD
+    ),
+    "as it is looked up, to a third host": Race(
+        "nova", ("GET", "/servers/{}$", 1), moves_to(THIRD), THIRD
+    ),
+    "as it is looked up, and is deleted": Race(
+        "nova", ("GET", "/servers/{}$", 1), is_deleted, None
+    ),
     "before the remediation": Race(
-        "nova", ("GET", "/os-services$", CELLS_ASKED + 1), parks, THIRD, "It changed since detection: generation"
+        "nova",
+        ("GET", "/os-services$", CELLS_ASKED + 1),
+        parks,
+        THIRD,
+        "It changed since detection: generation",
     ),
     "before the renewed proof": Race(
-        "placement", ("GET", "/allocations/{}$", 2), moves_to(THIRD), THIRD, "It changed since detection: generation"
+        "placement",
+        ("GET", "/allocations/{}$", 2),
+        moves_to(THIRD),
+        THIRD,
+        "It changed since detection: generation",
     ),
-    "as it is looked up anew": Race("nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "and no migration is listed"),
-    "after the renewed proof": Race("placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "changed just now"),
-    "as it is written": Race("placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "changed just now"),
+    "as it is looked up anew": Race(
+        "nova", ("GET", "/servers/{}$", 2), moves_to(OTHER), OTHER, "and no migration is listed"
+    ),
+    "after the renewed proof": Race(
+        "placement", ("GET", "/allocations/{}$", 3), moves_to(OTHER), OTHER, "changed just now"
+    ),
+    "as it is written": Race(
+        "placement", ("POST", "^/allocations$", 1), moves_to(OTHER), OTHER, "changed just now"
+    ),
     "shelved, before the renewed proof": Race(
-        "placement", ("GET", "/allocations/{}$", 2), is_unshelved, "any", "It changed since detection: generation", shelved=True
+        "placement",
+        ("GET", "/allocations/{}$", 2),
+        is_unshelved,
+        "any",
+        "It changed since detection: generation",
+        shelved=True,
     ),
-    "shelved, as it is written": Race("placement", ("POST", "^/allocations$", 1), is_unshelved, "any", "changed just now", shelved=True),
+    "shelved, as it is written": Race(
+        "placement",
+        ("POST", "^/allocations$", 1),
+        is_unshelved,
+        "any",
+        "changed just now",
+        shelved=True,
+    ),
 }
 
 
@@ -97,10 +137,17 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(
+    minicloud: Minicloud,
+    placement: Placement,
+    world: World,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Story:
     minicloud.scenario("healthy")
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("moves"), minicloud.environment)
-    racers = {name: shelved(world) if race.shelved else doubled(world) for name, race in RACES.items()}
+    racers = {
+        name: shelved(world) if race.shelved else doubled(world) for name, race in RACES.items()
+    }
     world.boot_samples()
     born: list[str] = []
     with interposed(ansible, minicloud) as wires:
@@ -109,8 +156,12 @@ def story(minicloud: Minicloud, placement: Placement, world: World, tmp_path_fac
             happens = functools.partial(race.happens, world, racers[name])
             # A few changes go into one write, which names them in its body.
             body = racers[name] if method == "POST" else ""
-            getattr(wires, race.service).on(method, path.format(racers[name]), nth, before=happens, body=body)
-        wires.nova.on("GET", "/os-hypervisors/detail", before=lambda: born.append(world.boot(THIRD)))
+            getattr(wires, race.service).on(
+                method, path.format(racers[name]), nth, before=happens, body=body
+            )
+        wires.nova.on(
+            "GET", "/os-hypervisors/detail", before=lambda: born.append(world.boot(THIRD))
+        )
         run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
     return Story(run, racers, born[0], placement.everything())
 
@@ -144,7 +195,9 @@ def test_holds_what_nova_gave_it(story: Story, world: World, name: str) -> None:
     held = {provider: share["resources"] for provider, share in story.after.get(server, {}).items()}
 
     if race.shelved:
-        assert held[world.provider(servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"])] == CLAIM
+        assert (
+            held[world.provider(servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"])] == CLAIM
+        )
     else:
         assert held == ({world.provider(race.host): CLAIM} if race.host else {})
 
@@ -159,7 +212,9 @@ def test_says_why_it_was_spared(story: Story, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, race in RACES.items() if not race.said])
 def test_was_never_planned(story: Story, name: str) -> None:
-    assert story.servers[name] not in {step["consumer"] for step in story.run.read("plan.json")["changes"]}
+    assert story.servers[name] not in {
+        step["consumer"] for step in story.run.read("plan.json")["changes"]
+    }
 
 
 def test_a_parked_move_keeps_its_source(story: Story, world: World) -> None:
@@ -173,13 +228,18 @@ def test_a_server_that_is_born_meanwhile(story: Story, world: World) -> None:
 
 
 @pytest.mark.long
-def test_a_move_that_is_only_asked_for_before_the_write(ansible: Ansible, placement: Placement, wires: Wires, world: World) -> None:
+def test_a_move_that_is_only_asked_for_before_the_write(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World
+) -> None:
     """Nova has claimed nothing yet, so Placement takes the write; the claim for the move comes after it and stays."""
     server = doubled(world)
     with world.paused("nova-conductor-cell1") as go_on:
         arguments = {"host": OTHER, "block_migration": "auto"}
         asked = wires.placement.on(
-            "POST", "^/allocations$", body=server, before=lambda: servers.act(world.cloud, server, "os-migrateLive", arguments)
+            "POST",
+            "^/allocations$",
+            body=server,
+            before=lambda: servers.act(world.cloud, server, "os-migrateLive", arguments),
         )
 
         run = ansible.playbook("cleanup_orphans", variables=CHOSEN)

@@ -17,7 +17,11 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
@@ -33,9 +37,13 @@ def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
 
 
 @pytest.mark.long
-def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
+def test_the_answer_to_the_write_is_lost(
+    ansible: Ansible, placement: Placement, wires: Wires, stray: str
+) -> None:
     before = placement.everything()
-    write = wires.placement.on("POST", "^/allocations$", nth=0, body=stray, after=lambda: Fault.NO_ANSWER)
+    write = wires.placement.on(
+        "POST", "^/allocations$", nth=0, body=stray, after=lambda: Fault.NO_ANSWER
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
@@ -53,7 +61,9 @@ def test_the_answer_to_the_write_is_lost(ansible: Ansible, placement: Placement,
         (Fault.UNAVAILABLE, "answered 503 when asked to change the allocation of"),
     ],
 )
-def test_the_write_does_not_arrive(ansible: Ansible, placement: Placement, wires: Wires, stray: str, fault: Fault, said: str) -> None:
+def test_the_write_does_not_arrive(
+    ansible: Ansible, placement: Placement, wires: Wires, stray: str, fault: Fault, said: str
+) -> None:
     before = placement.everything()
     write = wires.placement.on("POST", "^/allocations$", nth=0, body=stray, before=lambda: fault)
 
@@ -66,10 +76,17 @@ def test_the_write_does_not_arrive(ansible: Ansible, placement: Placement, wires
 
 
 @pytest.mark.long
-def test_nova_goes_away_during_the_renewed_proof(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
+def test_nova_goes_away_during_the_renewed_proof(
+    ansible: Ansible, placement: Placement, wires: Wires, stray: str
+) -> None:
     before = placement.everything()
     # Once it is looked up by detection, then by the renewed proof.
-    look_up = wires.nova.on("GET", f"/servers/{stray}$", nth=0, before=lambda: Fault.UNAVAILABLE if look_up.seen > 1 else None)
+    look_up = wires.nova.on(
+        "GET",
+        f"/servers/{stray}$",
+        nth=0,
+        before=lambda: Fault.UNAVAILABLE if look_up.seen > 1 else None,
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
@@ -80,7 +97,9 @@ def test_nova_goes_away_during_the_renewed_proof(ansible: Ansible, placement: Pl
 
 
 @pytest.mark.long
-def test_one_answer_that_is_lost_is_asked_for_again(ansible: Ansible, placement: Placement, wires: Wires, stray: str) -> None:
+def test_one_answer_that_is_lost_is_asked_for_again(
+    ansible: Ansible, placement: Placement, wires: Wires, stray: str
+) -> None:
     before = placement.everything()
     wires.nova.on("GET", "/os-hypervisors/detail", before=lambda: Fault.UNAVAILABLE)
     wires.nova.on("GET", f"/servers/{stray}$", before=lambda: Fault.NO_ANSWER)

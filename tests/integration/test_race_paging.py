@@ -20,11 +20,22 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOSTS = ("compute-1", "compute-2", "compute-3", "compute-4")
-CHOSEN = {"orphan_cleanup_remediate_kinds": ["extra_host", "ended_migration", "deleted_migration", "unknown_consumer"]}
+CHOSEN = {
+    "orphan_cleanup_remediate_kinds": [
+        "extra_host",
+        "ended_migration",
+        "deleted_migration",
+        "unknown_consumer",
+    ]
+}
 
 
 @d.dataclass(frozen=True)
@@ -56,7 +67,11 @@ def nodes(world: World) -> list[str]:
     """The compute nodes in the order of their listing."""
     pages = [world.cloud.nova("GET", "/os-hypervisors", version="2.87")["hypervisors"]]
     while pages[-1] and len(pages) < 50:
-        pages.append(world.cloud.nova("GET", f"/os-hypervisors?marker={pages[-1][-1]['id']}", version="2.87")["hypervisors"])
+        pages.append(
+            world.cloud.nova(
+                "GET", f"/os-hypervisors?marker={pages[-1][-1]['id']}", version="2.87"
+            )["hypervisors"]
+        )
     return [row["id"] for page in pages for row in page]
 
 
@@ -78,7 +93,9 @@ def still(world: World) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]) -> None:
+def test_pages_are_read_to_their_end(
+    ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]
+) -> None:
     before = placement.everything()
 
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
@@ -86,10 +103,15 @@ def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wir
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert run.status == 0 and coverage["complete"]
     assert coverage["hypervisors"] == len(nodes) >= len(HOSTS)
-    assert sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
+    assert (
+        sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
+    )
     assert run.entry(residents.parked)["kind"] == "verify_resize"
     # It has more migrations than a page, and the proof that is made anew does not know those that are not on the first.
-    skipped = {outcome["consumer"]: outcome["reason"] for outcome in run.read("remediation.json")["outcomes"]}
+    skipped = {
+        outcome["consumer"]: outcome["reason"]
+        for outcome in run.read("remediation.json")["outcomes"]
+    }
     assert "which is no state of rest" in skipped[residents.traveller]
     spared(run, before, placement)
 
@@ -98,19 +120,34 @@ def test_pages_are_read_to_their_end(ansible: Ansible, placement: Placement, wir
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("how", ["vanishes", "appears"])
 def test_a_host_that_is_missed(
-    ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents, nodes: list[str], how: str
+    ansible: Ansible,
+    placement: Placement,
+    wires: Wires,
+    world: World,
+    residents: Residents,
+    nodes: list[str],
+    how: str,
 ) -> None:
     """It goes before its page is read, or comes when that was read already; its servers are live all the time."""
     before = placement.everything()
     homes = [node for node in nodes if node in residents.homes]
     if how == "vanishes":
         missed, marker = homes[-1], nodes[1]
-        turn = wires.nova.on("GET", f"/os-hypervisors/detail.*marker={marker}", before=lambda: hide(world, "compute_nodes", missed))
+        turn = wires.nova.on(
+            "GET",
+            f"/os-hypervisors/detail.*marker={marker}",
+            before=lambda: hide(world, "compute_nodes", missed),
+        )
     else:
         missed = homes[0]
         hide(world, "compute_nodes", missed)
         marker = nodes[nodes.index(missed) + 2]
-        turn = wires.nova.on("GET", "/os-hypervisors/detail.*marker=", nth=2, before=lambda: show(world, "compute_nodes", missed))
+        turn = wires.nova.on(
+            "GET",
+            "/os-hypervisors/detail.*marker=",
+            nth=2,
+            before=lambda: show(world, "compute_nodes", missed),
+        )
 
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
     show(world, "compute_nodes", missed)
@@ -120,16 +157,25 @@ def test_a_host_that_is_missed(
     assert coverage["hypervisors"] == len(nodes) - 1
     # One that is there again when it is looked up directly is as one that an API worker does not know.
     assert coverage["complete"] is (how == "vanishes")
-    assert "which is not exactly one compute node that Nova lists" in run.entry(residents.homes[missed])["reason"]
+    assert (
+        "which is not exactly one compute node that Nova lists"
+        in run.entry(residents.homes[missed])["reason"]
+    )
     spared(run, before, placement)
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("still")
-def test_the_last_host_of_a_page_vanishes(ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]) -> None:
+def test_the_last_host_of_a_page_vanishes(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]
+) -> None:
     """The next page cannot be asked for, and the listing is read again."""
     before = placement.everything()
-    wires.nova.on("GET", f"/os-hypervisors/detail.*marker={nodes[1]}", before=lambda: hide(world, "compute_nodes", nodes[1]))
+    wires.nova.on(
+        "GET",
+        f"/os-hypervisors/detail.*marker={nodes[1]}",
+        before=lambda: hide(world, "compute_nodes", nodes[1]),
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
     show(world, "compute_nodes", nodes[1])
@@ -139,7 +185,9 @@ def test_the_last_host_of_a_page_vanishes(ansible: Ansible, placement: Placement
 
 
 @pytest.mark.long
-def test_migrations_come_and_go(ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents) -> None:
+def test_migrations_come_and_go(
+    ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents
+) -> None:
     """One begins when its page was read already, and one is missed for a moment, as when its cell is too slow."""
     mover = residents.mover
     before = placement.everything()
@@ -149,7 +197,11 @@ def test_migrations_come_and_go(ansible: Ansible, placement: Placement, wires: W
         hide(world, "migrations", residents.parked)
 
     wires.nova.on("GET", "/os-migrations.limit=1000&marker=", before=change)
-    back = wires.nova.on("GET", f"/servers/{residents.parked}$", before=lambda: show(world, "migrations", residents.parked))
+    back = wires.nova.on(
+        "GET",
+        f"/servers/{residents.parked}$",
+        before=lambda: show(world, "migrations", residents.parked),
+    )
 
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)
 
@@ -157,6 +209,10 @@ def test_migrations_come_and_go(ansible: Ansible, placement: Placement, wires: W
     after = placement.everything()
     assert back.ran and run.status != 0 and "Traceback" not in run.output
     assert "in one answer and not in another" in run.told
-    assert after.pop(begun["uuid"]).keys() == before.pop(mover).keys() == {world.provider("compute-3")}
+    assert (
+        after.pop(begun["uuid"]).keys() == before.pop(mover).keys() == {world.provider("compute-3")}
+    )
     assert after.pop(mover).keys() == {world.provider("compute-4")}
-    assert {consumer: set(held) for consumer, held in after.items()} == {consumer: set(held) for consumer, held in before.items()}
+    assert {consumer: set(held) for consumer, held in after.items()} == {
+        consumer: set(held) for consumer, held in before.items()
+    }

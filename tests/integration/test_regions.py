@@ -30,7 +30,9 @@ NOWHERE = "http://127.0.0.1:9/v3"
 @pytest.fixture(scope="module")
 def second_cloud(own_cloud: Minicloud) -> Iterator[Minicloud]:
     """A cloud beside the first, with nothing in common."""
-    cloud = Minicloud(own_cloud.root, own_cloud.home.with_name(f"{own_cloud.home.name}2"), kept=False)
+    cloud = Minicloud(
+        own_cloud.root, own_cloud.home.with_name(f"{own_cloud.home.name}2"), kept=False
+    )
     cloud.forget()
     cloud.run("up", "--computes", "2")
     yield cloud
@@ -49,26 +51,51 @@ def orphans(minicloud: Minicloud, second_cloud: Minicloud) -> list[str]:
 
 
 @pytest.fixture
-def inventory(ansible: Ansible, minicloud: Minicloud, second_cloud: Minicloud, tmp_path: Path) -> Path:
+def inventory(
+    ansible: Ansible, minicloud: Minicloud, second_cloud: Minicloud, tmp_path: Path
+) -> Path:
     """Both clouds, and one for which nobody answers, as hosts of an inventory."""
-    north, south = (yaml.safe_load(cloud.clouds_yaml.read_text())["clouds"]["minicloud"] for cloud in (minicloud, second_cloud))
+    north, south = (
+        yaml.safe_load(cloud.clouds_yaml.read_text())["clouds"]["minicloud"]
+        for cloud in (minicloud, second_cloud)
+    )
     west = {**north, "auth": {**north["auth"], "auth_url": NOWHERE}}
     config = tmp_path / "clouds.yaml"
     config.write_text(yaml.safe_dump({"clouds": {"north": north, "south": south, "west": west}}))
-    ansible.environment = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_")}
+    ansible.environment = {
+        name: value for name, value in ansible.environment.items() if not name.startswith("OS_")
+    }
     ansible.environment["OS_CLIENT_CONFIG_FILE"] = str(config)
     path = tmp_path / "inventory.json"
     names = {"north": "north", "south": "south", "../west": "west"}
-    path.write_text(json.dumps({"clouds": {"hosts": {name: {"orphan_cleanup_cloud": cloud} for name, cloud in names.items()}}}))
+    path.write_text(
+        json.dumps(
+            {
+                "clouds": {
+                    "hosts": {
+                        name: {"orphan_cleanup_cloud": cloud} for name, cloud in names.items()
+                    }
+                }
+            }
+        )
+    )
     return path
 
 
 def _placement(cloud: Minicloud) -> Placement:
-    return Placement(Connection(config=OpenStackConfig(config_files=[str(cloud.clouds_yaml)]).get_one("minicloud")).placement)
+    return Placement(
+        Connection(
+            config=OpenStackConfig(config_files=[str(cloud.clouds_yaml)]).get_one("minicloud")
+        ).placement
+    )
 
 
 def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
-    ansible: Ansible, minicloud: Minicloud, second_cloud: Minicloud, orphans: list[str], inventory: Path
+    ansible: Ansible,
+    minicloud: Minicloud,
+    second_cloud: Minicloud,
+    orphans: list[str],
+    inventory: Path,
 ) -> None:
     north, south = _placement(minicloud), _placement(second_cloud)
     orphan, other = orphans
@@ -84,11 +111,22 @@ def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
     assert "1 of 3 did not end well" in run.told
     summary = run.read("summary.json")
     rows = {row["name"]: row for row in summary["runs"]}
-    assert {name: bool(row["error"]) for name, row in rows.items()} == {"north": False, "south": False, "../west": True}
-    assert {name: row["complete"] for name, row in rows.items()} == {"north": True, "south": False, "../west": False}
+    assert {name: bool(row["error"]) for name, row in rows.items()} == {
+        "north": False,
+        "south": False,
+        "../west": True,
+    }
+    assert {name: row["complete"] for name, row in rows.items()} == {
+        "north": True,
+        "south": False,
+        "../west": False,
+    }
     assert rows["south"]["unjudged_hosts"] == ["cell2-compute-1"]
     assert NOWHERE.removesuffix("/v3") in rows["../west"]["error"]
-    assert rows["north"]["tally"]["removed"] + rows["south"]["tally"]["removed"] == summary["totals"]["tally"]["removed"]
+    assert (
+        rows["north"]["tally"]["removed"] + rows["south"]["tally"]["removed"]
+        == summary["totals"]["tally"]["removed"]
+    )
     assert rows["south"]["tally"]["removed"] > 0
     assert not summary["complete"]
     # Each has its own folder, and no name leads out of the one for all.
@@ -98,10 +136,15 @@ def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
     assert rows["north"]["journal"].startswith(str(run.folder / "orphan-cleanup" / "north"))
 
 
-def test_what_an_earlier_run_left_is_not_taken_for_this_ones(ansible: Ansible, orphans: list[str], inventory: Path) -> None:
+def test_what_an_earlier_run_left_is_not_taken_for_this_ones(
+    ansible: Ansible, orphans: list[str], inventory: Path
+) -> None:
     """The folder of the region that fails now has the findings of a run in which it did not."""
     folder = ansible.folder / "orphan-cleanup"
-    assert ansible.playbook("detect_clouds", "--inventory", str(inventory), "--limit", "north").status == 0
+    assert (
+        ansible.playbook("detect_clouds", "--inventory", str(inventory), "--limit", "north").status
+        == 0
+    )
     assert (folder / "north" / "findings.json").exists()
     clouds = yaml.safe_load((ansible.folder / "clouds.yaml").read_text())
     clouds["clouds"]["north"]["auth"]["auth_url"] = NOWHERE
@@ -115,9 +158,13 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(ansible: Ansible, o
     assert run.read("summary.json")["totals"]["verdicts"] == {}
 
 
-def test_never_fails_for_what_is_only_not_complete(ansible: Ansible, orphans: list[str], inventory: Path) -> None:
+def test_never_fails_for_what_is_only_not_complete(
+    ansible: Ansible, orphans: list[str], inventory: Path
+) -> None:
     never = {"orphan_cleanup_fail_on": "never"}
-    run = ansible.playbook("detect_clouds", "--inventory", str(inventory), "--limit", "south", variables=never)
+    run = ansible.playbook(
+        "detect_clouds", "--inventory", str(inventory), "--limit", "south", variables=never
+    )
 
     assert run.status == 0, run.output
     summary = run.read("summary.json")

@@ -18,7 +18,11 @@ from ansible_collections.osops.placement.tests.integration.support import long
 if t.TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
@@ -64,18 +68,31 @@ def detect(ansible: Ansible, tmp_path: Path) -> Callable[..., str]:
 @pytest.fixture
 def plan(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[..., str]) -> Path:
     """A plan to remove the orphans, and nothing else."""
-    ansible.direct("orphan_plan", findings=detect(consumers=orphans), kinds=KINDS, dest=str(tmp_path / "plan.json"))
+    ansible.direct(
+        "orphan_plan",
+        findings=detect(consumers=orphans),
+        kinds=KINDS,
+        dest=str(tmp_path / "plan.json"),
+    )
     return tmp_path / "plan.json"
 
 
 def test_plans_removes_reads_back_and_journals(
-    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], detect: Callable[..., str]
+    ansible: Ansible,
+    placement: Placement,
+    tmp_path: Path,
+    orphans: list[str],
+    detect: Callable[..., str],
 ) -> None:
     path = str(tmp_path / "plan.json")
     before = placement.everything()
-    planned = ansible.module("orphan_plan", findings=detect(consumers=orphans), kinds=KINDS, dest=path)
+    planned = ansible.module(
+        "orphan_plan", findings=detect(consumers=orphans), kinds=KINDS, dest=path
+    )
     assert (planned["changed"], planned["changes"], planned["plan"]) == (False, 3, path)
-    assert planned["actions"] == {"remove": 3} and planned["frees"] == {name: 3 * amount for name, amount in CLAIM.items()}
+    assert planned["actions"] == {"remove": 3} and planned["frees"] == {
+        name: 3 * amount for name, amount in CLAIM.items()
+    }
     # What is needed to take a change back is told before anything is written.
     assert placement.everything() == before
 
@@ -87,18 +104,29 @@ def test_plans_removes_reads_back_and_journals(
     assert [(record["event"], record["consumer"]) for record in journal] == [
         (event, consumer) for event in ("before", "after") for consumer in orphans
     ]
-    assert [_timeless(record) for record in journal[:3]] == [_timeless(record) for record in planned["records"]]
+    assert [_timeless(record) for record in journal[:3]] == [
+        _timeless(record) for record in planned["records"]
+    ]
 
     again = ansible.module("orphan_remediate", plan=path, output_dir=str(tmp_path), **NO_AGE)
 
-    assert (again["changed"], again["failed"], again["tally"]["skipped"], again["journal"]) == (False, False, 3, None)
+    assert (again["changed"], again["failed"], again["tally"]["skipped"], again["journal"]) == (
+        False,
+        False,
+        3,
+        None,
+    )
     assert {outcome["reason"] for outcome in again["outcomes"]} == {"It holds nothing any more."}
 
-    restored = ansible.module("orphan_restore", journal=planned["records"], output_dir=str(tmp_path))
+    restored = ansible.module(
+        "orphan_restore", journal=planned["records"], output_dir=str(tmp_path)
+    )
 
     assert restored["tally"] == {"restored": 3, "skipped": 0, "failed": 0}
     now = placement.everything()
-    assert {consumer: now[consumer] for consumer in orphans} == {consumer: before[consumer] for consumer in orphans}
+    assert {consumer: now[consumer] for consumer in orphans} == {
+        consumer: before[consumer] for consumer in orphans
+    }
 
 
 def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
@@ -156,7 +184,12 @@ def test_another_claim_at_the_same_generation_is_not_the_one_that_was_judged(
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
 def test_too_many_changes_stop_before_the_first(
-    ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path, module: str
+    ansible: Ansible,
+    placement: Placement,
+    tmp_path: Path,
+    orphans: list[str],
+    plan: Path,
+    module: str,
 ) -> None:
     """Also of named consumers, which may be any share of all."""
     before = placement.everything()
@@ -166,13 +199,20 @@ def test_too_many_changes_stop_before_the_first(
 
     assert result["failed"]
     assert "3 changes are planned and max_changes is 2: nothing was changed." in result["msg"]
-    assert "set max_changes (orphan_cleanup_max_changes, or" in result["msg"] and "to 3 or more." in result["msg"]
+    assert (
+        "set max_changes (orphan_cleanup_max_changes, or" in result["msg"]
+        and "to 3 or more." in result["msg"]
+    )
     assert placement.everything() == before
 
 
 @pytest.mark.long
 def test_too_great_a_share_stops_before_the_first_change(
-    ansible: Ansible, placement: Placement, tmp_path: Path, minicloud: Minicloud, detect: Callable[..., str]
+    ansible: Ansible,
+    placement: Placement,
+    tmp_path: Path,
+    minicloud: Minicloud,
+    detect: Callable[..., str],
 ) -> None:
     """Not for named consumers, of which any share may be orphans."""
     minicloud.scenario("healthy")
@@ -182,15 +222,25 @@ def test_too_great_a_share_stops_before_the_first_change(
     before = placement.everything()
     limits = {"kinds": KINDS, "max_share": 0.01, "max_changes": 1000}
 
-    whole = ansible.direct("orphan_plan", findings=detect(), dest=str(tmp_path / "plan.json"), **limits)
+    whole = ansible.direct(
+        "orphan_plan", findings=detect(), dest=str(tmp_path / "plan.json"), **limits
+    )
     reviewed = ansible.direct(
-        "orphan_remediate", plan=str(tmp_path / "plan.json"), output_dir=str(tmp_path), max_share=0.01, max_changes=1000, **NO_AGE
+        "orphan_remediate",
+        plan=str(tmp_path / "plan.json"),
+        output_dir=str(tmp_path),
+        max_share=0.01,
+        max_changes=1000,
+        **NO_AGE,
     )
     narrow = ansible.direct("orphan_plan", findings=detect(consumers=crowd), **limits)
 
     for result in (whole, reviewed):
         assert result["failed"]
-        assert f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was changed." in result["msg"]
+        assert (
+            f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was changed."
+            in result["msg"]
+        )
         assert "set max_share (orphan_cleanup_max_share) to " in result["msg"]
     assert (narrow.get("failed", False), narrow["changes"]) == (False, 21)
     assert placement.everything() == before
@@ -198,10 +248,14 @@ def test_too_great_a_share_stops_before_the_first_change(
         _claim(placement, consumer, None, 1)
 
 
-def test_without_a_place_for_the_journal_nothing_is_written(ansible: Ansible, placement: Placement, plan: Path) -> None:
+def test_without_a_place_for_the_journal_nothing_is_written(
+    ansible: Ansible, placement: Placement, plan: Path
+) -> None:
     before = placement.everything()
 
-    result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=f"{plan}/below-a-file", **NO_AGE)
+    result = ansible.direct(
+        "orphan_remediate", plan=str(plan), output_dir=f"{plan}/below-a-file", **NO_AGE
+    )
 
     assert result["failed"]
     assert "cannot be written" in result["msg"]
@@ -220,12 +274,16 @@ def test_without_a_place_for_the_journal_nothing_is_written(ansible: Ansible, pl
         ('{"format": 99}', "has format 99 and this version of the collection reads format 1"),
     ],
 )
-def test_findings_that_are_none_are_refused(ansible: Ansible, tmp_path: Path, contents: str | None, said: str) -> None:
+def test_findings_that_are_none_are_refused(
+    ansible: Ansible, tmp_path: Path, contents: str | None, said: str
+) -> None:
     path = tmp_path / "findings.json"
     if contents is not None:
         path.write_text(contents)
 
-    result = ansible.direct("orphan_plan", findings=str(path), kinds=KINDS, dest=str(tmp_path / "plan.json"))
+    result = ansible.direct(
+        "orphan_plan", findings=str(path), kinds=KINDS, dest=str(tmp_path / "plan.json")
+    )
 
     assert result["failed"] and said in result["msg"]
     assert not (tmp_path / "plan.json").exists()
@@ -283,7 +341,10 @@ WRONG_PLANS = [
     (redirected, f"The change of {NOBODY} is for the finding"),
     (enlarged, "does not agree with itself: frees must follow from its documents"),
     (doubled, "is changed twice in one plan"),
-    (of_another_cloud, "The plan is for another cloud: placement_endpoint is http://elsewhere/placement there"),
+    (
+        of_another_cloud,
+        "The plan is for another cloud: placement_endpoint is http://elsewhere/placement there",
+    ),
     (of_another_region, "The plan is for another cloud: region is RegionTwo there"),
     (newer, "has format 2 and this version of the collection reads format 1"),
     (empty, "is not JSON"),
@@ -292,7 +353,9 @@ WRONG_PLANS = [
 ]
 
 
-def test_a_wrong_plan_is_refused_whole(ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path) -> None:
+def test_a_wrong_plan_is_refused_whole(
+    ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path
+) -> None:
     """One change of it is wrong, and the others are not made either."""
     before, right = placement.everything(), plan.read_text()
     for wrong, said in WRONG_PLANS:
@@ -302,7 +365,9 @@ def test_a_wrong_plan_is_refused_whole(ansible: Ansible, placement: Placement, t
         else:
             plan.write_text(spoilt if isinstance(spoilt, str) else json.dumps(spoilt))
 
-        result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE)
+        result = ansible.direct(
+            "orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE
+        )
 
         assert result["failed"] and said in result["msg"], (wrong.__name__, result)
     nothing = ansible.direct("orphan_remediate", plan="", output_dir=str(tmp_path), **NO_AGE)
@@ -311,12 +376,19 @@ def test_a_wrong_plan_is_refused_whole(ansible: Ansible, placement: Placement, t
     assert not list(tmp_path.glob("journal-*"))
 
 
-@pytest.mark.parametrize("how", ["empty", long("nothing"), long("missing"), "cut_short", long("of_another_cloud")])
+@pytest.mark.parametrize(
+    "how", ["empty", long("nothing"), long("missing"), "cut_short", long("of_another_cloud")]
+)
 def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str
 ) -> None:
     before = placement.everything()
-    given: t.Any = {"empty": "", "nothing": {}, "missing": str(plan.parent / "nonesuch.json"), "cut_short": str(plan)}.get(how)
+    given: t.Any = {
+        "empty": "",
+        "nothing": {},
+        "missing": str(plan.parent / "nonesuch.json"),
+        "cut_short": str(plan),
+    }.get(how)
     if how == "cut_short":
         plan.write_text(plan.read_text()[:-10])
     elif how == "of_another_cloud":
@@ -330,7 +402,9 @@ def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
     assert placement.everything() == before
 
 
-def test_a_reviewed_plan_is_applied_by_the_playbook_once(ansible: Ansible, placement: Placement, orphans: list[str], plan: Path) -> None:
+def test_a_reviewed_plan_is_applied_by_the_playbook_once(
+    ansible: Ansible, placement: Placement, orphans: list[str], plan: Path
+) -> None:
     late = str(uuid.uuid4())
     _claim(placement, late, CLAIM, None)
     variables = {**FORGOTTEN, "orphan_cleanup_plan": plan.name}
@@ -345,7 +419,12 @@ def test_a_reviewed_plan_is_applied_by_the_playbook_once(ansible: Ansible, place
 
 
 def test_a_forged_plan_is_not_believed(
-    ansible: Ansible, placement: Placement, minicloud: Minicloud, tmp_path: Path, orphans: list[str], plan: Path
+    ansible: Ansible,
+    placement: Placement,
+    minicloud: Minicloud,
+    tmp_path: Path,
+    orphans: list[str],
+    plan: Path,
 ) -> None:
     """A plan that is sound in itself says that a live server is an orphan, with what it really holds; the renewed proof says no."""
     server = minicloud.truth("healthy")["server"]
@@ -354,9 +433,18 @@ def test_a_forged_plan_is_not_believed(
     for change in told["changes"]:
         if change["consumer"] == server:
             owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
-            shares = {provider: {"resources": share["resources"]} for provider, share in held["allocations"].items()}
-            change |= {"generation": held["consumer_generation"], "before": {**owner, "allocations": shares}}
-            change |= {"after": {**owner, "allocations": {}}, "frees": {provider: share["resources"] for provider, share in shares.items()}}
+            shares = {
+                provider: {"resources": share["resources"]}
+                for provider, share in held["allocations"].items()
+            }
+            change |= {
+                "generation": held["consumer_generation"],
+                "before": {**owner, "allocations": shares},
+            }
+            change |= {
+                "after": {**owner, "allocations": {}},
+                "frees": {provider: share["resources"] for provider, share in shares.items()},
+            }
 
     result = ansible.direct("orphan_remediate", plan=told, output_dir=str(tmp_path), **NO_AGE)
 
@@ -371,18 +459,38 @@ def test_exclusions_and_ages_hold_for_a_plan_too(
 ) -> None:
     before = placement.everything()
 
-    old = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), min_age="0", unknown_min_age="24h")
-    spared = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), exclude_providers=["compute-1"], **NO_AGE)
+    old = ansible.direct(
+        "orphan_remediate",
+        plan=str(plan),
+        output_dir=str(tmp_path),
+        min_age="0",
+        unknown_min_age="24h",
+    )
+    spared = ansible.direct(
+        "orphan_remediate",
+        plan=str(plan),
+        output_dir=str(tmp_path),
+        exclude_providers=["compute-1"],
+        **NO_AGE,
+    )
 
     assert old["tally"]["skipped"] == spared["tally"]["skipped"] == 3
     assert placement.everything() == before
 
 
-def test_a_snapshot_is_judged_alike_without_the_cloud(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
-    there, here, snapshot = tmp_path / "there.json", tmp_path / "here.json", tmp_path / "snapshot.json"
+def test_a_snapshot_is_judged_alike_without_the_cloud(
+    ansible: Ansible, tmp_path: Path, orphans: list[str]
+) -> None:
+    there, here, snapshot = (
+        tmp_path / "there.json",
+        tmp_path / "here.json",
+        tmp_path / "snapshot.json",
+    )
     seen = ansible.module("orphan_detect", dest=str(there), snapshot_dest=str(snapshot), **NO_AGE)
     secret = ansible.environment["OS_PASSWORD"]
-    ansible.environment = {name: value for name, value in ansible.environment.items() if not name.startswith("OS_")}
+    ansible.environment = {
+        name: value for name, value in ansible.environment.items() if not name.startswith("OS_")
+    }
 
     judged = ansible.module("orphan_detect", dest=str(here), snapshot_src=str(snapshot), **NO_AGE)
 
@@ -395,7 +503,9 @@ def test_a_snapshot_is_judged_alike_without_the_cloud(ansible: Ansible, tmp_path
 def test_age_protects(ansible: Ansible, orphans: list[str]) -> None:
     result = ansible.module("orphan_detect", min_age="1h", unknown_min_age="0")
 
-    assert {entry["kind"] for entry in result["protected"] if entry["consumer"] in orphans} == {"too_young"}
+    assert {entry["kind"] for entry in result["protected"] if entry["consumer"] in orphans} == {
+        "too_young"
+    }
 
 
 @pytest.mark.long
@@ -403,11 +513,17 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     by_consumer = ansible.module("orphan_detect", exclude_consumers=orphans[:1], **NO_AGE)
     by_provider = ansible.module("orphan_detect", exclude_providers=["compute-1"], **NO_AGE)
 
-    assert [entry["consumer"] for entry in by_consumer["protected"] if entry["kind"] == "excluded"] == orphans[:1]
-    assert {entry["consumer"] for entry in by_provider["protected"] if entry["kind"] == "excluded"} >= set(orphans)
+    assert [
+        entry["consumer"] for entry in by_consumer["protected"] if entry["kind"] == "excluded"
+    ] == orphans[:1]
+    assert {
+        entry["consumer"] for entry in by_provider["protected"] if entry["kind"] == "excluded"
+    } >= set(orphans)
 
 
-def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(
+    ansible: Ansible, tmp_path: Path, orphans: list[str]
+) -> None:
     """As YAML, in which a date without quotes is an object of its own, and as the JSON of the command line."""
     variables = tmp_path / "variables.yml"
     variables.write_text(f"""
@@ -420,21 +536,34 @@ orphan_cleanup_exclude_consumers:
     as_text = ansible.playbook("detect_orphans", "-e", f"orphan_cleanup_exclude_consumers='{told}'")
 
     assert run.status == 0, run.output
-    assert (run.entry(orphans[1])["verdict"], run.told.count("is excluded no longer")) == ("orphaned", 1)
-    assert as_text.entry(orphans[2])["reason"].endswith("is excluded by name until 2999-12-31T18:00:00Z.")
+    assert (run.entry(orphans[1])["verdict"], run.told.count("is excluded no longer")) == (
+        "orphaned",
+        1,
+    )
+    assert as_text.entry(orphans[2])["reason"].endswith(
+        "is excluded by name until 2999-12-31T18:00:00Z."
+    )
 
 
-def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(
+    ansible: Ansible, tmp_path: Path, orphans: list[str]
+) -> None:
     entry = {"name": orphans[0], "until": "2999-12-31", "reason": "under repair"}
     spared = ansible.direct("orphan_detect", exclude_consumers=[entry], **NO_AGE)
-    refused = ansible.direct("orphan_detect", exclude_consumers=[{**entry, "until": "tomorrow"}], **NO_AGE)
+    refused = ansible.direct(
+        "orphan_detect", exclude_consumers=[{**entry, "until": "tomorrow"}], **NO_AGE
+    )
 
     (reason,) = (entry["reason"] for entry in spared["protected"] if entry["kind"] == "excluded")
     assert reason.endswith("is excluded by name until 2999-12-31: under repair.")
-    assert refused["failed"] and "is 'tomorrow', which is neither a date nor a time" in refused["msg"]
+    assert (
+        refused["failed"] and "is 'tomorrow', which is neither a date nor a time" in refused["msg"]
+    )
 
 
-def test_an_orphan_is_removed_at_the_second_look(ansible: Ansible, placement: Placement, orphans: list[str]) -> None:
+def test_an_orphan_is_removed_at_the_second_look(
+    ansible: Ansible, placement: Placement, orphans: list[str]
+) -> None:
     """A look in check mode counts; a look elsewhere neither counts nor takes back; a claim that was written anew begins anew."""
     chosen = {
         "orphan_cleanup_remediate_kinds": KINDS,
@@ -444,7 +573,9 @@ def test_an_orphan_is_removed_at_the_second_look(ansible: Ansible, placement: Pl
     }
     before = placement.everything()
     first = ansible.playbook("cleanup_orphans", "--check", variables=chosen)
-    elsewhere = ansible.playbook("cleanup_orphans", variables={**chosen, "orphan_cleanup_hosts": ["compute-2"]})
+    elsewhere = ansible.playbook(
+        "cleanup_orphans", variables={**chosen, "orphan_cleanup_hosts": ["compute-2"]}
+    )
 
     assert first.status == elsewhere.status == 0, first.output + elsewhere.output
     assert "it was seen 1 of 2 times" in first.told and "it is not in the plan" not in first.told
@@ -452,14 +583,18 @@ def test_an_orphan_is_removed_at_the_second_look(ansible: Ansible, placement: Pl
 
     held = placement.allocation(orphans[0])
     owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
-    shares = {provider: {"resources": share["resources"]} for provider, share in held["allocations"].items()}
+    shares = {
+        provider: {"resources": share["resources"]}
+        for provider, share in held["allocations"].items()
+    }
     placement.put(orphans[0], {**owner, "allocations": shares})
     second = ansible.playbook("cleanup_orphans", variables=chosen)
 
     assert second.entry(orphans[0])["waiting"] == "it was seen 1 of 2 times"
-    assert {outcome["consumer"]: outcome["outcome"] for outcome in second.read("remediation.json")["outcomes"]} == dict.fromkeys(
-        orphans[1:], "removed"
-    )
+    assert {
+        outcome["consumer"]: outcome["outcome"]
+        for outcome in second.read("remediation.json")["outcomes"]
+    } == dict.fromkeys(orphans[1:], "removed")
 
     third = ansible.playbook("cleanup_orphans", variables=chosen)
     assert third.outcome(orphans[0])["outcome"] == "removed"
@@ -469,15 +604,31 @@ def test_an_orphan_is_removed_at_the_second_look(ansible: Ansible, placement: Pl
 def test_a_second_look_needs_a_memory(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
     without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
     (tmp_path / "occupied").write_text("")
-    unkept = ansible.direct("orphan_detect", known_for="1d", state=str(tmp_path / "occupied" / "state.json"), **NO_AGE)
+    unkept = ansible.direct(
+        "orphan_detect", known_for="1d", state=str(tmp_path / "occupied" / "state.json"), **NO_AGE
+    )
 
-    assert without["failed"] and "need a file that remembers findings from run to run, and none is given" in without["msg"]
+    assert (
+        without["failed"]
+        and "need a file that remembers findings from run to run, and none is given"
+        in without["msg"]
+    )
     assert unkept["failed"] and "state.json cannot be written" in unkept["msg"]
 
 
-def _claim(placement: Placement, consumer: str, resources: dict[str, int] | None, generation: int | None) -> None:
+def _claim(
+    placement: Placement, consumer: str, resources: dict[str, int] | None, generation: int | None
+) -> None:
     claims = {placement.providers()["compute-1"]: {"resources": resources}} if resources else {}
-    placement.put(consumer, {"allocations": claims, "consumer_generation": generation, "project_id": "p", "user_id": "u"})
+    placement.put(
+        consumer,
+        {
+            "allocations": claims,
+            "consumer_generation": generation,
+            "project_id": "p",
+            "user_id": "u",
+        },
+    )
 
 
 def _timeless(record: dict[str, t.Any]) -> dict[str, t.Any]:

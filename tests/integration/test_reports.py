@@ -26,13 +26,20 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
 from ansible_collections.osops.placement.tests.integration.support import long, spared
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 ALL = ["json", "markdown", "csv", "junit", "prometheus"]
@@ -62,7 +69,9 @@ class Webhook:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/SECRET-of-the-hook"
 
     def __enter__(self) -> Webhook:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -90,19 +99,31 @@ def _text(run: Run, name: str) -> str:
 def _metric(text: str, name: str, **labels: str) -> float | None:
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name == f"placement_orphan_{name}" and labels.items() <= sample.labels.items():
+            if (
+                sample.name == f"placement_orphan_{name}"
+                and labels.items() <= sample.labels.items()
+            ):
                 return sample.value
     return None
 
 
 def _new(run: Run) -> set[str]:
     found = run.read("findings.json")
-    return {entry["id"] for key in ("findings", "protected", "undecided") for entry in found[key] if entry["new"]}
+    return {
+        entry["id"]
+        for key in ("findings", "protected", "undecided")
+        for entry in found[key]
+        if entry["new"]
+    }
 
 
 def _seen(run: Run) -> dict[str, str]:
     found = run.read("findings.json")
-    return {entry["id"]: entry["first_seen"] for key in ("findings", "protected", "undecided") for entry in found[key]}
+    return {
+        entry["id"]: entry["first_seen"]
+        for key in ("findings", "protected", "undecided")
+        for entry in found[key]
+    }
 
 
 def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_nothing_new(
@@ -124,13 +145,21 @@ def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_n
     entries = [entry for key in ("findings", "undecided", "protected") for entry in found[key]]
     rows = list(csv.DictReader(_text(run, "findings.csv").splitlines(), strict=True))
     cases = list(ET.fromstring(_text(run, "junit.xml")).iter("testcase"))
-    assert [row["subject"] for row in rows] == [entry["consumer"] or entry["id"].partition("/")[2] for entry in entries]
+    assert [row["subject"] for row in rows] == [
+        entry["consumer"] or entry["id"].partition("/")[2] for entry in entries
+    ]
     assert {row["outcome"] for row in rows if row["subject"] == orphan} == {"would be removed"}
     assert len(cases) == len(entries) + 1
     assert "Check mode, nothing was written. Without it:" in _text(run, "report.md")
     metrics = _text(run, "placement_orphans.prom")
-    assert _metric(metrics, "findings", kind="unknown_consumer") == found["summary"]["kinds"]["unknown_consumer"]
-    assert _metric(metrics, "new_findings", kind="deleted_server") == found["summary"]["new"]["deleted_server"]
+    assert (
+        _metric(metrics, "findings", kind="unknown_consumer")
+        == found["summary"]["kinds"]["unknown_consumer"]
+    )
+    assert (
+        _metric(metrics, "new_findings", kind="deleted_server")
+        == found["summary"]["new"]["deleted_server"]
+    )
     assert _metric(metrics, "planned_changes") == len(run.read("plan.json")["changes"])
     assert _new(run) == set(_seen(run)) and f"unknown_consumer/{orphan}" in _new(run)
 
@@ -140,14 +169,23 @@ def test_check_mode_writes_all_reports_and_nothing_else_and_the_next_run_finds_n
     assert (again.status, again.changed) == (0, 0), again.output
     assert _new(again) == {f"unknown_consumer/{added}"}
     assert {identity: seen for identity, seen in _seen(again).items() if identity in known} == known
-    assert _metric(_text(again, "placement_orphans.prom"), "new_findings", kind="unknown_consumer") == 1
+    assert (
+        _metric(_text(again, "placement_orphans.prom"), "new_findings", kind="unknown_consumer")
+        == 1
+    )
     assert "(1 of them new)" in again.told
     assert f"known since {known[f'unknown_consumer/{orphan}']}" in again.told
 
 
 @pytest.mark.long
-def test_what_was_really_removed_is_told_with_the_journal(ansible: Ansible, placement: Placement, orphan: str) -> None:
-    variables = {**FORGOTTEN, "orphan_cleanup_report_formats": ALL, "orphan_cleanup_consumers": [orphan]}
+def test_what_was_really_removed_is_told_with_the_journal(
+    ansible: Ansible, placement: Placement, orphan: str
+) -> None:
+    variables = {
+        **FORGOTTEN,
+        "orphan_cleanup_report_formats": ALL,
+        "orphan_cleanup_consumers": [orphan],
+    }
 
     run = ansible.playbook("cleanup_orphans", variables=variables)
 
@@ -168,26 +206,46 @@ def test_after_a_failed_run_the_metrics_say_when_the_last_one_succeeded(
     """The breaker trips: nothing is new, and yet somebody is told."""
     metrics = ansible.folder / "textfile" / "placement_orphans.prom"
     orphans = sorted([orphan, world.claim("compute-1")])
-    variables = {**FORGOTTEN, "orphan_cleanup_consumers": orphans, "orphan_cleanup_metrics_path": "textfile/placement_orphans.prom"}
+    variables = {
+        **FORGOTTEN,
+        "orphan_cleanup_consumers": orphans,
+        "orphan_cleanup_metrics_path": "textfile/placement_orphans.prom",
+    }
     first = ansible.playbook("detect_orphans", variables=variables)
     good = metrics.read_text()
     before = placement.everything()
 
     run = ansible.playbook(
-        "cleanup_orphans", variables={**variables, "orphan_cleanup_max_changes": 1, "orphan_cleanup_notify_url": webhook.url}
+        "cleanup_orphans",
+        variables={
+            **variables,
+            "orphan_cleanup_max_changes": 1,
+            "orphan_cleanup_notify_url": webhook.url,
+        },
     )
 
     assert first.status == 0 and run.status == 2, run.output
     spared(run, before, placement)
     told = metrics.read_text()
-    succeeded, last = _metric(told, "last_success_timestamp_seconds"), _metric(told, "last_run_timestamp_seconds")
-    assert succeeded == _metric(good, "last_success_timestamp_seconds") == _metric(good, "last_run_timestamp_seconds")
+    succeeded, last = (
+        _metric(told, "last_success_timestamp_seconds"),
+        _metric(told, "last_run_timestamp_seconds"),
+    )
+    assert (
+        succeeded
+        == _metric(good, "last_success_timestamp_seconds")
+        == _metric(good, "last_run_timestamp_seconds")
+    )
     assert succeeded is not None and last is not None and succeeded < last
     assert (_metric(good, "failed"), _metric(told, "failed")) == (0, 1)
     assert [path.name for path in metrics.parent.iterdir()] == [metrics.name]
-    assert metrics.stat().st_mode & 0o777 == 0o644 and metrics.parent.stat().st_mode & 0o777 == 0o755
+    assert (
+        metrics.stat().st_mode & 0o777 == 0o644 and metrics.parent.stat().st_mode & 0o777 == 0o755
+    )
     (body,) = webhook.bodies
-    assert body["new_count"] == 0 and "2 changes are planned and max_changes is 1" in " ".join(body["troubles"])
+    assert body["new_count"] == 0 and "2 changes are planned and max_changes is 1" in " ".join(
+        body["troubles"]
+    )
 
 
 @pytest.mark.long
@@ -197,9 +255,13 @@ def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_
     variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ALL}
     run = ansible.playbook("detect_orphans", variables=variables)
     reports = {name: _text(run, name) for name in FILES}
-    ansible.environment.update(OS_CLOUD="nonesuch", OS_CLIENT_CONFIG_FILE=str(ansible.folder / "nonesuch.yaml"))
+    ansible.environment.update(
+        OS_CLOUD="nonesuch", OS_CLIENT_CONFIG_FILE=str(ansible.folder / "nonesuch.yaml")
+    )
 
-    run = ansible.playbook("detect_orphans", variables={**variables, "orphan_cleanup_notify_url": webhook.url})
+    run = ansible.playbook(
+        "detect_orphans", variables={**variables, "orphan_cleanup_notify_url": webhook.url}
+    )
 
     assert run.status == 2, run.output
     assert {name: _text(run, name) for name in FILES} == reports
@@ -208,9 +270,15 @@ def test_a_cloud_that_cannot_be_read_is_told_and_leaves_the_reports_of_the_last_
 
 
 @pytest.mark.parametrize("product", ["slack", long("mattermost"), long("teams"), long("json")])
-def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orphan: str, webhook: Webhook, product: str) -> None:
+def test_a_new_finding_is_told_once_under_check_mode_too(
+    ansible: Ansible, orphan: str, webhook: Webhook, product: str
+) -> None:
     variables = {
-        **{"orphan_cleanup_consumers": [orphan], "orphan_cleanup_state": "kept/state.json", "orphan_cleanup_report_formats": ["markdown"]},
+        **{
+            "orphan_cleanup_consumers": [orphan],
+            "orphan_cleanup_state": "kept/state.json",
+            "orphan_cleanup_report_formats": ["markdown"],
+        },
         **{"orphan_cleanup_notify_url": webhook.url, "orphan_cleanup_notify_format": product},
     }
 
@@ -234,10 +302,17 @@ def test_a_new_finding_is_told_once_under_check_mode_too(ansible: Ansible, orpha
 
 
 @pytest.mark.long
-def test_each_of_several_clouds_tells_for_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
+def test_each_of_several_clouds_tells_for_itself(
+    ansible: Ansible, orphan: str, webhook: Webhook
+) -> None:
     inventory = ansible.folder / "clouds.json"
-    inventory.write_text(json.dumps({"clouds": {"hosts": {"north": {"orphan_cleanup_notify_url": webhook.url}}}}))
-    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["prometheus"]}
+    inventory.write_text(
+        json.dumps({"clouds": {"hosts": {"north": {"orphan_cleanup_notify_url": webhook.url}}}})
+    )
+    variables = {
+        "orphan_cleanup_consumers": [orphan],
+        "orphan_cleanup_report_formats": ["prometheus"],
+    }
 
     run = ansible.playbook("detect_clouds", "--inventory", str(inventory), variables=variables)
 
@@ -248,9 +323,17 @@ def test_each_of_several_clouds_tells_for_itself(ansible: Ansible, orphan: str, 
 
 
 @pytest.mark.long
-def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
-    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["prometheus"]}
-    handed = {"orphan_cleanup_plan": "of-the-job-before.json", "orphan_cleanup_notify_url": webhook.url}
+def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(
+    ansible: Ansible, orphan: str, webhook: Webhook
+) -> None:
+    variables = {
+        "orphan_cleanup_consumers": [orphan],
+        "orphan_cleanup_report_formats": ["prometheus"],
+    }
+    handed = {
+        "orphan_cleanup_plan": "of-the-job-before.json",
+        "orphan_cleanup_notify_url": webhook.url,
+    }
 
     run = ansible.playbook("detect_orphans", variables={**variables, **handed})
 
@@ -261,10 +344,21 @@ def test_a_job_that_only_detects_tells_of_it_though_it_is_handed_a_plan(ansible:
 
 
 @pytest.mark.long
-def test_of_two_plans_in_one_play_each_is_told_by_itself(ansible: Ansible, orphan: str, webhook: Webhook) -> None:
-    young = {"orphan_cleanup_min_age": 0, "orphan_cleanup_unknown_min_age": 0, "orphan_cleanup_notify_url": webhook.url}
-    ansible.playbook("cleanup_orphans", "--check", variables={**FORGOTTEN, "orphan_cleanup_consumers": [orphan]})
-    plans = [str(ansible.folder / "orphan-cleanup" / "plan.json"), str(ansible.folder / "nonesuch.json")]
+def test_of_two_plans_in_one_play_each_is_told_by_itself(
+    ansible: Ansible, orphan: str, webhook: Webhook
+) -> None:
+    young = {
+        "orphan_cleanup_min_age": 0,
+        "orphan_cleanup_unknown_min_age": 0,
+        "orphan_cleanup_notify_url": webhook.url,
+    }
+    ansible.playbook(
+        "cleanup_orphans", "--check", variables={**FORGOTTEN, "orphan_cleanup_consumers": [orphan]}
+    )
+    plans = [
+        str(ansible.folder / "orphan-cleanup" / "plan.json"),
+        str(ansible.folder / "nonesuch.json"),
+    ]
     apply = {"ansible.builtin.include_role": {"name": "osops.placement.orphan_cleanup"}}
     tasks = [{**apply, "vars": {"orphan_cleanup_plan": plan}} for plan in plans]
 
@@ -282,7 +376,11 @@ def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
     ansible: Ansible, orphan: str, webhook: Webhook, required: bool
 ) -> None:
     webhook.status = 500
-    variables = {"orphan_cleanup_consumers": [orphan], "orphan_cleanup_notify_url": webhook.url, "orphan_cleanup_notify_required": required}
+    variables = {
+        "orphan_cleanup_consumers": [orphan],
+        "orphan_cleanup_notify_url": webhook.url,
+        "orphan_cleanup_notify_required": required,
+    }
 
     run = ansible.playbook("detect_orphans", variables=variables)
 
@@ -294,7 +392,9 @@ def test_a_notice_that_is_refused_fails_the_run_only_if_it_is_required(
 
 @pytest.mark.long
 @pytest.mark.parametrize("option", ["state", "dest"])
-def test_a_broken_memory_is_put_aside_with_a_warning(ansible: Ansible, tmp_path: Path, orphan: str, option: str) -> None:
+def test_a_broken_memory_is_put_aside_with_a_warning(
+    ansible: Ansible, tmp_path: Path, orphan: str, option: str
+) -> None:
     path = tmp_path / "memory.json"
     ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
     cut = path.read_text()[:-20]
@@ -312,7 +412,9 @@ def test_a_broken_memory_is_put_aside_with_a_warning(ansible: Ansible, tmp_path:
 
 
 @pytest.mark.long
-def test_a_look_at_one_consumer_does_not_make_the_others_new(ansible: Ansible, tmp_path: Path, world: World, orphan: str) -> None:
+def test_a_look_at_one_consumer_does_not_make_the_others_new(
+    ansible: Ansible, tmp_path: Path, world: World, orphan: str
+) -> None:
     path, other = str(tmp_path / "findings.json"), world.claim("compute-2")
     both = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
 
@@ -328,7 +430,11 @@ def test_a_look_at_one_consumer_does_not_make_the_others_new(ansible: Ansible, t
 def test_a_reviewed_plan_is_told_with_the_findings_that_it_was_made_of(
     ansible: Ansible, placement: Placement, orphan: str, theirs: bool
 ) -> None:
-    variables = {**FORGOTTEN, "orphan_cleanup_consumers": [orphan], "orphan_cleanup_report_formats": ["csv"]}
+    variables = {
+        **FORGOTTEN,
+        "orphan_cleanup_consumers": [orphan],
+        "orphan_cleanup_report_formats": ["csv"],
+    }
     run = ansible.playbook("cleanup_orphans", "--check", variables=variables)
     plan = ansible.folder / "reviewed.json"
     plan.write_text((run.folder / "orphan-cleanup" / "plan.json").read_text())
@@ -336,7 +442,9 @@ def test_a_reviewed_plan_is_told_with_the_findings_that_it_was_made_of(
         ansible.playbook("detect_orphans", variables=variables)
     before = _text(run, "findings.csv")
 
-    run = ansible.playbook("cleanup_orphans", variables={**variables, "orphan_cleanup_plan": plan.name})
+    run = ansible.playbook(
+        "cleanup_orphans", variables={**variables, "orphan_cleanup_plan": plan.name}
+    )
 
     assert run.status == 0, run.output
     assert placement.held(orphan) == {}
@@ -349,9 +457,18 @@ def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
     """What a command prints on a terminal that is so wide."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    environment = {name: value for name, value in ansible.environment.items() if name not in ("ANSIBLE_NOCOLOR", "NO_COLOR", "COLUMNS")}
+    environment = {
+        name: value
+        for name, value in ansible.environment.items()
+        if name not in ("ANSIBLE_NOCOLOR", "NO_COLOR", "COLUMNS")
+    }
     process = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ansible.folder, env={**environment, "TERM": "xterm-256color"}
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ansible.folder,
+        env={**environment, "TERM": "xterm-256color"},
     )
     os.close(theirs)
     printed = b""
@@ -364,18 +481,42 @@ def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [80, 110])
-def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(ansible: Ansible, orphan: str, columns: int) -> None:
+def test_a_terminal_is_shown_colours_and_no_line_that_it_would_break(
+    ansible: Ansible, orphan: str, columns: int
+) -> None:
     path = ansible.folder / "findings.json"
     ansible.direct("orphan_detect", consumers=[orphan], dest=str(path), **NO_AGE)
     interpreter = f"ansible_python_interpreter={sys.executable}"
-    command = (ansible.program("ansible"), "localhost", "-e", interpreter, "-m", "osops.placement.orphan_report", "-a", f"findings={path}")
+    command = (
+        ansible.program("ansible"),
+        "localhost",
+        "-e",
+        interpreter,
+        "-m",
+        "osops.placement.orphan_report",
+        "-a",
+        f"findings={path}",
+    )
 
     shown = _on_terminal(ansible, columns, *command)
-    piped = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ansible.folder, env=ansible.environment).stdout
+    piped = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ansible.folder,
+        env=ansible.environment,
+    ).stdout
 
-    (line,) = (line for line in shown.splitlines() if line.startswith("\x1b[0;33mforgotten_consumer"))
+    (line,) = (
+        line for line in shown.splitlines() if line.startswith("\x1b[0;33mforgotten_consumer")
+    )
     assert re.fullmatch(rf"\x1b\[0;33mforgotten_consumer +{orphan}\x1b\[0m", line)
-    table = re.sub(r"\x1b\[[\d;]*m", "", shown[shown.index("Orphaned allocations") : shown.index("hypervisors.")])
+    table = re.sub(
+        r"\x1b\[[\d;]*m",
+        "",
+        shown[shown.index("Orphaned allocations") : shown.index("hypervisors.")],
+    )
     assert columns - 20 < max(map(len, table.splitlines())) < columns
     assert "\x1b" not in piped and f"unknown_consumer  {orphan}" in piped
 
@@ -404,14 +545,23 @@ def test_hosts_that_were_not_judged_fail_a_run_that_is_to_fail_for_them(
             "verdicts": {"orphaned": 0, "drifted": 0, "undecided": 0, "protected": 0},
         }
     }
-    facts = {"_orphan_cleanup_planned": {"changes": 0}, "_orphan_cleanup_detected": detected, "_orphan_cleanup_remediated": {}}
+    facts = {
+        "_orphan_cleanup_planned": {"changes": 0},
+        "_orphan_cleanup_detected": detected,
+        "_orphan_cleanup_remediated": {},
+    }
     conclude = {"name": "osops.placement.orphan_cleanup", "tasks_from": "conclude"}
     run = ansible.play(
         {
             "vars": {"orphan_cleanup_fail_on": fail_on},
-            "tasks": [{"ansible.builtin.set_fact": facts}, {"ansible.builtin.include_role": conclude}],
+            "tasks": [
+                {"ansible.builtin.set_fact": facts},
+                {"ansible.builtin.include_role": conclude},
+            ],
         }
     )
 
     assert (run.status != 0) is fails, run.output
-    assert (describe_unjudged_hosts(coverage) in run.told) is fails or not coverage.get("unjudged_hosts"), run.output
+    assert (describe_unjudged_hosts(coverage) in run.told) is fails or not coverage.get(
+        "unjudged_hosts"
+    ), run.output

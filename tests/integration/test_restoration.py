@@ -29,7 +29,9 @@ def journal(ansible: Ansible, few: Strays, tmp_path: Path) -> Path:
     """That of a run that removed three orphans."""
     few.release()
     few.claim()
-    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path / "removed"), **few.arguments())
+    told = ansible.direct(
+        "orphan_remediate", output_dir=str(tmp_path / "removed"), **few.arguments()
+    )
     assert few.held == [] and told["tally"]["removed"] == 3
     (path,) = (tmp_path / "removed").glob("journal-*.jsonl")
     return path
@@ -39,14 +41,17 @@ def journal(ansible: Ansible, few: Strays, tmp_path: Path) -> Path:
 def small(placement: Placement) -> Iterator[str]:
     """A provider with room for one server."""
     provider = placement.create_provider(
-        f"small-{uuid.uuid4()}", {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 512}, "DISK_GB": {"total": 1}}
+        f"small-{uuid.uuid4()}",
+        {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 512}, "DISK_GB": {"total": 1}},
     )
     yield provider
     placement.change("DELETE", f"/resource_providers/{provider}")
 
 
 @pytest.mark.acceptance
-def test_what_was_removed_is_put_back_once(ansible: Ansible, few: Strays, journal: Path, tmp_path: Path) -> None:
+def test_what_was_removed_is_put_back_once(
+    ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
+) -> None:
     given = {"journal": str(journal), "output_dir": str(tmp_path)}
 
     predicted = ansible.module("orphan_restore", "--check", "--diff", **given)
@@ -85,19 +90,30 @@ def test_a_consumer_that_meanwhile_holds_something_is_skipped_and_named(
 
     outcome = next(outcome for outcome in told["outcomes"] if outcome["consumer"] == taken)
     assert told["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
-    assert f"{taken} meanwhile holds something else, on " in outcome["reason"] and outcome["write"] is None
+    assert (
+        f"{taken} meanwhile holds something else, on " in outcome["reason"]
+        and outcome["write"] is None
+    )
     assert few.amounts(taken) == {"VCPU": 3} and few.held == others
 
 
-def test_project_user_and_type_come_back(ansible: Ansible, placement: Placement, tmp_path: Path) -> None:
+def test_project_user_and_type_come_back(
+    ansible: Ansible, placement: Placement, tmp_path: Path
+) -> None:
     consumers = [str(uuid.uuid4()), str(uuid.uuid4())]
-    claim = {"allocations": {placement.providers()["compute-1"]: {"resources": CLAIM}}, "consumer_generation": None, **OWNER}
+    claim = {
+        "allocations": {placement.providers()["compute-1"]: {"resources": CLAIM}},
+        "consumer_generation": None,
+        **OWNER,
+    }
     placement.put(consumers[0], claim)
     placement.put(consumers[1], {**claim, "consumer_type": "INSTANCE", "project_id": "q"}, "1.38")
     before = [owned(placement, consumer) for consumer in consumers]
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
     ansible.direct("orphan_detect", dest=findings, consumers=consumers, **NO_AGE)
-    planned = ansible.direct("orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=plan)
+    planned = ansible.direct(
+        "orphan_plan", findings=findings, kinds=["unknown_consumer"], dest=plan
+    )
     made = ansible.direct("orphan_remediate", plan=plan, output_dir=str(tmp_path), **NO_AGE)
     assert made["tally"]["removed"] == 2 and placement.held(consumers[1]) == {}
 
@@ -121,14 +137,22 @@ def test_one_for_which_there_is_no_place_does_not_keep_the_others_away(
     host = placement.providers()["compute-1"]
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     elsewhere = {homeless: str(uuid.uuid4()), crowded: small, fine: host}
-    moved = [json.loads(json.dumps(record).replace(host, elsewhere[record["consumer"]])) for record in records]
+    moved = [
+        json.loads(json.dumps(record).replace(host, elsewhere[record["consumer"]]))
+        for record in records
+    ]
 
     told = ansible.direct("orphan_restore", journal=moved, output_dir=str(tmp_path))
 
     outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
     assert told["failed"] and told["tally"] == {"restored": 1, "skipped": 0, "failed": 2}
-    assert outcomes[homeless]["reason"] == f"Provider {elsewhere[homeless]}, of which it held a share, is gone."
-    assert "capacity" in outcomes[crowded]["reason"] and "answered 409" in outcomes[crowded]["reason"]
+    assert (
+        outcomes[homeless]["reason"]
+        == f"Provider {elsewhere[homeless]}, of which it held a share, is gone."
+    )
+    assert (
+        "capacity" in outcomes[crowded]["reason"] and "answered 409" in outcomes[crowded]["reason"]
+    )
     assert few.held == [fine]
     assert placement.held(somebody) == {small: CLAIM}
     placement.put(somebody, {**taken, "allocations": {}, "consumer_generation": 1})
@@ -139,12 +163,17 @@ def test_one_for_which_there_is_no_place_does_not_keep_the_others_away(
     assert few.held == few.consumers
 
 
-def test_a_wrong_journal_is_refused_whole(ansible: Ansible, few: Strays, journal: Path, tmp_path: Path) -> None:
+def test_a_wrong_journal_is_refused_whole(
+    ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
+) -> None:
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     cut = tmp_path / "cut.jsonl"
     cut.write_text(journal.read_text()[100:])
     wrong: list[tuple[t.Any, str]] = [
-        ([*records[1:], {**records[0], "placement_endpoint": ELSEWHERE}], f"The journal is of another cloud: its Placement is {ELSEWHERE}"),
+        (
+            [*records[1:], {**records[0], "placement_endpoint": ELSEWHERE}],
+            f"The journal is of another cloud: its Placement is {ELSEWHERE}",
+        ),
         ([*records[1:], {**records[0], "format": 2}], "has format 2"),
         ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "which it cannot settle"),
         (str(cut), "is no record of a journal"),
@@ -155,13 +184,21 @@ def test_a_wrong_journal_is_refused_whole(ansible: Ansible, few: Strays, journal
         told = ansible.direct("orphan_restore", journal=given, output_dir=str(tmp_path))
         assert told["failed"] and said in told["msg"], (said, told)
     stranger = str(uuid.uuid4())
-    told = ansible.direct("orphan_restore", journal=str(journal), consumers=[stranger], output_dir=str(tmp_path))
-    assert told["failed"] and told["msg"] == f"The journal tells of nothing that was taken from consumer {stranger}."
+    told = ansible.direct(
+        "orphan_restore", journal=str(journal), consumers=[stranger], output_dir=str(tmp_path)
+    )
+    assert (
+        told["failed"]
+        and told["msg"] == f"The journal tells of nothing that was taken from consumer {stranger}."
+    )
     assert few.held == []
 
 
 def test_the_playbook_restores_what_is_named(ansible: Ansible, few: Strays, journal: Path) -> None:
-    variables = {"orphan_cleanup_journal": str(journal), "orphan_cleanup_restore_consumers": few.consumers[:2]}
+    variables = {
+        "orphan_cleanup_journal": str(journal),
+        "orphan_cleanup_restore_consumers": few.consumers[:2],
+    }
 
     checked = ansible.playbook("restore_allocations", "--check", variables=variables)
     assert (checked.status, checked.changed, few.held) == (0, 1, [])

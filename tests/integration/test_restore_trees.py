@@ -19,7 +19,11 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
@@ -54,10 +58,14 @@ def host(world: World) -> str:
 @pytest.fixture
 def aggregate(world: World) -> Iterator[tuple[int, str]]:
     """A host aggregate of Nova: its id and its uuid."""
-    made = world.cloud.nova("POST", "/os-aggregates", {"aggregate": {"name": f"racks {uuid.uuid4()}"}})["aggregate"]
+    made = world.cloud.nova(
+        "POST", "/os-aggregates", {"aggregate": {"name": f"racks {uuid.uuid4()}"}}
+    )["aggregate"]
     yield made["id"], made["uuid"]
     for member in world.cloud.nova("GET", f"/os-aggregates/{made['id']}")["aggregate"]["hosts"]:
-        world.cloud.nova("POST", f"/os-aggregates/{made['id']}/action", {"remove_host": {"host": member}})
+        world.cloud.nova(
+            "POST", f"/os-aggregates/{made['id']}/action", {"remove_host": {"host": member}}
+        )
     world.cloud.nova("DELETE", f"/os-aggregates/{made['id']}")
 
 
@@ -65,7 +73,11 @@ def _add(placement: Placement, provider: str, part: str, names: t.Iterable[str])
     path = f"/resource_providers/{provider}/{part}"
     now = placement.get(path)
     generation = now["resource_provider_generation"]
-    placement.change("PUT", path, {"resource_provider_generation": generation, part: sorted({*now[part], *names})})
+    placement.change(
+        "PUT",
+        path,
+        {"resource_provider_generation": generation, part: sorted({*now[part], *names})},
+    )
 
 
 def _has(placement: Placement, provider: str, part: str) -> set[str]:
@@ -93,7 +105,11 @@ def _clean_up(ansible: Ansible, folder: Path, host: str, kind: str) -> list[dict
 def _offered(placement: Placement, aggregate: str) -> set[str]:
     """The providers that the scheduler is offered in an aggregate."""
     asked = f"/allocation_candidates?resources=VCPU:1,MEMORY_MB:64&member_of={aggregate}"
-    return {provider for request in placement.get(asked)["allocation_requests"] for provider in request["allocations"]}
+    return {
+        provider
+        for request in placement.get(asked)["allocation_requests"]
+        for provider in request["allocations"]
+    }
 
 
 def _await_made(world: World, placement: Placement, host: str) -> str:
@@ -108,7 +124,12 @@ def _await_made(world: World, placement: Placement, host: str) -> str:
 
 @pytest.mark.long
 def test_what_a_ghost_had_comes_back_when_its_host_does(
-    ansible: Ansible, world: World, placement: Placement, host: str, aggregate: tuple[int, str], tmp_path: Path
+    ansible: Ansible,
+    world: World,
+    placement: Placement,
+    host: str,
+    aggregate: tuple[int, str],
+    tmp_path: Path,
 ) -> None:
     root, operators = world.provider(host), str(uuid.uuid4())
     stray = world.claim(host)
@@ -128,16 +149,28 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
 
     early = ansible.direct("orphan_restore", **given)
 
-    assert (early["changed"], early["failed"], early["tally"]) == (False, False, {"restored": 0, "skipped": 2, "failed": 0})
+    assert (early["changed"], early["failed"], early["tally"]) == (
+        False,
+        False,
+        {"restored": 0, "skipped": 2, "failed": 0},
+    )
     tree, allocation = early["outcomes"]
     assert tree["provider"] == {"uuid": root, "name": host} and allocation["consumer"] == stray
-    assert tree["reason"] == f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
-    assert "was deleted and does not exist: nova-compute makes it again when it starts" in allocation["reason"]
+    assert (
+        tree["reason"]
+        == f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
+    )
+    assert (
+        "was deleted and does not exist: nova-compute makes it again when it starts"
+        in allocation["reason"]
+    )
     assert not {root, child} & set(placement.providers().values())
 
     world.own_host(host)
     assert _await_made(world, placement, host) == root
-    assert _has(placement, root, "aggregates") == set() and _has(placement, root, "traits") == reported
+    assert (
+        _has(placement, root, "aggregates") == set() and _has(placement, root, "traits") == reported
+    )
     assert root not in _offered(placement, operators)
     inventory = placement.get(f"/resource_providers/{root}/inventories")["inventories"]
     before = world.picture()
@@ -178,7 +211,12 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
 
 @pytest.mark.long
 def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
-    ansible: Ansible, world: World, placement: Placement, host: str, aggregate: tuple[int, str], tmp_path: Path
+    ansible: Ansible,
+    world: World,
+    placement: Placement,
+    host: str,
+    aggregate: tuple[int, str],
+    tmp_path: Path,
 ) -> None:
     """It was installed again and added to its aggregate, which Nova wrote to the old provider of that name."""
     old = world.provider(host)
@@ -192,24 +230,43 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
     _clean_up(ansible, tmp_path, host, "name_conflict")
     world.restart(host)
     assert _await_made(world, placement, host) == new
-    assert _has(placement, new, "aggregates") == set() and new not in _offered(placement, aggregate[1])
+    assert _has(placement, new, "aggregates") == set() and new not in _offered(
+        placement, aggregate[1]
+    )
     (journal,) = tmp_path.glob("journal-*.jsonl")
 
-    run = ansible.playbook("restore_allocations", variables={"orphan_cleanup_journal": str(journal)})
+    run = ansible.playbook(
+        "restore_allocations", variables={"orphan_cleanup_journal": str(journal)}
+    )
 
     assert (run.status, run.changed) == (0, 1), run.output
-    assert _has(placement, new, "aggregates") == {aggregate[1]} and LICENSED in _has(placement, new, "traits")
+    assert _has(placement, new, "aggregates") == {aggregate[1]} and LICENSED in _has(
+        placement, new, "traits"
+    )
     assert new in _offered(placement, aggregate[1])
     assert "1 restored" in run.told
     before, after = run.records(max((run.folder / "orphan-cleanup").glob("journal-*.jsonl")))
-    assert (before["action"], before["event"], after["outcome"]) == ("restore_providers", "before", "restored")
+    assert (before["action"], before["event"], after["outcome"]) == (
+        "restore_providers",
+        "before",
+        "restored",
+    )
     (written,) = before["providers"]
-    assert written["uuid"] == new and set(written["after"]["aggregates"]) - set(written["before"]["aggregates"]) == {aggregate[1]}
+    assert written["uuid"] == new and set(written["after"]["aggregates"]) - set(
+        written["before"]["aggregates"]
+    ) == {aggregate[1]}
 
-    again = ansible.playbook("restore_allocations", variables={"orphan_cleanup_journal": str(journal)})
+    again = ansible.playbook(
+        "restore_allocations", variables={"orphan_cleanup_journal": str(journal)}
+    )
     assert (again.status, again.changed) == (0, 0), again.output
     # The journal of a restoration is not taken back itself.
-    assert ansible.direct("orphan_restore", journal=[before, after], output_dir=str(tmp_path))["outcomes"] == []
+    assert (
+        ansible.direct("orphan_restore", journal=[before, after], output_dir=str(tmp_path))[
+            "outcomes"
+        ]
+        == []
+    )
 
 
 @pytest.mark.long
@@ -223,16 +280,24 @@ def test_a_provider_that_nova_does_not_list_is_left_alone(
     deletion = _clean_up(ansible, tmp_path, host, "orphaned_provider")
     made = placement.create_provider(host, STOCK)
 
-    (outcome,) = ansible.direct("orphan_restore", journal=deletion, output_dir=str(tmp_path))["outcomes"]
-    without = [{key: value for key, value in known.items() if key != "details"} for known in deletion]
-    (planned,) = ansible.direct("orphan_restore", journal=without, output_dir=str(tmp_path))["outcomes"]
+    (outcome,) = ansible.direct("orphan_restore", journal=deletion, output_dir=str(tmp_path))[
+        "outcomes"
+    ]
+    without = [
+        {key: value for key, value in known.items() if key != "details"} for known in deletion
+    ]
+    (planned,) = ansible.direct("orphan_restore", journal=without, output_dir=str(tmp_path))[
+        "outcomes"
+    ]
 
     assert outcome["outcome"] == planned["outcome"] == "skipped"
     assert "Nova lists no compute node with that UUID" in outcome["reason"]
     assert "only the journal of the run that deleted it" in planned["reason"]
     assert _has(placement, made, "traits") == set()
     placement.change("DELETE", f"/resource_providers/{made}")
-    wrong = ansible.direct("orphan_restore", journal=deletion, providers=["compute-1"], output_dir=str(tmp_path))
+    wrong = ansible.direct(
+        "orphan_restore", journal=deletion, providers=["compute-1"], output_dir=str(tmp_path)
+    )
     assert wrong["failed"] and "does not tell of the deletion of provider compute-1" in wrong["msg"]
 
 
@@ -251,17 +316,34 @@ def test_what_somebody_adds_in_the_last_moment_stays(
         "action": "delete_providers",
         "placement_endpoint": f"{wires.placement.url}/",
         "providers": [{"uuid": root, "name": "compute-4", "generation": 1, "parent": None}],
-        "details": {root: {"inventories": inventories, "traits": [*reported, LICENSED], "aggregates": [operators]}},
+        "details": {
+            root: {
+                "inventories": inventories,
+                "traits": [*reported, LICENSED],
+                "aggregates": [operators],
+            }
+        },
     }
     journal = [before, {**about, "event": "after", "outcome": "removed"}]
     hooks = [
-        wires.placement.on("PUT", f"{root}/traits", before=lambda: _add(placement, root, "traits", {CARD})),
-        wires.placement.on("PUT", f"{root}/aggregates", before=lambda: _add(placement, root, "aggregates", {others})),
+        wires.placement.on(
+            "PUT", f"{root}/traits", before=lambda: _add(placement, root, "traits", {CARD})
+        ),
+        wires.placement.on(
+            "PUT",
+            f"{root}/aggregates",
+            before=lambda: _add(placement, root, "aggregates", {others}),
+        ),
     ]
 
-    (outcome,) = ansible.direct("orphan_restore", journal=journal, output_dir=str(tmp_path))["outcomes"]
+    (outcome,) = ansible.direct("orphan_restore", journal=journal, output_dir=str(tmp_path))[
+        "outcomes"
+    ]
 
     assert outcome["outcome"] == "restored" and all(hook.ran for hook in hooks)
     assert _has(placement, root, "traits") == {*reported, LICENSED, CARD}
     assert _has(placement, root, "aggregates") == {operators, others}
-    assert sum(request.startswith("PUT") and root in request for request in wires.placement.requests) == 4
+    assert (
+        sum(request.startswith("PUT") and root in request for request in wires.placement.requests)
+        == 4
+    )

@@ -17,7 +17,12 @@ from ansible_collections.osops.placement.tests.integration.world import CELL1, C
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
@@ -38,7 +43,11 @@ class Retirement:
         self._ansible = ansible
 
     def __call__(self, target: t.Any, *arguments: str, **variables: t.Any) -> Run:
-        return self._ansible.playbook("decommission_host", *arguments, variables={**KNOWN, "host_decommission_target": target, **variables})
+        return self._ansible.playbook(
+            "decommission_host",
+            *arguments,
+            variables={**KNOWN, "host_decommission_target": target, **variables},
+        )
 
     def done(self, target: t.Any, *arguments: str, **variables: t.Any) -> Run:
         run = self(target, *arguments, **variables)
@@ -77,7 +86,9 @@ def _is_gone(world: World, placement: Placement, *hosts: str) -> None:
 
 
 @pytest.mark.acceptance
-def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world: World, placement: Placement) -> None:
+def test_an_empty_host_goes_once_and_its_name_is_free(
+    retire: Retirement, world: World, placement: Placement
+) -> None:
     host = _dead_host(world)
     before = world.picture()
 
@@ -88,7 +99,10 @@ def test_an_empty_host_goes_once_and_its_name_is_free(retire: Retirement, world:
     _is_gone(world, placement, host)
     again = retire.done(host)
 
-    assert f"{host} is gone: no service, no compute node, no provider, and its name is free." in done.told
+    assert (
+        f"{host} is gone: no service, no compute node, no provider, and its name is free."
+        in done.told
+    )
     assert f"Neither Nova nor Placement knows {host}" in again.told
     assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
     (world.paths.compute(host) / "compute_id").unlink(missing_ok=True)
@@ -110,26 +124,47 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
     move = servers.migrations(world.cloud, moving)[0]["uuid"]
     for host in (here, there):
         world.kill(host)
-    child = placement.create_provider(f"{here} port", {"VCPU": {"total": 8}}, parent=world.provider(here))
+    child = placement.create_provider(
+        f"{here} port", {"VCPU": {"total": 8}}, parent=world.provider(here)
+    )
     stray = world.claim(here)
     foreign = str(uuid.uuid4())
-    zun = {"allocations": {child: {"resources": {"VCPU": 1}}}, "consumer_generation": None, "project_id": "p", "user_id": "u"}
+    zun = {
+        "allocations": {child: {"resources": {"VCPU": 1}}},
+        "consumer_generation": None,
+        "project_id": "p",
+        "user_id": "u",
+    }
     placement.put(foreign, {**zun, "consumer_type": "CONTAINER"}, "1.38")
     before = world.picture()
 
     shown = retire.done([here, there], "--tags", "check", host_decommission_max_hosts=2)
     one_by_one = [retire.refused(host) for host in (here, there)]
     foretold = retire.refused(here, "--check")
-    told = {host: ansible.module("compute_host_info", hosts=[host], min_age=0)["hosts"][0] for host in (here, there)}
+    told = {
+        host: ansible.module("compute_host_info", hosts=[host], min_age=0)["hosts"][0]
+        for host in (here, there)
+    }
     moves = ansible.module("migration_info", host=here, under_way=True)["migrations"]
-    placement.put(foreign, {**zun, "allocations": {}, "consumer_generation": 1, "consumer_type": "CONTAINER"}, "1.38")
+    placement.put(
+        foreign,
+        {**zun, "allocations": {}, "consumer_generation": 1, "consumer_type": "CONTAINER"},
+        "1.38",
+    )
 
     def kinds(host: str) -> dict[str, str]:
         return {blocker["subject"]: blocker["kind"] for blocker in told[host]["blockers"]}
 
     assert world.picture()["claims"] == {**before["claims"], child: {}}
     assert {**world.picture(), "claims": before["claims"]} == before
-    assert kinds(here) == {guest: "server", moving: "server", resize: "resize", move: "migration", stray: "claim", foreign: "claim"}
+    assert kinds(here) == {
+        guest: "server",
+        moving: "server",
+        resize: "resize",
+        move: "migration",
+        stray: "claim",
+        foreign: "claim",
+    }
     # The host that never answered is not yet named by the migration.
     assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
     assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
@@ -138,7 +173,9 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
     }
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):
-        assert f"{host} is held back by {len(kinds(host))}, and nothing more is done to it" in run.told
+        assert (
+            f"{host} is held back by {len(kinds(host))}, and nothing more is done to it" in run.told
+        )
         for subject, kind in kinds(host).items():
             assert f"{kind} {subject}" in shown.told and subject in run.told
     assert "Disable the service" not in one_by_one[0].told + foretold.told
@@ -161,7 +198,9 @@ def _leave_something(world: World, placement: Placement, host: str) -> dict[str,
     holdings.await_providers(world.cloud, deleted)
     world.kill(host)
     servers.evacuate(world.cloud, evacuated, "compute-2")
-    child = placement.create_provider(f"{host} agent", {"VCPU": {"total": 8}}, parent=world.provider(host))
+    child = placement.create_provider(
+        f"{host} agent", {"VCPU": {"total": 8}}, parent=world.provider(host)
+    )
     leaf = placement.create_provider(f"{host} port", {"VCPU": {"total": 8}}, parent=child)
     holdings.write_back(world.cloud, migration, held)
     holdings.put(world.cloud, deleted, {**grave.allocations, leaf: {"VCPU": 1}}, grave)
@@ -169,7 +208,9 @@ def _leave_something(world: World, placement: Placement, host: str) -> dict[str,
 
 
 @pytest.mark.long
-def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement, world: World, placement: Placement) -> None:
+def test_two_hosts_with_leftovers_and_children_go_as_foretold(
+    retire: Retirement, world: World, placement: Placement
+) -> None:
     hosts = [_new_host(world), _new_host(world)]
     left = _leave_something(world, placement, hosts[0])
     world.kill(hosts[1])
@@ -182,15 +223,20 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement
     assert world.picture() == reading
     done = retire.done(hosts, host_decommission_max_hosts="2", **chosen)
 
-    assert "2 hosts would be retired and host_decommission_max_hosts is 1: nothing was changed." in many.told
+    assert (
+        "2 hosts would be retired and host_decommission_max_hosts is 1: nothing was changed."
+        in many.told
+    )
     _is_gone(world, placement, *hosts)
     for consumer, kind in {**left, stray: "unknown_consumer"}.items():
         assert f"{kind} {consumer}" in foretold.told
         providers = set(placement.held(consumer))
         assert providers == ({world.provider("compute-2")} if kind == "evacuated_source" else set())
-    assert _course(foretold) == _course(done) - {"Look for what is left of the host", "Look for its name", "Say what is left"} - {
-        "Delete what is left of its providers"
-    }
+    assert _course(foretold) == _course(done) - {
+        "Look for what is left of the host",
+        "Look for its name",
+        "Say what is left",
+    } - {"Delete what is left of its providers"}
     journals = sorted((done.folder / "host-decommission").glob("*/journal-*.jsonl"))
     assert [journal.parent.name for journal in journals] == sorted(hosts)
     recorded = {record["consumer"] for journal in journals for record in done.records(journal)}
@@ -198,7 +244,9 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(retire: Retirement
 
 
 @pytest.mark.long
-def test_of_two_hosts_neither_is_touched_when_one_is_held_back(retire: Retirement, world: World) -> None:
+def test_of_two_hosts_neither_is_touched_when_one_is_held_back(
+    retire: Retirement, world: World
+) -> None:
     """The one that nothing holds back is named first."""
     free, held = _dead_host(world), _new_host(world)
     name = "{{ 7 * 7 }} <b>=c()|"
@@ -214,7 +262,9 @@ def test_of_two_hosts_neither_is_touched_when_one_is_held_back(retire: Retiremen
 
 
 @pytest.mark.long
-def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(retire: Retirement, world: World, placement: Placement) -> None:
+def test_a_ghost_with_what_a_deleted_server_left_is_retired_by_its_name(
+    retire: Retirement, world: World, placement: Placement
+) -> None:
     host = _new_host(world)
     left = _leave_something(world, placement, host)
     world.delete_service(host)
@@ -269,7 +319,9 @@ def test_a_folder_of_a_host_lies_below_the_one_of_all(retire: Retirement, world:
 
 
 @pytest.mark.long
-def test_what_an_earlier_run_left_and_cannot_be_read_is_an_error(ansible: Ansible, retire: Retirement, world: World) -> None:
+def test_what_an_earlier_run_left_and_cannot_be_read_is_an_error(
+    ansible: Ansible, retire: Retirement, world: World
+) -> None:
     host = _new_host(world)
     (ansible.folder / "host-decommission" / host / "host.json").mkdir(parents=True)
 
@@ -286,7 +338,9 @@ def test_a_retirement_that_was_interrupted_after_the_service_was_deleted_is_fini
     child = placement.create_provider(f"{host} port", {"VCPU": {"total": 8}}, parent=provider)
     if name == "its own":
         full = f"{host}.example.org"
-        world.sql(CELL1, "UPDATE compute_nodes SET hypervisor_hostname = ? WHERE host = ?", full, host)
+        world.sql(
+            CELL1, "UPDATE compute_nodes SET hypervisor_hostname = ? WHERE host = ?", full, host
+        )
         placement.change("PUT", f"/resource_providers/{provider}", {"name": full})
     stray = str(uuid.uuid4())
 
@@ -329,7 +383,10 @@ def test_each_stage_does_its_part_by_tag_and_by_entry_point(
     assert world.picture() == before
     assert stage("disable").changed == 1
     service = world.cloud.compute_services()[by_tag]
-    assert (service["status"], service["disabled_reason"]) == ("disabled", "retired with osops.placement")
+    assert (service["status"], service["disabled_reason"]) == (
+        "disabled",
+        "retired with osops.placement",
+    )
     assert placement.held(strays[by_tag])
     assert stage("clean").changed == 1
     assert placement.held(strays[by_tag]) == {} and by_tag in world.cloud.compute_services()
@@ -340,7 +397,14 @@ def test_each_stage_does_its_part_by_tag_and_by_entry_point(
     variables = {**KNOWN, **forgotten, "host_decommission_target": by_entry_point}
     stages = ["check", "disable", "clean", "delete", "verify"]
     role = {"name": "osops.placement.host_decommission"}
-    run = ansible.play({"vars": variables, "tasks": [{"ansible.builtin.include_role": {**role, "tasks_from": name}} for name in stages]})
+    run = ansible.play(
+        {
+            "vars": variables,
+            "tasks": [
+                {"ansible.builtin.include_role": {**role, "tasks_from": name}} for name in stages
+            ],
+        }
+    )
     assert run.status == 0, run.output
     _is_gone(world, placement, by_entry_point)
 
@@ -378,7 +442,11 @@ def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
     attempt = {"ansible.builtin.include_role": {"name": "osops.placement.host_decommission"}}
 
     def tried(what: str) -> dict[str, t.Any]:
-        said = {"ansible.builtin.debug": {"msg": f"refused: {what}: {{{{ ansible_failed_result.msg }}}}"}}
+        said = {
+            "ansible.builtin.debug": {
+                "msg": f"refused: {what}: {{{{ ansible_failed_result.msg }}}}"
+            }
+        }
         return {"vars": {**KNOWN, **BAD_TARGETS[what]}, "block": [attempt], "rescue": [said]}
 
     run = ansible.play({"tasks": [tried(what) for what in BAD_TARGETS]})
@@ -389,29 +457,43 @@ def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
 
 
 @pytest.mark.long
-def test_a_forgotten_limit_stops_before_anything_is_touched(ansible: Ansible, world: World, placement: Placement) -> None:
+def test_a_forgotten_limit_stops_before_anything_is_touched(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
     host = _dead_host(world)
     inventory = ansible.folder / "inventory"
     inventory.write_text(f"[computes]\n{host}\ncompute-1\ncompute-2\n")
     tasks = [{"ansible.builtin.include_role": {"name": "osops.placement.host_decommission"}}]
-    own = {"hosts": "computes", "vars": {**KNOWN, "host_decommission_target": "{{ inventory_hostname }}"}, "tasks": tasks}
+    own = {
+        "hosts": "computes",
+        "vars": {**KNOWN, "host_decommission_target": "{{ inventory_hostname }}"},
+        "tasks": tasks,
+    }
     before = world.picture()
 
     forgotten = ansible.play(own, arguments=["-i", str(inventory)])
-    serially = ansible.play({**own, "serial": 1}, arguments=["-i", str(inventory), "-e", "host_decommission_max_hosts=2"])
+    serially = ansible.play(
+        {**own, "serial": 1},
+        arguments=["-i", str(inventory), "-e", "host_decommission_max_hosts=2"],
+    )
     assert world.picture() == before
     meant = ansible.play(own, arguments=["-i", str(inventory), "--limit", host])
 
     for run in (forgotten, serially):
         assert run.status != 0
-        assert "3 hosts would be retired and host_decommission_max_hosts is" in run.told and "Was --limit forgotten?" in run.told
+        assert (
+            "3 hosts would be retired and host_decommission_max_hosts is" in run.told
+            and "Was --limit forgotten?" in run.told
+        )
         assert "Look at the host" not in run.told
     assert meant.status == 0, meant.output
     _is_gone(world, placement, host)
 
 
 @pytest.mark.long
-def test_a_server_that_lands_between_check_and_disable_stops_it(retire: Retirement, world: World, wires: Wires) -> None:
+def test_a_server_that_lands_between_check_and_disable_stops_it(
+    retire: Retirement, world: World, wires: Wires
+) -> None:
     host = _new_host(world)
     landed: list[str] = []
     hook = wires.nova.on("PUT", "/os-services/", before=lambda: landed.append(world.boot(host)))
@@ -425,7 +507,9 @@ def test_a_server_that_lands_between_check_and_disable_stops_it(retire: Retireme
 
 
 @pytest.mark.long
-def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(retire: Retirement, world: World, placement: Placement) -> None:
+def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(
+    retire: Retirement, world: World, placement: Placement
+) -> None:
     host = _new_host(world)
 
     foretold = retire.refused(host, "--check")
@@ -440,7 +524,9 @@ def test_a_living_host_is_disabled_and_not_deleted_before_it_is_stopped(retire: 
 
 
 @pytest.mark.long
-def test_without_nova_telling_of_servers_a_host_is_held_back(retire: Retirement, world: World, wires: Wires) -> None:
+def test_without_nova_telling_of_servers_a_host_is_held_back(
+    retire: Retirement, world: World, wires: Wires
+) -> None:
     host = _dead_host(world)
     before = world.picture()
     wires.nova.on("GET", f"/servers/detail.*host={host}", nth=0, before=lambda: Fault.BROKEN)
@@ -451,9 +537,15 @@ def test_without_nova_telling_of_servers_a_host_is_held_back(retire: Retirement,
 
 
 @pytest.mark.long
-def test_the_nodes_of_one_service_go_one_by_one_and_together(retire: Retirement, world: World, placement: Placement) -> None:
+def test_the_nodes_of_one_service_go_one_by_one_and_together(
+    retire: Retirement, world: World, placement: Placement
+) -> None:
     host = _new_host(world, driver="minicloud_ironic.TwoNodes")
-    nodes = {name: provider for name, provider in placement.providers().items() if name in (host, f"{host}-2")}
+    nodes = {
+        name: provider
+        for name, provider in placement.providers().items()
+        if name in (host, f"{host}-2")
+    }
     server = servers.boot(world.cloud, host, host, node=f"{host}-2")
     world.kill(host)
     for name, provider in nodes.items():
@@ -465,7 +557,10 @@ def test_the_nodes_of_one_service_go_one_by_one_and_together(retire: Retirement,
     world.hold(server, {})
     done = retire.done(host)
 
-    assert f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired together: name {host}." in single.told
+    assert (
+        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired together: name {host}."
+        in single.told
+    )
     assert server in held.told
     for name, provider in nodes.items():
         assert f"{name} ({provider})" in done.told
@@ -477,14 +572,22 @@ def test_an_old_service_that_holds_back_the_rpc_version_is_listed_and_retired(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
-    servers.update_service(world.cloud, host, {"status": "disabled", "disabled_reason": "not upgraded"})
+    servers.update_service(
+        world.cloud, host, {"status": "disabled", "disabled_reason": "not upgraded"}
+    )
     world.kill(host)
-    stale = {"orphan_cleanup_kinds": ["stale_service"], "orphan_cleanup_stale_min_age": 0, "orphan_cleanup_hosts": [host]}
+    stale = {
+        "orphan_cleanup_kinds": ["stale_service"],
+        "orphan_cleanup_stale_min_age": 0,
+        "orphan_cleanup_hosts": [host],
+    }
 
     found = ansible.playbook("detect_orphans", variables=stale).read("findings.json")["findings"]
     run = retire.done(host)
 
-    assert [(finding["kind"], finding["service"]["host"]) for finding in found] == [("stale_service", host)]
+    assert [(finding["kind"], finding["service"]["host"]) for finding in found] == [
+        ("stale_service", host)
+    ]
     assert "decommission_host" in found[0]["reason"]
     assert run.changed == 2
     _is_gone(world, placement, host)
@@ -510,7 +613,10 @@ def test_an_evacuated_host_that_comes_back_and_our_clean_up_do_not_collide(
     if first == "clean-up":
         assert clean_up().outcome(server)["outcome"] == "reduced"
     world.restart(host)
-    world.wait("Nova to tidy up", lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed")
+    world.wait(
+        "Nova to tidy up",
+        lambda: servers.migrations(world.cloud, server)[0]["status"] == "completed",
+    )
     holdings.await_providers(world.cloud, server, world.provider("compute-3"))
     if first == "return":
         assert clean_up().changed == 0
@@ -518,5 +624,7 @@ def test_an_evacuated_host_that_comes_back_and_our_clean_up_do_not_collide(
     assert servers.migrations(world.cloud, server)[0]["uuid"] == migration
     assert placement.held(server) == {world.provider("compute-3"): CLAIM}
     assert servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"] == "compute-3"
-    assert "Traceback" not in world.log(host) and "Failed to clean allocation" not in world.log(host)
+    assert "Traceback" not in world.log(host) and "Failed to clean allocation" not in world.log(
+        host
+    )
     assert placement.held(world.boot(host)) == {world.provider(host): CLAIM}

@@ -18,7 +18,12 @@ from ansible_collections.osops.placement.tests.integration.world import API, CLA
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Minicloud,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 OWN_CLOUD = True
@@ -83,7 +88,9 @@ def _deleted(run: Run) -> dict[str, t.Any]:
 
 
 @pytest.mark.long
-def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible: Ansible, world: World, placement: Placement) -> None:
+def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
     root = world.provider(host)
@@ -91,7 +98,10 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible:
     child = placement.create_provider(f"{host} port", STOCK, parent=root)
 
     first = _clean_up(ansible, host)
-    assert f"1 consumer holds an allocation of its tree ({server})" in _only_finding(first, "orphaned_provider")["reason"]
+    assert (
+        f"1 consumer holds an allocation of its tree ({server})"
+        in _only_finding(first, "orphaned_provider")["reason"]
+    )
     assert first.outcome(server)["outcome"] == "removed"
     assert {root, child} <= set(placement.providers().values())
     reading = world.picture()
@@ -100,10 +110,16 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible:
     by_default = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [host]})
     assert by_default.status == 0 and world.picture() == reading
     second = _clean_up(ansible, host)
-    again = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_plan": "orphan-cleanup/plan.json"})
+    again = ansible.playbook(
+        "cleanup_orphans", variables={"orphan_cleanup_plan": "orphan-cleanup/plan.json"}
+    )
 
     assert set(reading["providers"]) - set(world.picture()["providers"]) == {root, child}
-    assert {**world.picture(), "providers": {}, "claims": {}} == {**reading, "providers": {}, "claims": {}}
+    assert {**world.picture(), "providers": {}, "claims": {}} == {
+        **reading,
+        "providers": {},
+        "claims": {},
+    }
     assert foretold.changed == second.changed == 1
     assert f'"{child}": "{host} port"' in foretold.output
     record = _deleted(second)
@@ -116,30 +132,47 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(ansible:
     assert "It is gone." in again.told
     newest = max((second.folder / "orphan-cleanup").glob("journal-*.jsonl"))
     reading = world.picture()
-    restored = ansible.playbook("restore_allocations", variables={"orphan_cleanup_journal": str(newest)})
+    restored = ansible.playbook(
+        "restore_allocations", variables={"orphan_cleanup_journal": str(newest)}
+    )
     assert restored.status == 0 and world.picture() == reading, restored.output
-    assert f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then." in restored.told
+    assert (
+        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
+        in restored.told
+    )
 
 
 @pytest.mark.long
-def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(ansible: Ansible, world: World, placement: Placement) -> None:
+def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
     host = _dead_host(world)
     root, child, stray = _ghost_of(world, placement, host)
-    path, findings, folder = (str(ansible.folder / name) for name in ("plan.json", "findings.json", "kept"))
+    path, findings, folder = (
+        str(ansible.folder / name) for name in ("plan.json", "findings.json", "kept")
+    )
 
     def plan() -> None:
         ansible.direct("orphan_detect", hosts=[host], dest=findings, **NO_AGE)
-        assert ansible.direct("orphan_plan", findings=findings, kinds=KINDS, dest=path)["actions"] == {"delete_providers": 1}
+        assert ansible.direct("orphan_plan", findings=findings, kinds=KINDS, dest=path)[
+            "actions"
+        ] == {"delete_providers": 1}
 
     def skipped(**more: t.Any) -> str:
         result = ansible.direct("orphan_remediate", plan=path, output_dir=folder, **NO_AGE, **more)
         (outcome,) = result["outcomes"]
-        assert (outcome["outcome"], result["changed"], result["failed"]) == ("skipped", False, False), result
+        assert (outcome["outcome"], result["changed"], result["failed"]) == (
+            "skipped",
+            False,
+            False,
+        ), result
         assert {root, child} <= set(placement.providers().values())
         return outcome["reason"]
 
     plan()
-    assert f"Provider {host} port is excluded by name." in skipped(exclude_providers=[f"{host} port"])
+    assert f"Provider {host} port is excluded by name." in skipped(
+        exclude_providers=[f"{host} port"]
+    )
     world.hold(stray, {child: {"VCPU": 1}})
     assert f"1 consumer holds an allocation of its tree ({stray})" in skipped()
     world.hold(stray, {})
@@ -163,7 +196,10 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
     root, child, stray = _ghost_of(world, placement, host)
     with interposed(ansible, minicloud) as wires:
         hook = wires.placement.on("DELETE", child, after=lambda: world.hold(stray, {root: CLAIM}))
-        run = ansible.playbook("cleanup_orphans", variables={"orphan_cleanup_hosts": [host], "orphan_cleanup_remediate_kinds": KINDS})
+        run = ansible.playbook(
+            "cleanup_orphans",
+            variables={"orphan_cleanup_hosts": [host], "orphan_cleanup_remediate_kinds": KINDS},
+        )
     world.hold(stray, {})
 
     assert hook.ran and run.status != 0
@@ -172,7 +208,9 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
 
 
 @pytest.mark.long
-def test_a_conflicting_name_is_freed_for_the_new_compute_node(ansible: Ansible, world: World, placement: Placement) -> None:
+def test_a_conflicting_name_is_freed_for_the_new_compute_node(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
     world.own_host(host)
     old = world.provider(host)
@@ -213,6 +251,10 @@ def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_servic
     world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", host, f"{host}-away")
 
     assert now == before
-    (finding,) = [found for found in run.read("findings.json")["undecided"] if found["kind"] == "orphaned_provider"]
+    (finding,) = [
+        found
+        for found in run.read("findings.json")["undecided"]
+        if found["kind"] == "orphaned_provider"
+    ]
     for told in (finding["reason"], by_module["msg"]):
         assert f"The nova-compute of {host}" in told or f"the nova-compute of {host}" in told

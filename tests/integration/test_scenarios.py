@@ -129,10 +129,14 @@ def story(minicloud: Minicloud, placement: Placement, play: t.Callable[..., Run]
 
 
 @pytest.fixture(scope="module")
-def long_ago(story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> dict[str, t.Any]:
+def long_ago(
+    story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, t.Any]:
     """A detection to which everything has lasted for long enough."""
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("long_ago"), minicloud.environment)
-    return ansible.module("orphan_detect", min_age="0", unconfirmed_min_age="0", stuck_min_age="0", stale_min_age="0")
+    return ansible.module(
+        "orphan_detect", min_age="0", unconfirmed_min_age="0", stuck_min_age="0", stale_min_age="0"
+    )
 
 
 @pytest.mark.acceptance
@@ -141,13 +145,23 @@ def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) 
     shares = minicloud.truth(scenario)["shares"]
     consumers = {share["consumer"] for share in shares} or set(minicloud.truth(scenario)["servers"])
     found = story.detected.read("findings.json")
-    entries = [entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] in consumers]
+    entries = [
+        entry
+        for key in ("findings", "protected", "undecided")
+        for entry in found[key]
+        if entry["consumer"] in consumers
+    ]
 
     if scenario in NEED_IMAGE_PROPERTIES:
         minicloud.needs_compute("2.98", "Nova shows the properties of images")
     assert {entry["kind"] for entry in entries} == EXPECTED[scenario]
     assert all(entry["reason"].endswith((".", "same.")) and entry["evidence"] for entry in entries)
-    dropped = {(entry["consumer"], provider["uuid"]) for entry in entries for provider in entry["providers"] if provider["dropped"]}
+    dropped = {
+        (entry["consumer"], provider["uuid"])
+        for entry in entries
+        for provider in entry["providers"]
+        if provider["dropped"]
+    }
     assert dropped == _orphaned(shares, story)
 
 
@@ -160,12 +174,19 @@ def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) ->
     for consumer, provider in _orphaned(shares, story):
         assert provider not in story.after.get(consumer, {}), f"{consumer} still holds {provider}"
     for consumer, provider in stay:
-        assert story.after[consumer][provider]["resources"] == story.before[consumer][provider]["resources"]
+        assert (
+            story.after[consumer][provider]["resources"]
+            == story.before[consumer][provider]["resources"]
+        )
 
 
 @pytest.mark.acceptance
 def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
-    orphaned = {share for scenario in set(EXPECTED) - minicloud.left_out for share in _orphaned(minicloud.truth(scenario)["shares"], story)}
+    orphaned = {
+        share
+        for scenario in set(EXPECTED) - minicloud.left_out
+        for share in _orphaned(minicloud.truth(scenario)["shares"], story)
+    }
 
     gone = {
         (consumer, provider)
@@ -203,8 +224,12 @@ def test_every_change_was_made_and_journaled(story: Story) -> None:
     assert remediation["tally"]["skipped"] == remediation["tally"]["failed"] == 0
     events = [(record["event"], record["finding"]) for record in records]
     found = {outcome["finding"] for outcome in remediation["outcomes"]}
-    assert sorted(events) == sorted((event, finding) for event in ("before", "after") for finding in found)
-    assert all(events.index(("before", finding)) < events.index(("after", finding)) for finding in found)
+    assert sorted(events) == sorted(
+        (event, finding) for event in ("before", "after") for finding in found
+    )
+    assert all(
+        events.index(("before", finding)) < events.index(("after", finding)) for finding in found
+    )
     assert all(record["before"]["project_id"] for record in records if record["event"] == "before")
 
 
@@ -220,7 +245,10 @@ def test_the_table_tells_everything(story: Story) -> None:
     output = " ".join(story.checked.output.split())
     for entry in story.checked.read("findings.json")["findings"]:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
-        written = f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}" in output
+        written = (
+            f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}"
+            in output
+        )
         assert written is (entry["verdict"] == "orphaned")
 
 
@@ -236,7 +264,12 @@ def test_hosts_and_services_are_told_of(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str, role: str | None
 ) -> None:
     hosts = set(minicloud.truth(scenario)["hosts"].values())
-    found = [entry for key in ("findings", "undecided") for entry in long_ago[key] if entry["kind"] == kind]
+    found = [
+        entry
+        for key in ("findings", "undecided")
+        for entry in long_ago[key]
+        if entry["kind"] == kind
+    ]
     named = {entry["service"]["host"] if role else entry["providers"][0]["name"] for entry in found}
 
     assert named & hosts
@@ -244,14 +277,24 @@ def test_hosts_and_services_are_told_of(
 
 
 def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.Any]) -> None:
-    ghosts = [entry for key in ("findings", "undecided") for entry in long_ago[key] if entry["kind"] == "orphaned_provider"]
+    ghosts = [
+        entry
+        for key in ("findings", "undecided")
+        for entry in long_ago[key]
+        if entry["kind"] == "orphaned_provider"
+    ]
 
     assert len(ghosts) >= 2
     assert {(entry["verdict"], entry["change"]) for entry in ghosts} == {("undecided", None)}
 
 
-@pytest.mark.parametrize(("kind", "scenario"), [("unconfirmed_resize", "unconfirmed_resize"), ("stuck_migration", "move_in_flight")])
-def test_moves_that_do_not_end_are_told_of(long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "scenario"),
+    [("unconfirmed_resize", "unconfirmed_resize"), ("stuck_migration", "move_in_flight")],
+)
+def test_moves_that_do_not_end_are_told_of(
+    long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str
+) -> None:
     found = {entry["migration"]["uuid"] for entry in long_ago["findings"] if entry["kind"] == kind}
 
     assert minicloud.truth(scenario)["migration"] in found
@@ -274,7 +317,9 @@ def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> Non
     assert listed - {"cell_down"} == set(EXPECTED)
 
 
-def test_a_second_run_changes_nothing(story: Story, placement: Placement, play: t.Callable[..., Run]) -> None:
+def test_a_second_run_changes_nothing(
+    story: Story, placement: Placement, play: t.Callable[..., Run]
+) -> None:
     again = play("cleanup_orphans")
 
     assert (again.status, again.changed) == (0, 0)
@@ -282,11 +327,16 @@ def test_a_second_run_changes_nothing(story: Story, placement: Placement, play: 
 
 
 @pytest.mark.acceptance
-def test_all_that_was_removed_can_be_put_back(story: Story, placement: Placement, play: t.Callable[..., Run]) -> None:
+def test_all_that_was_removed_can_be_put_back(
+    story: Story, placement: Placement, play: t.Callable[..., Run]
+) -> None:
     """This goes last: afterwards the orphans are there again."""
 
     def amounts(holdings: Holdings) -> Holdings:
-        return {consumer: {provider: share["resources"] for provider, share in held.items()} for consumer, held in holdings.items()}
+        return {
+            consumer: {provider: share["resources"] for provider, share in held.items()}
+            for consumer, held in holdings.items()
+        }
 
     restored = play("restore_allocations", orphan_cleanup_journal=str(_journal(story.cleaned)))
 
@@ -304,7 +354,11 @@ def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, st
     known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
         known.remove("unknown_consumer")
-    return {(share["consumer"], share["provider"]) for share in shares if share["truth"] == "orphaned" and share["kind"] in known}
+    return {
+        (share["consumer"], share["provider"])
+        for share in shares
+        if share["truth"] == "orphaned" and share["kind"] in known
+    }
 
 
 def _mode(path: Path) -> int:

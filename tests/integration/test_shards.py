@@ -20,7 +20,11 @@ from ansible_collections.osops.placement.tests.integration.support import Ansibl
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Minicloud,
+        Placement,
+        Run,
+    )
 
 OWN_CLOUD = True
 COUNT = 3
@@ -46,7 +50,13 @@ SCENARIOS = (
     "stale_service",
     "error_without_host",
 )
-AT_ONCE = {"min_age": "0", "unknown_min_age": "0", "unconfirmed_min_age": "0", "stuck_min_age": "0", "stale_min_age": "0"}
+AT_ONCE = {
+    "min_age": "0",
+    "unknown_min_age": "0",
+    "unconfirmed_min_age": "0",
+    "stuck_min_age": "0",
+    "stale_min_age": "0",
+}
 PARTS = ("findings", "protected", "undecided")
 ROLE = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
@@ -61,13 +71,17 @@ def _made(minicloud: Minicloud) -> None:
 
 
 @pytest.fixture
-def readings(ansible: Ansible, minicloud: Minicloud, tmp_path: Path) -> tuple[list[dict[str, t.Any]], list[list[str]]]:
+def readings(
+    ansible: Ansible, minicloud: Minicloud, tmp_path: Path
+) -> tuple[list[dict[str, t.Any]], list[list[str]]]:
     """What one run finds and then each shard, and the requests that each of these sent."""
     found, requests = [], []
     with interposed(ansible, minicloud) as wires:
         for shard in (None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))):
             dest = tmp_path / "found.json"
-            result = ansible.direct("orphan_detect", dest=str(dest), **AT_ONCE, **({"shard": shard} if shard else {}))
+            result = ansible.direct(
+                "orphan_detect", dest=str(dest), **AT_ONCE, **({"shard": shard} if shard else {})
+            )
             assert not result["failed"], result.get("msg")
             found.append(json.loads(dest.read_text()))
             requests.append([*wires.placement.requests, *wires.nova.requests])
@@ -78,9 +92,20 @@ def readings(ansible: Ansible, minicloud: Minicloud, tmp_path: Path) -> tuple[li
 
 def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
     """What was concluded, by id, without for how long something has lasted. Capacity is looked at only in passing, unless it is asked for."""
-    entries = [(part, entry) for part in PARTS for entry in found[part] if entry["kind"] != "capacity_mismatch"]
+    entries = [
+        (part, entry)
+        for part in PARTS
+        for entry in found[part]
+        if entry["kind"] != "capacity_mismatch"
+    ]
     told = {
-        entry["id"]: (part, entry["verdict"], entry["reason"] if entry["consumer"] else "", entry["change"], entry["providers"])
+        entry["id"]: (
+            part,
+            entry["verdict"],
+            entry["reason"] if entry["consumer"] else "",
+            entry["change"],
+            entry["providers"],
+        )
         for part, entry in entries
     }
     assert len(told) == len(entries)
@@ -88,7 +113,9 @@ def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
 
 
 @pytest.mark.long
-def test_the_shards_together_find_what_one_run_does(readings: tuple[list[dict[str, t.Any]], list[list[str]]], placement: Placement) -> None:
+def test_the_shards_together_find_what_one_run_does(
+    readings: tuple[list[dict[str, t.Any]], list[list[str]]], placement: Placement
+) -> None:
     (whole, *parts), (all_requests, *requests) = readings
     expected, found = _told(whole), [_told(part) for part in parts]
     times = collections.Counter(name for part in found for name in part)
@@ -96,7 +123,14 @@ def test_the_shards_together_find_what_one_run_does(readings: tuple[list[dict[st
     assert {name: told for name, told in times.items() if told > 1} == {}
     assert {name: told for part in found for name, told in part.items()} == expected
     kinds = {name.partition("/")[0] for name in expected}
-    assert kinds >= {"deleted_server", "unknown_consumer", "ended_migration", "evacuated_source", "extra_host", "unreverted_allocation"}
+    assert kinds >= {
+        "deleted_server",
+        "unknown_consumer",
+        "ended_migration",
+        "evacuated_source",
+        "extra_host",
+        "unreverted_allocation",
+    }
     assert kinds >= {
         "missing_allocation",
         "wrong_amount",
@@ -106,33 +140,60 @@ def test_the_shards_together_find_what_one_run_does(readings: tuple[list[dict[st
         "orphaned_provider",
         "unproven",
     }
-    assert sum(bool(part) for part in found) == COUNT, "no shard is without findings here, or this says little"
+    assert sum(bool(part) for part in found) == COUNT, (
+        "no shard is without findings here, or this says little"
+    )
     for number, part in enumerate(parts, 1):
         assert part["scope"]["shard"] == {"number": number, "count": COUNT}
     for counted in ("providers", "hypervisors", "servers"):
-        assert sum(part["summary"]["coverage"][counted] for part in parts) == whole["summary"]["coverage"][counted]
+        assert (
+            sum(part["summary"]["coverage"][counted] for part in parts)
+            == whole["summary"]["coverage"][counted]
+        )
 
     # Each provider's claims are listed by the shard that has its root; only what is shared is listed by all.
-    sharing = {known["uuid"] for known in placement.get("/resource_providers?required=MISC_SHARES_VIA_AGGREGATE")["resource_providers"]}
-    roots = {known["uuid"]: known["root_provider_uuid"] for known in placement.get("/resource_providers")["resource_providers"]}
+    sharing = {
+        known["uuid"]
+        for known in placement.get("/resource_providers?required=MISC_SHARES_VIA_AGGREGATE")[
+            "resource_providers"
+        ]
+    }
+    roots = {
+        known["uuid"]: known["root_provider_uuid"]
+        for known in placement.get("/resource_providers")["resource_providers"]
+    }
     assert _listed(all_requests) == set(roots)
     for number, asked in enumerate(requests, 1):
         shard = Shard(number, COUNT)
-        assert _listed(asked) == sharing | {uuid for uuid, root in roots.items() if shard.contains(root)}
+        assert _listed(asked) == sharing | {
+            uuid for uuid, root in roots.items() if shard.contains(root)
+        }
 
 
 def _listed(requests: list[str]) -> set[str]:
-    return {line.split("/")[2] for line in requests if line.startswith("GET /resource_providers/") and line.endswith("/allocations")}
+    return {
+        line.split("/")[2]
+        for line in requests
+        if line.startswith("GET /resource_providers/") and line.endswith("/allocations")
+    }
 
 
 @pytest.mark.long
 def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
     whole = ansible.direct("orphan_detect", kinds=["capacity_mismatch"], **AT_ONCE)
-    parts = [ansible.direct("orphan_detect", kinds=["capacity_mismatch"], shard=f"{number}/2", **AT_ONCE) for number in (1, 2)]
+    parts = [
+        ansible.direct("orphan_detect", kinds=["capacity_mismatch"], shard=f"{number}/2", **AT_ONCE)
+        for number in (1, 2)
+    ]
 
-    assert sorted(entry["id"] for part in parts for entry in part["findings"]) == sorted(entry["id"] for entry in whole["findings"])
+    assert sorted(entry["id"] for part in parts for entry in part["findings"]) == sorted(
+        entry["id"] for entry in whole["findings"]
+    )
     for amount in ("total", "used"):
-        assert sum(part["summary"]["capacity"]["VCPU"][amount] for part in parts) == whole["summary"]["capacity"]["VCPU"][amount]
+        assert (
+            sum(part["summary"]["capacity"]["VCPU"][amount] for part in parts)
+            == whole["summary"]["capacity"]["VCPU"][amount]
+        )
 
 
 @pytest.mark.long
@@ -147,12 +208,17 @@ def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
 
 
 @pytest.mark.long
-def test_the_shards_together_change_what_one_run_would(ansible: Ansible, placement: Placement, tmp_path: Path) -> None:
+def test_the_shards_together_change_what_one_run_would(
+    ansible: Ansible, placement: Placement, tmp_path: Path
+) -> None:
     """As inventory hosts of one run, each with a folder of its own; the limit is shared out among them."""
     before = placement.everything()
     checked = ansible.playbook("cleanup_orphans", "--check", variables=ROLE)
     planned = {change["finding"]: change for change in checked.read("plan.json")["changes"]}
-    hosts = {f"part {number}": {"orphan_cleanup_shard": f"{number}/{COUNT}"} for number in range(1, COUNT + 1)}
+    hosts = {
+        f"part {number}": {"orphan_cleanup_shard": f"{number}/{COUNT}"}
+        for number in range(1, COUNT + 1)
+    }
     inventory = tmp_path / "inventory.json"
     inventory.write_text(json.dumps({"clouds": {"hosts": hosts}}))
 
@@ -165,15 +231,23 @@ def test_the_shards_together_change_what_one_run_would(ansible: Ansible, placeme
     assert _changed(before, after_few) <= {change["consumer"] for change in planned.values()}
     assert run.status == 0, run.output
     folders = sorted(path.parent for path in (run.folder / "orphan-cleanup").glob("*/plan.json"))
-    assert [folder.name.rpartition("-")[0] for folder in folders] == [f"part_{number}" for number in range(1, COUNT + 1)]
+    assert [folder.name.rpartition("-")[0] for folder in folders] == [
+        f"part_{number}" for number in range(1, COUNT + 1)
+    ]
     plans = [json.loads((folder / "plan.json").read_text()) for folder in folders]
-    left = {name: change for name, change in planned.items() if placement.held(change["consumer"]) == _held(change["after"])}
+    left = {
+        name: change
+        for name, change in planned.items()
+        if placement.held(change["consumer"]) == _held(change["after"])
+    }
     assert left == planned, "each planned change was made"
     assert [plan["shard"]["number"] for plan in plans] == [1, 2, 3]
     summary = run.read("summary.json")
     assert summary["complete"] and summary["missing_shards"] == []
     assert summary["totals"]["tally"]["failed"] == 0
-    assert _changed(before, placement.everything()) == {change["consumer"] for change in planned.values()}
+    assert _changed(before, placement.everything()) == {
+        change["consumer"] for change in planned.values()
+    }
 
 
 @pytest.mark.long
@@ -181,10 +255,21 @@ def test_a_part_of_the_shards_says_which_others_there_are(ansible: Ansible, tmp_
     """As in a slice of a job; --limit would leave out localhost, and yet the end is told."""
     inventory = tmp_path / "inventory.json"
     inventory.write_text(
-        json.dumps({"clouds": {"hosts": {f"part-{number}": {"orphan_cleanup_shard": f"{number}/2"} for number in (1, 2)}}})
+        json.dumps(
+            {
+                "clouds": {
+                    "hosts": {
+                        f"part-{number}": {"orphan_cleanup_shard": f"{number}/2"}
+                        for number in (1, 2)
+                    }
+                }
+            }
+        )
     )
 
-    run = ansible.playbook("detect_clouds", "--inventory", str(inventory), "--limit", "part-2", variables=ROLE)
+    run = ansible.playbook(
+        "detect_clouds", "--inventory", str(inventory), "--limit", "part-2", variables=ROLE
+    )
 
     assert run.status == 0, run.output
     assert [row["name"] for row in run.read("summary.json")["runs"]] == ["part-2"]
@@ -193,7 +278,9 @@ def test_a_part_of_the_shards_says_which_others_there_are(ansible: Ansible, tmp_
 
 
 def _clouds(ansible: Ansible, inventory: Path, **variables: t.Any) -> Run:
-    return ansible.playbook("cleanup_clouds", "--inventory", str(inventory), variables={**ROLE, **variables})
+    return ansible.playbook(
+        "cleanup_clouds", "--inventory", str(inventory), variables={**ROLE, **variables}
+    )
 
 
 def _changed(before: dict[str, t.Any], after: dict[str, t.Any]) -> set[str]:

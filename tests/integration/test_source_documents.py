@@ -21,7 +21,11 @@ from minicloud_ctl.scenarios.registry import Context
 from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement, Run
+    from ansible_collections.osops.placement.tests.integration.support import (
+        Ansible,
+        Placement,
+        Run,
+    )
     from ansible_collections.osops.placement.tests.integration.world import World
 
 
@@ -63,8 +67,13 @@ class Operator:
 
     def holders(self, host: str) -> dict[str, dict[str, dict[str, int]]]:
         """What everybody who holds a share of the host holds, by the names of providers."""
-        allocations = self.module("placement_allocation_info", resource_provider=host)["allocations"]
-        return {entry["consumer"]: {held["name"]: held["resources"] for held in entry["providers"]} for entry in allocations}
+        allocations = self.module("placement_allocation_info", resource_provider=host)[
+            "allocations"
+        ]
+        return {
+            entry["consumer"]: {held["name"]: held["resources"] for held in entry["providers"]}
+            for entry in allocations
+        }
 
 
 @pytest.fixture
@@ -86,7 +95,9 @@ def _retire(operator: Operator, world: World, placement: Placement, host: str) -
     assert host not in world.cloud.hypervisors()
 
 
-@pytest.mark.parametrize(("kind", "outcome"), [("unreverted_allocation", "rewritten"), ("extra_host", "reduced")])
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("unreverted_allocation", "rewritten"), ("extra_host", "reduced")]
+)
 def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
     operator: Operator, world: World, placement: Placement, kind: str, outcome: str
 ) -> None:
@@ -117,10 +128,14 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
 
     # 6. and 7.: the target is no candidate, for it is full, of whom?
     assert not operator.is_offered(target, asked)
-    blocked = operator.module("allocation_candidate_info", resource_provider=target, resources=asked)
+    blocked = operator.module(
+        "allocation_candidate_info", resource_provider=target, resources=asked
+    )
     assert [entry["resource_class"] for entry in blocked["lacking"]] == ["MEMORY_MB"]
     assert operator.provider(target)["usages"] == claim
-    assert operator.holders(target) == {server: {name: claim for name in (source, target) if world.provider(name) in held[server]}}
+    assert operator.holders(target) == {
+        server: {name: claim for name in (source, target) if world.provider(name) in held[server]}
+    }
     assert operator.playbook("detect_orphans", target).entry(server)["kind"] == kind
 
     # 8. Where the document removes all that the server holds, only the target goes; and what is done can be taken back.
@@ -132,7 +147,10 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     operator.playbook("cleanup_orphans", target)
 
     # 9. The target is back, and the server can go there.
-    assert (placement.held(server), placement.held(migration)) == ({world.provider(source): claim}, {})
+    assert (placement.held(server), placement.held(migration)) == (
+        {world.provider(source): claim},
+        {},
+    )
     assert operator.holders(target) == {}
     assert operator.provider(target)["usages"] == dict.fromkeys(claim, 0)
     assert operator.is_offered(target, asked)
@@ -151,10 +169,18 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
     migration = servers.evacuate(world.cloud, server, destination)
 
     # Problem: the source is down, and the server holds both hosts.
-    services = operator.module("compute_service_info", host=[source, destination], binary="nova-compute")["services"]
-    assert {service["host"]: service["state"] for service in services} == {source: "down", destination: "up"}
+    services = operator.module(
+        "compute_service_info", host=[source, destination], binary="nova-compute"
+    )["services"]
+    assert {service["host"]: service["state"] for service in services} == {
+        source: "down",
+        destination: "up",
+    }
     (noted,) = operator.module("placement_allocation_info", consumer=server)["allocations"]
-    assert {held["name"]: held["resources"] for held in noted["providers"]} == {source: CLAIM, destination: CLAIM}
+    assert {held["name"]: held["resources"] for held in noted["providers"]} == {
+        source: CLAIM,
+        destination: CLAIM,
+    }
     found = operator.playbook("detect_orphans", source).entry(server)
     assert (found["kind"], found["migration"]["uuid"]) == ("evacuated_source", migration)
     refusal = world.cloud.placement_call("DELETE", f"/resource_providers/{world.provider(source)}")
@@ -164,13 +190,17 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
 
     # Solution
     if solution == "unset":
-        operator.module("placement_allocation", consumer=server, state="absent", resource_provider=source)
+        operator.module(
+            "placement_allocation", consumer=server, state="absent", resource_provider=source
+        )
     elif solution == "overwrite":
         operator.module("placement_allocation", consumer=server, resources={destination: CLAIM})
     elif solution == "delete and heal":
         owner = {key: noted[key] for key in ("project", "user")}
         operator.module("placement_allocation", consumer=server, state="absent")
-        operator.module("placement_allocation", consumer=server, resources={destination: CLAIM}, **owner)
+        operator.module(
+            "placement_allocation", consumer=server, resources={destination: CLAIM}, **owner
+        )
     else:
         assert operator.playbook("cleanup_orphans", source).outcome(server)["outcome"] == "reduced"
     (left,) = operator.module("placement_allocation_info", consumer=server)["allocations"]
@@ -178,7 +208,10 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
     assert (left["project"], left["user"]) == (noted["project"], noted["user"])
 
     # The document deletes provider and service one after the other; as long as Nova has the one, the other is not to be deleted.
-    assert "compute_service" in operator.refused("placement_provider", name=source, state="absent")["msg"]
+    assert (
+        "compute_service"
+        in operator.refused("placement_provider", name=source, state="absent")["msg"]
+    )
     _retire(operator, world, placement, source)
     assert placement.held(server) == {world.provider(destination): CLAIM}
 
@@ -191,11 +224,18 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
     provider = world.provider(host)
     neighbour = world.boot(host, world.flavor(2, 8192, 80))
     server = world.boot(host, world.flavor(12, 32768, 80))
-    shares = {neighbour: {"VCPU": 2, "MEMORY_MB": 8192, "DISK_GB": 80}, server: {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80}}
+    shares = {
+        neighbour: {"VCPU": 2, "MEMORY_MB": 8192, "DISK_GB": 80},
+        server: {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
+    }
     all_but_its_neighbours = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 32768 - 1}
 
     # The very statement of the document: where others write the row's id, it writes 1, so that for Nova the row is neither.
-    world.sql(CELL1, "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?", server)
+    world.sql(
+        CELL1,
+        "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        server,
+    )
     assert world.cloud.nova_call("GET", f"/servers/{server}").status == 404
     world.restart(host)
     complaint = f"Instance {server} is not being actively managed by this compute host but has allocations referencing this compute host"
@@ -217,7 +257,9 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
 
     # Change it to the least there is, for "only positive integers" can be set.
     one = {"VCPU": 1, "MEMORY_MB": 1, "DISK_GB": 1}
-    zero = operator.refused("placement_allocation", consumer=server, resources={host: dict.fromkeys(one, 0)})
+    zero = operator.refused(
+        "placement_allocation", consumer=server, resources={host: dict.fromkeys(one, 0)}
+    )
     assert "0 is less than the minimum of 1" in zero["msg"]
     operator.module("placement_allocation", consumer=server, resources={provider: one}, **owner)
     assert placement.held(server) == {provider: one}
@@ -243,7 +285,9 @@ def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str
     servers.migrate(world.cloud, server, "compute-2")
     world.restart(source)
     servers.revert(world.cloud, server)
-    holdings.await_providers(world.cloud, server, world.provider("compute-1"), world.provider(source))
+    holdings.await_providers(
+        world.cloud, server, world.provider("compute-1"), world.provider(source)
+    )
     world.kill(source)
     return source, server, "evacuated_source"
 
@@ -257,8 +301,15 @@ def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, st
     service = world.cloud.compute_services()[source]["id"]
     # "For migrations, that seems pretty simple - wait for the migration to complete and confirm it". By now Nova insists, and so do we.
     assert world.cloud.nova_call("DELETE", f"/os-services/{service}").status == 409
-    assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [migration]
-    assert "in-progress migrations" in operator.refused("compute_service", host=source, state="absent", force_residual=True)["msg"]
+    assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [
+        migration
+    ]
+    assert (
+        "in-progress migrations"
+        in operator.refused("compute_service", host=source, state="absent", force_residual=True)[
+            "msg"
+        ]
+    )
     servers.confirm(world.cloud, server)
     holdings.await_providers(world.cloud, migration)
     holdings.write_back(world.cloud, migration, held)
@@ -266,7 +317,9 @@ def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, st
     return source, migration, "ended_migration"
 
 
-LEFTOVERS = pytest.mark.parametrize("leave", [_evacuated_leftover, _migrations_leftover], ids=["evacuated", "migration"])
+LEFTOVERS = pytest.mark.parametrize(
+    "leave", [_evacuated_leftover, _migrations_leftover], ids=["evacuated", "migration"]
+)
 Leave = t.Callable[[Operator, "World"], tuple[str, str, str]]
 
 
@@ -283,7 +336,9 @@ def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest
     assert operator.module("compute_service_info", host=source)["services"] == []
     assert placement.providers()[source] == provider
     assert provider in placement.held(consumer)
-    unsettled = operator.refused("placement_provider", name=source, state="absent", ignore_other_regions=True)
+    unsettled = operator.refused(
+        "placement_provider", name=source, state="absent", ignore_other_regions=True
+    )
     assert unsettled["consumers"] == [consumer]
 
     assert operator.playbook("detect_orphans", source).entry(consumer)["kind"] == kind
@@ -327,12 +382,19 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
 
     # Search for the hypervisor and its allocations. That nobody knows it is concluded only from asking every host.
     assert operator.holders(host) == {server: {host: {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}
-    variables = {"orphan_cleanup_hosts": [], "orphan_cleanup_consumers": [], "orphan_cleanup_kinds": ["unknown_consumer"]}
+    variables = {
+        "orphan_cleanup_hosts": [],
+        "orphan_cleanup_consumers": [],
+        "orphan_cleanup_kinds": ["unknown_consumer"],
+    }
     found = operator.playbook("detect_orphans", host, **variables).entry(server)
     assert (found["kind"], found["verdict"]) == ("unknown_consumer", "orphaned")
 
     # Delete this allocation, which must be asked for by its kind.
-    chosen = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], "orphan_cleanup_select": f"[?consumer == '{server}']"}
+    chosen = {
+        "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
+        "orphan_cleanup_select": f"[?consumer == '{server}']",
+    }
     run = operator.playbook("cleanup_orphans", host, **variables, **chosen)
     assert run.outcome(server)["outcome"] == "removed"
     assert operator.holders(host) == {}
@@ -351,7 +413,13 @@ def test_004_07799cc69980f59e_an_old_disabled_service_holds_back_the_rpc_version
     assert _oldest(world) == current - 1
 
     services = operator.module("compute_service_info", binary="nova-compute")["services"]
-    old = [service for service in services if service["status"] == "disabled" and service["state"] == "down" and service["host"] == host]
+    old = [
+        service
+        for service in services
+        if service["status"] == "disabled"
+        and service["state"] == "down"
+        and service["host"] == host
+    ]
     assert [service["disabled_reason"] for service in old] == ["not upgraded"]
     assert operator.module("compute_service", id=old[0]["id"], state="absent")["changed"]
 
@@ -363,4 +431,6 @@ def test_004_07799cc69980f59e_an_old_disabled_service_holds_back_the_rpc_version
 def _oldest(world: World) -> int:
     """The version by which Nova chooses that of its RPC."""
     with databases.writing(world.paths, CELL1) as connection:
-        return connection.execute("SELECT MIN(version) FROM services WHERE deleted = 0 AND binary = 'nova-compute'").fetchone()[0]
+        return connection.execute(
+            "SELECT MIN(version) FROM services WHERE deleted = 0 AND binary = 'nova-compute'"
+        ).fetchone()[0]

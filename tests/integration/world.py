@@ -82,9 +82,13 @@ class World:
             servers.force_down(self.cloud, host)
             self.delete_service(host)
 
-    def boot(self, host: str, flavor: str = "m1.tiny", project: str = "demo", name: str = "") -> str:
+    def boot(
+        self, host: str, flavor: str = "m1.tiny", project: str = "demo", name: str = ""
+    ) -> str:
         """A live server on `host`; its uuid."""
-        server = servers.boot(Cloud(self.state, project=project), name or f"race-{uuid.uuid4()}", host, flavor)
+        server = servers.boot(
+            Cloud(self.state, project=project), name or f"race-{uuid.uuid4()}", host, flavor
+        )
         self.forget(server)
         return server
 
@@ -117,22 +121,38 @@ class World:
         holdings.await_providers(self.cloud, server, self.provider(host))
 
     def flavor(
-        self, vcpus: int, ram: int, disk: int, ephemeral: int = 0, name: str = "", extra_specs: t.Mapping[str, str] | None = None
+        self,
+        vcpus: int,
+        ram: int,
+        disk: int,
+        ephemeral: int = 0,
+        name: str = "",
+        extra_specs: t.Mapping[str, str] | None = None,
     ) -> str:
         """A new flavor; its name."""
         name = name or f"race-{uuid.uuid4()}"
-        shape = {"name": name, "vcpus": vcpus, "ram": ram, "disk": disk, "OS-FLV-EXT-DATA:ephemeral": ephemeral}
+        shape = {
+            "name": name,
+            "vcpus": vcpus,
+            "ram": ram,
+            "disk": disk,
+            "OS-FLV-EXT-DATA:ephemeral": ephemeral,
+        }
         reference = self.cloud.nova("POST", "/flavors", {"flavor": shape})["flavor"]["id"]
         self._undo.callback(self.cloud.nova, "DELETE", f"/flavors/{reference}")
         if extra_specs:
-            self.cloud.nova("POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": dict(extra_specs)})
+            self.cloud.nova(
+                "POST", f"/flavors/{reference}/os-extra_specs", {"extra_specs": dict(extra_specs)}
+            )
         return name
 
     def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
         """Resize on the very host where the server is, to so many vcpus, ram and disk, and leave it to be confirmed."""
         trait = f"CUSTOM_{host.upper().replace('-', '_')}"
         self.give_trait(trait, [host])
-        reference = self.cloud.flavor(self.flavor(**flavor, extra_specs={f"trait:{trait}": "required"}))
+        reference = self.cloud.flavor(
+            self.flavor(**flavor, extra_specs={f"trait:{trait}": "required"})
+        )
         servers.act(self.cloud, server, "resize", {"flavorRef": reference})
         servers.settle(self.cloud, server, host, "VERIFY_RESIZE")
         servers.await_migration(self.cloud, server, "finished")
@@ -157,7 +177,9 @@ class World:
         """Let a consumer hold exactly this, if it does not already."""
         now = holdings.of(self.cloud, consumer)
         if now.allocations != allocations:
-            holdings.put(self.cloud, consumer, allocations, now if now.project else holdings.somebody())
+            holdings.put(
+                self.cloud, consumer, allocations, now if now.project else holdings.somebody()
+            )
 
     def claim(self, host: str, consumer: str | None = None) -> str:
         """A consumer that Nova does not know, with a claim on `host`."""
@@ -168,17 +190,23 @@ class World:
 
     def claim_also(self, server: str, host: str) -> None:
         """Let a server hold `host` besides what it holds."""
-        self.hold(server, {**holdings.of(self.cloud, server).allocations, self.provider(host): CLAIM})
+        self.hold(
+            server, {**holdings.of(self.cloud, server).allocations, self.provider(host): CLAIM}
+        )
 
     def sql(self, database: str, statement: str, *values: object) -> None:
         with databases.writing(self.paths, database) as connection:
-            assert connection.execute(statement, values).rowcount, f"no row for {statement} {values}"
+            assert connection.execute(statement, values).rowcount, (
+                f"no row for {statement} {values}"
+            )
 
     @contextlib.contextmanager
     def lost_mapping(self, server: str) -> t.Iterator[None]:
         """Take a server's instance mapping away: Nova lists the server and answers 404 to whoever asks for it."""
         with databases.writing(self.paths, API) as connection:
-            row = connection.execute("SELECT * FROM instance_mappings WHERE instance_uuid = ?", [server]).fetchone()
+            row = connection.execute(
+                "SELECT * FROM instance_mappings WHERE instance_uuid = ?", [server]
+            ).fetchone()
             connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
         try:
             yield
@@ -200,7 +228,10 @@ class World:
 
     def _rename(self, old: tuple[str, ...], new: tuple[str, ...]) -> None:
         with databases.writing(self.paths, CELL2) as connection:
-            there = {row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            there = {
+                row["name"]
+                for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
             for before, after in zip(old, new, strict=True):
                 if before in there:
                     connection.execute(f"ALTER TABLE {before} RENAME TO {after}")
@@ -227,8 +258,15 @@ class World:
     def service(self, kind: str, url: str) -> t.Iterator[None]:
         """A service of this type in the catalogue."""
         must = self.cloud.session.must
-        service = must("keystone", "POST", "/v3/services", {"service": {"type": kind, "name": kind}})["service"]["id"]
-        endpoint = {"service_id": service, "region_id": "RegionOne", "interface": "public", "url": url}
+        service = must(
+            "keystone", "POST", "/v3/services", {"service": {"type": kind, "name": kind}}
+        )["service"]["id"]
+        endpoint = {
+            "service_id": service,
+            "region_id": "RegionOne",
+            "interface": "public",
+            "url": url,
+        }
         must("keystone", "POST", "/v3/endpoints", {"endpoint": endpoint})
         try:
             yield
@@ -239,11 +277,20 @@ class World:
     def one_region(self) -> t.Iterator[None]:
         """Take the endpoints of the other region out of the catalogue, where they stand also when nobody answers there."""
         must = self.cloud.session.must
-        others = [known["id"] for known in must("keystone", "GET", "/v3/endpoints")["endpoints"] if known["region_id"] == REGIONS["second"]]
+        others = [
+            known["id"]
+            for known in must("keystone", "GET", "/v3/endpoints")["endpoints"]
+            if known["region_id"] == REGIONS["second"]
+        ]
 
         def enable(enabled: bool) -> None:
             for endpoint in others:
-                must("keystone", "PATCH", f"/v3/endpoints/{endpoint}", {"endpoint": {"enabled": enabled}})
+                must(
+                    "keystone",
+                    "PATCH",
+                    f"/v3/endpoints/{endpoint}",
+                    {"endpoint": {"enabled": enabled}},
+                )
 
         enable(False)
         try:
@@ -257,13 +304,26 @@ class World:
         providers = placement("GET", "/resource_providers")["resource_providers"]
         services = nova("GET", "/os-services")["services"]
         migrations = nova("GET", "/os-migrations", version="2.80")["migrations"]
-        claims = {known["uuid"]: placement("GET", f"/resource_providers/{known['uuid']}/allocations")["allocations"] for known in providers}
+        claims = {
+            known["uuid"]: placement("GET", f"/resource_providers/{known['uuid']}/allocations")[
+                "allocations"
+            ]
+            for known in providers
+        }
         return {
-            "services": {row["id"]: (row["host"], row["status"], row["forced_down"], row["disabled_reason"]) for row in services},
+            "services": {
+                row["id"]: (row["host"], row["status"], row["forced_down"], row["disabled_reason"])
+                for row in services
+            },
             "nodes": self.cloud.hypervisors(),
-            "servers": {row["id"]: row["status"] for row in nova("GET", "/servers/detail?all_tenants=1")["servers"]},
+            "servers": {
+                row["id"]: row["status"]
+                for row in nova("GET", "/servers/detail?all_tenants=1")["servers"]
+            },
             "migrations": {row["uuid"]: row["status"] for row in migrations},
-            "providers": {row["uuid"]: (row["name"], row["parent_provider_uuid"]) for row in providers},
+            "providers": {
+                row["uuid"]: (row["name"], row["parent_provider_uuid"]) for row in providers
+            },
             "claims": claims,
         }
 
@@ -271,7 +331,9 @@ class World:
         found = self.cloud.session.must("keystone", "GET", f"/v3/{kind}s?name={name}")[f"{kind}s"]
         if found:
             return found[0]["id"]
-        return self.cloud.session.must("keystone", "POST", f"/v3/{kind}s", {kind: {"name": name, **made_with}})[kind]["id"]
+        return self.cloud.session.must(
+            "keystone", "POST", f"/v3/{kind}s", {kind: {"name": name, **made_with}}
+        )[kind]["id"]
 
     @contextlib.contextmanager
     def without_placement(self) -> t.Iterator[None]:
@@ -292,7 +354,9 @@ class World:
             self._restart_nova_api()
 
     def _restart_nova_api(self) -> None:
-        lifecycle.restart(self.paths, [services.nova_api(self.paths, states.load(self.paths), "first")])
+        lifecycle.restart(
+            self.paths, [services.nova_api(self.paths, states.load(self.paths), "first")]
+        )
 
     def wait(self, what: str, probe: t.Callable[[], t.Any]) -> t.Any:
         return wait_for(what, probe)

@@ -40,14 +40,41 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--hosts", type=int, default=1000)
     top.add_argument("--servers", type=int, default=20, help="on each host (default: 20)")
-    top.add_argument("--rounds", type=int, default=5, help="how often everybody is measured at the first two scales (default: 5)")
-    top.add_argument("--only", choices=[DETECTION, REMEDIATION], help="measure this, and leave on the page what it says of the other")
-    top.add_argument("--changes", type=int, default=500, help="how many orphans are removed (default: 500)")
+    top.add_argument(
+        "--rounds",
+        type=int,
+        default=5,
+        help="how often everybody is measured at the first two scales (default: 5)",
+    )
+    top.add_argument(
+        "--only",
+        choices=[DETECTION, REMEDIATION],
+        help="measure this, and leave on the page what it says of the other",
+    )
+    top.add_argument(
+        "--changes", type=int, default=500, help="how many orphans are removed (default: 500)"
+    )
     top.add_argument("--short", action="store_true", help="leave out the two large scales")
-    top.add_argument("--api-processes", type=int, default=2, metavar="N", help="of nova-api and of placement (default: 2)")
-    top.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "benchmark.md", help="the page to write")
-    top.add_argument("--home", default=str(REPOSITORY / ".minicloud" / "benchmark"), help="state folder of the cloud")
-    top.add_argument("--keep", action="store_true", help="keep the databases of the stopped cloud: the next run starts sooner")
+    top.add_argument(
+        "--api-processes",
+        type=int,
+        default=2,
+        metavar="N",
+        help="of nova-api and of placement (default: 2)",
+    )
+    top.add_argument(
+        "--page", type=Path, default=REPOSITORY / "docs" / "benchmark.md", help="the page to write"
+    )
+    top.add_argument(
+        "--home",
+        default=str(REPOSITORY / ".minicloud" / "benchmark"),
+        help="state folder of the cloud",
+    )
+    top.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the databases of the stopped cloud: the next run starts sooner",
+    )
     return top
 
 
@@ -75,14 +102,18 @@ def main(argv: list[str]) -> int:
     arguments.page.write_text(text, encoding="utf-8")
     wrong = [result for result in results for measured in result.ours if not measured.exact]
     for result in wrong:
-        print(f"bench: at {result.scale} something else was found than was seeded.", file=sys.stderr)
+        print(
+            f"bench: at {result.scale} something else was found than was seeded.", file=sys.stderr
+        )
     return 1 if wrong else 0
 
 
 def _clean(paths: Paths, arguments: argparse.Namespace) -> Cleaning:
     changes = arguments.changes
     openstack = openstackclient.install(paths)
-    scale = Scale(arguments.hosts, arguments.servers, changes / (arguments.hosts * arguments.servers))
+    scale = Scale(
+        arguments.hosts, arguments.servers, changes / (arguments.hosts * arguments.servers)
+    )
     _say(f"{scale}: seeding")
     originals.stop(paths)
     seed(paths, scale)
@@ -97,7 +128,14 @@ def _clean(paths: Paths, arguments: argparse.Namespace) -> Cleaning:
     # Not measured: it fills the services' caches, and its requests are those that are sent again.
     cloud.remediate(changes, record=True)
     some = planned[:: max(1, changes // BY_HAND)][:BY_HAND]
-    told = Cleaning(scale, changes, Measured("orphan_remediate"), Measured("the same requests"), Measured("unproven"), Measured("by hand"))
+    told = Cleaning(
+        scale,
+        changes,
+        Measured("orphan_remediate"),
+        Measured("the same requests"),
+        Measured("unproven"),
+        Measured("by hand"),
+    )
     ways = [
         (told.ours, lambda: cloud.remediate(changes)),
         (told.replayed, lambda: cloud.replay(REMEDIATION)),
@@ -108,26 +146,41 @@ def _clean(paths: Paths, arguments: argparse.Namespace) -> Cleaning:
             restore_claims(paths)
             run = way()
             measured.add(run, None, cloud.peak_mib(REMEDIATION) if measured is told.ours else None)
-            _say(f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)")
-            if measured is told.ours and sum(cloud.tally()[made] for made in ("removed", "reduced")) != changes:
+            _say(
+                f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)"
+            )
+            if (
+                measured is told.ours
+                and sum(cloud.tally()[made] for made in ("removed", "reduced")) != changes
+            ):
                 raise Failed(f"Not all of {changes} changes were made: {cloud.tally()}")
     restore_claims(paths)
     for change in some:
         told.by_hand.add(cloud.command(*openstackclient.unset(openstack, change)), None, None)
     _say(f"{scale}: by hand {statistics.median(told.by_hand.seconds):.2f} s each")
-    told.ours.endpoints = requests_made.endpoints(cloud.requests(REMEDIATION), cloud.names_of_ports())
+    told.ours.endpoints = requests_made.endpoints(
+        cloud.requests(REMEDIATION), cloud.names_of_ports()
+    )
     return told
 
 
 def _wanted(arguments: argparse.Namespace) -> list[tuple[Scale, int, bool]]:
     """(scale, rounds, whether everybody takes part or only full detection)"""
     hosts, servers, rounds = arguments.hosts, arguments.servers, arguments.rounds
-    first = [(Scale(hosts, servers, FEW), rounds, True), (Scale(hosts, servers, MANY), rounds, True)]
-    large = [(Scale(2 * hosts, servers, FEW), SINGLE_ROUNDS, False), (Scale(hosts, 5 * servers, FEW), 1, False)]
+    first = [
+        (Scale(hosts, servers, FEW), rounds, True),
+        (Scale(hosts, servers, MANY), rounds, True),
+    ]
+    large = [
+        (Scale(2 * hosts, servers, FEW), SINGLE_ROUNDS, False),
+        (Scale(hosts, 5 * servers, FEW), 1, False),
+    ]
     return first if arguments.short else [*first, *large]
 
 
-def _measure(paths: Paths, scale: Scale, rounds: int, everybody: bool, api_processes: int) -> Result:
+def _measure(
+    paths: Paths, scale: Scale, rounds: int, everybody: bool, api_processes: int
+) -> Result:
     _say(f"{scale}: seeding")
     originals.stop(paths)
     truth = seed(paths, scale)
@@ -144,8 +197,12 @@ def _measure(paths: Paths, scale: Scale, rounds: int, everybody: bool, api_proce
         # Nobody is always the one who comes after the same other.
         for name in names[number % len(names) :] + names[: number % len(names)]:
             run = cloud.measure(name)
-            measured[name].add(run, cloud.score(name, run, truth), cloud.peak_mib(name) if name in modes else None)
-            _say(f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)")
+            measured[name].add(
+                run, cloud.score(name, run, truth), cloud.peak_mib(name) if name in modes else None
+            )
+            _say(
+                f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)"
+            )
     for mode in modes:
         noted = cloud.requests(mode)
         measured[mode].endpoints = requests_made.endpoints(noted, cloud.names_of_ports())

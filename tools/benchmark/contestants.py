@@ -40,7 +40,9 @@ class Contestants:
         self._state = states.load(paths)
         self._folder = paths.home / "measured"
         self._folder.mkdir(exist_ok=True)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))}
+        kept = {
+            key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
+        }
         imports = [REPOSITORY / folder for folder in ("collections", "tests", "tests/minicloud")]
         self._environment = {
             **kept,
@@ -66,24 +68,57 @@ class Contestants:
         return self.detect(name)
 
     def detect(self, mode: str, record: bool = False) -> Run:
-        options = {"cloud": "minicloud", "dest": str(self._file(mode, "findings")), **({"mode": mode} if mode != FULL else {})}
+        options = {
+            "cloud": "minicloud",
+            "dest": str(self._file(mode, "findings")),
+            **({"mode": mode} if mode != FULL else {}),
+        }
         return self._module("orphan_detect", mode, options, record)
 
     def plan(self, changes: int) -> None:
         """Plan all that full detection found."""
         limits = {"max_changes": changes, "max_share": 1.0}
-        self._module("orphan_plan", PLAN, {"findings": str(self._file(FULL, "findings")), "dest": str(self._file(PLAN, "made")), **limits})
+        self._module(
+            "orphan_plan",
+            PLAN,
+            {
+                "findings": str(self._file(FULL, "findings")),
+                "dest": str(self._file(PLAN, "made")),
+                **limits,
+            },
+        )
 
     def remediate(self, changes: int, record: bool = False) -> Run:
         limits = {"max_changes": changes, "max_share": 1.0}
-        options = {"cloud": "minicloud", "plan": str(self._file(PLAN, "made")), "output_dir": str(self._folder / REMEDIATION), **limits}
+        options = {
+            "cloud": "minicloud",
+            "plan": str(self._file(PLAN, "made")),
+            "output_dir": str(self._folder / REMEDIATION),
+            **limits,
+        }
         return self._module("orphan_remediate", REMEDIATION, options, record)
 
     def replay(self, name: str) -> Run:
-        return self._run([sys.executable, "-m", "benchmark.replay", str(self._recording(name)), str(self._paths.home)])
+        return self._run(
+            [
+                sys.executable,
+                "-m",
+                "benchmark.replay",
+                str(self._recording(name)),
+                str(self._paths.home),
+            ]
+        )
 
     def unproven(self) -> Run:
-        return self._run([sys.executable, "-m", "benchmark.unproven", str(self._file(PLAN, "made")), str(self._paths.home)])
+        return self._run(
+            [
+                sys.executable,
+                "-m",
+                "benchmark.unproven",
+                str(self._file(PLAN, "made")),
+                str(self._paths.home),
+            ]
+        )
 
     def command(self, *command: str) -> Run:
         return self._run(list(command))
@@ -92,12 +127,18 @@ class Contestants:
         return self._read(PLAN, "made")["changes"]
 
     def tally(self) -> dict[str, int]:
-        return json.loads((self._folder / REMEDIATION / "remediation.json").read_text(encoding="utf-8"))["tally"]
+        return json.loads(
+            (self._folder / REMEDIATION / "remediation.json").read_text(encoding="utf-8")
+        )["tally"]
 
     def score(self, name: str, measured: Run, truth: dict[str, t.Any]) -> Score | None:
         if name == FLOOR:
             return None
-        return scoring.of_audit(measured.output, truth) if name == AUDIT else scoring.of_report(self._read(name, "findings"), truth)
+        return (
+            scoring.of_audit(measured.output, truth)
+            if name == AUDIT
+            else scoring.of_report(self._read(name, "findings"), truth)
+        )
 
     def peak_mib(self, mode: str) -> float:
         return self._read(mode, "figures")["peak_kib"] / 1024
@@ -108,18 +149,43 @@ class Contestants:
     def names_of_ports(self) -> dict[int, str]:
         return {port: name for name, port in self._state.ports.items()}
 
-    def _module(self, module: str, name: str, options: dict[str, t.Any], record: bool = False) -> Run:
+    def _module(
+        self, module: str, name: str, options: dict[str, t.Any], record: bool = False
+    ) -> Run:
         recording = [str(self._recording(name))] if record else []
-        command = [sys.executable, "-m", "benchmark.module", module, json.dumps(options), str(self._file(name, "figures"))]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmark.module",
+            module,
+            json.dumps(options),
+            str(self._file(name, "figures")),
+        ]
         return self._run([*command, *recording])
 
     def _audit(self) -> Run:
         paths = self._paths
-        command = [paths.program("nova-manage"), *services.nova_config_arguments(paths, "first", ["cell1.conf"])]
-        return self._run([*command, "placement", "audit", "--verbose"], services.environment(paths, {}), _AUDIT_STATUS)
+        command = [
+            paths.program("nova-manage"),
+            *services.nova_config_arguments(paths, "first", ["cell1.conf"]),
+        ]
+        return self._run(
+            [*command, "placement", "audit", "--verbose"],
+            services.environment(paths, {}),
+            _AUDIT_STATUS,
+        )
 
-    def _run(self, command: list[str], environment: dict[str, str] | None = None, good: tuple[int, ...] = (0,)) -> Run:
-        serving = [pid for name in processes.names(self._paths) if (pid := processes.pid(self._paths, name))]
+    def _run(
+        self,
+        command: list[str],
+        environment: dict[str, str] | None = None,
+        good: tuple[int, ...] = (0,),
+    ) -> Run:
+        serving = [
+            pid
+            for name in processes.names(self._paths)
+            if (pid := processes.pid(self._paths, name))
+        ]
         return run(command, environment or self._environment, good, serving)
 
     def _read(self, mode: str, what: str) -> dict[str, t.Any]:

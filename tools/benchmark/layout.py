@@ -53,8 +53,12 @@ MOVED = Situation("moved")
 PARKED = Situation("parked", ((SERVER, HOME), (MIGRATION, OTHER)))
 ORPHANS = (
     Situation("deleted", orphans=((SERVER, HOME),), kind="deleted_server", lives=False),
-    Situation("moved", ((SERVER, HOME), (MIGRATION, OTHER)), ((MIGRATION, OTHER),), "ended_migration"),
-    Situation("evacuated", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "evacuated_source"),
+    Situation(
+        "moved", ((SERVER, HOME), (MIGRATION, OTHER)), ((MIGRATION, OTHER),), "ended_migration"
+    ),
+    Situation(
+        "evacuated", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "evacuated_source"
+    ),
     Situation("live", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "extra_host"),
 )
 MOVED_SHARE = 0.02
@@ -104,5 +108,7 @@ def _rare(scale: Scale) -> list[Situation]:
 
 def _placed(situation: Situation, home: int, scale: Scale, chance: random.Random) -> Placed:
     other = (home + chance.randrange(1, scale.hosts)) % scale.hosts
-    server, migration = (str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _number in range(2))
+    server, migration = (
+        str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _number in range(2)
+    )
     return Placed(situation, server, migration, home, other)

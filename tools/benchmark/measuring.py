@@ -34,11 +34,18 @@ class Run:
     output: str
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], good: Sequence[int], services: Sequence[int]) -> Run:
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    good: Sequence[int],
+    services: Sequence[int],
+) -> Run:
     """Run to the end; `services` are the leaders of the process groups that work for it."""
     busy, served = _busy(), _cpu_of_groups(services)
     began = time.perf_counter()
-    with subprocess.Popen(command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         assert process.stdout
         output = process.stdout.read()
         _pid, status, usage = os.wait4(process.pid, 0)
@@ -53,7 +60,9 @@ def run(command: Sequence[str], environment: Mapping[str, str], good: Sequence[i
 
 def _busy() -> float:
     """Seconds for which any processor did anything (proc(5))."""
-    fields = list(map(int, Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]))
+    fields = list(
+        map(int, Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9])
+    )
     idle = fields[3] + fields[4]
     return (sum(fields) - idle) / _TICK
 
@@ -63,7 +72,12 @@ def _cpu_of_groups(leaders: Sequence[int]) -> float:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                fields = (entry / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+                fields = (
+                    (entry / "stat")
+                    .read_text(encoding="ascii", errors="replace")
+                    .rpartition(")")[2]
+                    .split()
+                )
             except OSError:
                 continue
             if int(fields[2]) in leaders:

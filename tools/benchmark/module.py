@@ -47,7 +47,9 @@ def _note_requests() -> list[dict[str, t.Any]]:
     noted: list[dict[str, t.Any]] = []
     send = requests.Session.send
 
-    def noting(session: requests.Session, request: requests.PreparedRequest, **options: t.Any) -> requests.Response:
+    def noting(
+        session: requests.Session, request: requests.PreparedRequest, **options: t.Any
+    ) -> requests.Response:
         start = time.perf_counter()
         response = send(session, request, **options)
         noted.append(

@@ -38,5 +38,18 @@ def install(paths: Paths) -> str:
 
 def unset(program: str, change: Mapping[str, t.Any]) -> list[str]:
     """The command that makes one change of a plan."""
-    dropped = [] if change["action"] == "remove" else [f"--provider={provider}" for provider in change["frees"]]
-    return [program, "--os-placement-api-version=1.28", "resource", "provider", "allocation", "unset", *dropped, change["consumer"]]
+    dropped = (
+        []
+        if change["action"] == "remove"
+        else [f"--provider={provider}" for provider in change["frees"]]
+    )
+    return [
+        program,
+        "--os-placement-api-version=1.28",
+        "resource",
+        "provider",
+        "allocation",
+        "unset",
+        *dropped,
+        change["consumer"],
+    ]

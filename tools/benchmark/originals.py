@@ -60,9 +60,18 @@ def make(paths: Paths) -> None:
 def _up(paths: Paths, computes: int) -> None:
     """By the command, never by `lifecycle.up`: that installs for the Python it runs in, and would take an environment that was
     made for the command's own Python, shared with other clouds perhaps, for outdated and replace it."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
+    }
     environment["MINICLOUD_VENV"] = str(paths.venv)
-    command = [str(SOURCE / "minicloud"), "--home", str(paths.home), "up", "--computes", str(computes)]
+    command = [
+        str(SOURCE / "minicloud"),
+        "--home",
+        str(paths.home),
+        "up",
+        "--computes",
+        str(computes),
+    ]
     subprocess.run(command, env=environment, stdout=sys.stderr, check=True)
 
 
@@ -80,8 +89,15 @@ def stop(paths: Paths) -> None:
 
 def start(paths: Paths, api_processes: int) -> None:
     """Start what answers readings, and nothing else: no nova-compute, conductor or scheduler shares the machine."""
-    wanted = [service for service in services.all_services(paths, states.load(paths)) if service.kind in _READ_FROM]
-    wanted = [d.replace(each, argv=[*each.argv, str(api_processes)]) if each.kind in _READ_BY_US else each for each in wanted]
+    wanted = [
+        service
+        for service in services.all_services(paths, states.load(paths))
+        if service.kind in _READ_FROM
+    ]
+    wanted = [
+        d.replace(each, argv=[*each.argv, str(api_processes)]) if each.kind in _READ_BY_US else each
+        for each in wanted
+    ]
     lifecycle.start(paths, wanted)
     lifecycle.await_http(paths, wanted)
 
@@ -97,7 +113,9 @@ def _fold(database: Path) -> None:
 
 
 def _make_all(paths: Paths, cloud: Cloud) -> dict[str, dict[str, str | None]]:
-    def told(server: str, migration: str | None = None, other: str | None = None, home: str = HOME) -> dict[str, str | None]:
+    def told(
+        server: str, migration: str | None = None, other: str | None = None, home: str = HOME
+    ) -> dict[str, str | None]:
         return {"server": server, "migration": migration, "home": home, "other": other}
 
     made = {"live": told(servers.boot(cloud, "live", HOME))}
@@ -112,7 +130,9 @@ def _make_all(paths: Paths, cloud: Cloud) -> dict[str, dict[str, str | None]]:
     made["moved"] = told(moved, migration, HOME, home=DESTINATION)
 
     parked = servers.boot(cloud, "parked", HOME)
-    made["parked"] = told(parked, servers.migrate(cloud, parked, DESTINATION), HOME, home=DESTINATION)
+    made["parked"] = told(
+        parked, servers.migrate(cloud, parked, DESTINATION), HOME, home=DESTINATION
+    )
 
     evacuated = servers.boot(cloud, "evacuated", DEAD)
     lifecycle.kill_compute(paths, DEAD)

@@ -121,7 +121,10 @@ def _remediation(cleaning: Cleaning, api_processes: int) -> str:
         machine=_machine(api_processes),
     )
     goal = cleaning.goal
-    told += _table(["figure", "bar", "measured", "reached"], [[goal.what, f"<= {goal.limit:g}{goal.unit}", _figure(goal), goal.verdict]])
+    told += _table(
+        ["figure", "bar", "measured", "reached"],
+        [[goal.what, f"<= {goal.limit:g}{goal.unit}", _figure(goal), goal.verdict]],
+    )
     ways = (cleaning.ours, cleaning.replayed, cleaning.unproven)
     rows = [
         [
@@ -145,13 +148,24 @@ def _remediation(cleaning: Cleaning, api_processes: int) -> str:
             "-",
         ]
     )
-    told += _busy(ways) + _table(["", "median", "all rounds", "/ the same requests", "own CPU", "peak memory"], rows)
+    told += _busy(ways) + _table(
+        ["", "median", "all rounds", "/ the same requests", "own CPU", "peak memory"], rows
+    )
     return told + _requests_of(cleaning.ours)
 
 
 def _machine(api_processes: int) -> str:
-    memory = int(re.findall(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="ascii"))[0]) / 2**20
-    versions = dict(re.findall(r"^(nova|openstack-placement)==(\S+)$", NEWEST.requirements.read_text(encoding="utf-8"), re.M))
+    memory = (
+        int(re.findall(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="ascii"))[0])
+        / 2**20
+    )
+    versions = dict(
+        re.findall(
+            r"^(nova|openstack-placement)==(\S+)$",
+            NEWEST.requirements.read_text(encoding="utf-8"),
+            re.M,
+        )
+    )
     return (
         f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that whoever asks and whoever answers share them. "
         f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite databases, "
@@ -163,9 +177,7 @@ def _machine(api_processes: int) -> str:
 def _bars(wanted: Iterable[Bar], results: list[Result]) -> str:
     few, many = results[0].scale, results[1].scale
     rows = [[one.what, f"<= {one.limit:g}{one.unit}", _figure(one), one.verdict] for one in wanted]
-    told = (
-        f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over the rounds of the ratio within a round.\n\n"
-    )
+    told = f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over the rounds of the ratio within a round.\n\n"
     return told + _table(["figure", "bar", "measured", "reached"], rows)
 
 
@@ -178,13 +190,19 @@ def _scale(result: Result) -> str:
     rounds = len(present[0].seconds)
     rows = [_row(measured, result) for measured in present]
     columns = ["", "median", "all rounds", "/ audit", "own CPU", "peak memory", "found", "wrong"]
-    told = f"## {result.scale}\n\nMeasured {rounds} time{'s' if rounds > 1 else ''}, alternating.\n\n"
+    told = (
+        f"## {result.scale}\n\nMeasured {rounds} time{'s' if rounds > 1 else ''}, alternating.\n\n"
+    )
     return told + _busy(present) + _table(columns, rows)
 
 
 def _busy(measured: Iterable[Measured]) -> str:
     busy = max(share for one in measured for share in one.foreign)
-    return "" if busy < 0.1 else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
+    return (
+        ""
+        if busy < 0.1
+        else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
+    )
 
 
 def _row(measured: Measured, result: Result) -> list[str]:

@@ -32,7 +32,9 @@ def main(recording: str, home: str) -> int:
     noted = json.loads(Path(recording).read_text(encoding="utf-8"))
     token = Session(states.load(Paths.choose(home))).token()
     with concurrent.futures.ThreadPoolExecutor(max_workers=64) as pool:
-        for lanes in phases([request for request in noted if not request["url"].endswith("/auth/tokens")]):
+        for lanes in phases(
+            [request for request in noted if not request["url"].endswith("/auth/tokens")]
+        ):
             if len(lanes) == 1:
                 _send_all(lanes[0], token)
             else:
@@ -56,7 +58,11 @@ def phases(noted: list[Noted]) -> list[list[list[Noted]]]:
 def _send_all(lane: list[Noted], token: str) -> None:
     for request in lane:
         url = urllib.parse.urlsplit(request["url"])
-        headers = {"X-Auth-Token": token, "Accept": "application/json", **({"Content-Type": "application/json"} if request["body"] else {})}
+        headers = {
+            "X-Auth-Token": token,
+            "Accept": "application/json",
+            **({"Content-Type": "application/json"} if request["body"] else {}),
+        }
         if request["version"]:
             headers["OpenStack-API-Version"] = request["version"]
         connection = _connection(url.netloc)

@@ -17,7 +17,9 @@ if t.TYPE_CHECKING:
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
 
-def endpoints(noted: Sequence[Mapping[str, t.Any]], services: Mapping[int, str]) -> list[tuple[str, int]]:
+def endpoints(
+    noted: Sequence[Mapping[str, t.Any]], services: Mapping[int, str]
+) -> list[tuple[str, int]]:
     """How often each kind of request was sent, most often first; `services` are the names by port."""
     counts = collections.Counter(_template(request, services) for request in noted)
     return counts.most_common()
@@ -25,14 +27,19 @@ def endpoints(noted: Sequence[Mapping[str, t.Any]], services: Mapping[int, str])
 
 def for_healthy(noted: Sequence[Mapping[str, t.Any]], involved: Collection[str]) -> int:
     """How many allocations were asked for one by one of consumers that have no part in any orphan or move."""
-    asked = (re.fullmatch(r".*/allocations/([^/]+)", urllib.parse.urlsplit(request["url"]).path) for request in noted)
+    asked = (
+        re.fullmatch(r".*/allocations/([^/]+)", urllib.parse.urlsplit(request["url"]).path)
+        for request in noted
+    )
     return sum(found is not None and found[1] not in involved for found in asked)
 
 
 def _template(request: Mapping[str, t.Any], services: Mapping[int, str]) -> str:
     url = urllib.parse.urlsplit(request["url"])
     path = _UUID.sub("{uuid}", url.path)
-    query = "&".join(f"{name}={_value(name, value)}" for name, value in urllib.parse.parse_qsl(url.query))
+    query = "&".join(
+        f"{name}={_value(name, value)}" for name, value in urllib.parse.parse_qsl(url.query)
+    )
     return f"{services.get(url.port or 0, '?')}: {request['method']} {path}{'?' if query else ''}{query}"
 
 

@@ -96,7 +96,9 @@ class Bar:
 def bars(results: list[Result]) -> list[Bar]:
     """`results`: few orphans, many, and unless it was a short run twice the hosts and five times the servers."""
     few, many = results[0], results[1]
-    twice = results[2].measured[FULL].median / few.measured[FULL].median if len(results) > 2 else None
+    twice = (
+        results[2].measured[FULL].median / few.measured[FULL].median if len(results) > 2 else None
+    )
     peak = max(results[3].measured[FULL].peaks_mib) if len(results) > 3 else None
     return [
         Bar("full detection / audit, few orphans", 0.7, ratio(few, FULL, AUDIT)),
@@ -107,11 +109,21 @@ def bars(results: list[Result]) -> list[Bar]:
         Bar("full detection / floor, many orphans", 1.3, ratio(many, FULL, FLOOR)),
         Bar("twice the hosts / the hosts", 2.2, twice),
         Bar("peak memory with five times the servers", 400, peak, " MiB"),
-        Bar("Placement requests for healthy consumers", 0, max(result.measured[FULL].for_healthy for result in results), ""),
+        Bar(
+            "Placement requests for healthy consumers",
+            0,
+            max(result.measured[FULL].for_healthy for result in results),
+            "",
+        ),
         Bar(
             "orphaned shares missed or wrongly named",
             0,
-            sum(score.seeded - score.found + score.wrong for result in results for ours in result.ours for score in ours.scores),
+            sum(
+                score.seeded - score.found + score.wrong
+                for result in results
+                for ours in result.ours
+                for score in ours.scores
+            ),
             "",
         ),
     ]
@@ -125,4 +137,6 @@ def ratio(result: Result, one: str, other: str) -> float | None:
 
 
 def compared(one: Measured, other: Measured) -> float:
-    return statistics.median(ours / theirs for ours, theirs in zip(one.seconds, other.seconds, strict=True))
+    return statistics.median(
+        ours / theirs for ours, theirs in zip(one.seconds, other.seconds, strict=True)
+    )

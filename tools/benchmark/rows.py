@@ -51,7 +51,9 @@ class Writer:
     def _insert(self, table: Table) -> None:
         marks = ",".join("?" * len(table.columns))
         names = ",".join(f'"{column}"' for column in table.columns)
-        self._connection.executemany(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", self._waiting.pop(table))
+        self._connection.executemany(
+            f"INSERT INTO {table.name} ({names}) VALUES ({marks})", self._waiting.pop(table)
+        )
 
 
 class Original:
@@ -84,7 +86,9 @@ class _Row:
         self.position = {column: index for index, column in enumerate(table.columns)}
         self._names = names
         self._named = [
-            index for index, value in enumerate(values) if isinstance(value, str) and any(name in value for name in names.values())
+            index
+            for index, value in enumerate(values)
+            if isinstance(value, str) and any(name in value for name in names.values())
         ]
         own = self.position.get("uuid")
         self._own_uuid = own if own not in self._named else None
@@ -98,7 +102,9 @@ class _Row:
             values[self._own_uuid] = str(uuid.uuid4())
         return values
 
-    def number(self, values: list[t.Any], writer: Writer, new_ids: dict[tuple[str, int], int]) -> None:
+    def number(
+        self, values: list[t.Any], writer: Writer, new_ids: dict[tuple[str, int], int]
+    ) -> None:
         index = self.position.get("id")
         if index is None:
             return
@@ -122,33 +128,62 @@ def rows_of_server(connection: sqlite3.Connection, server: str) -> dict[Table, l
         elif "instance_uuid" in table.columns:
             found[table] = _select(connection, table, "instance_uuid = ?", server)
         elif table.name == "instance_actions_events":
-            found[table] = _select(connection, table, "action_id IN (SELECT id FROM instance_actions WHERE instance_uuid = ?)", server)
+            found[table] = _select(
+                connection,
+                table,
+                "action_id IN (SELECT id FROM instance_actions WHERE instance_uuid = ?)",
+                server,
+            )
     return dict(sorted(found.items(), key=lambda entry: entry[0].name))
 
 
-def rows_of_host(connection: sqlite3.Connection, host: str, *tables: str) -> dict[Table, list[list[t.Any]]]:
-    return {table: _select(connection, table, "host = ?", host) for table in _tables(connection) if table.name in tables}
+def rows_of_host(
+    connection: sqlite3.Connection, host: str, *tables: str
+) -> dict[Table, list[list[t.Any]]]:
+    return {
+        table: _select(connection, table, "host = ?", host)
+        for table in _tables(connection)
+        if table.name in tables
+    }
 
 
 def forget_servers(connection: sqlite3.Connection) -> None:
     for found in _tables(connection):
-        if found.name in ("instances", "instance_actions_events") or "instance_uuid" in found.columns:
+        if (
+            found.name in ("instances", "instance_actions_events")
+            or "instance_uuid" in found.columns
+        ):
             connection.execute(f"DELETE FROM {found.name}")
 
 
 def _tables(connection: sqlite3.Connection) -> list[Table]:
-    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    return [Table(name, tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})"))) for name in names]
+    names = [
+        row[0]
+        for row in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+        )
+    ]
+    return [
+        Table(name, tuple(row[1] for row in connection.execute(f"PRAGMA table_info({name})")))
+        for name in names
+    ]
 
 
 def table(connection: sqlite3.Connection, name: str) -> Table:
     return next(found for found in _tables(connection) if found.name == name)
 
 
-def _select(connection: sqlite3.Connection, table: Table, where: str, value: t.Any) -> list[list[t.Any]]:
-    return [list(row) for row in connection.execute(f"SELECT * FROM {table.name} WHERE {where}", [value])]
+def _select(
+    connection: sqlite3.Connection, table: Table, where: str, value: t.Any
+) -> list[list[t.Any]]:
+    return [
+        list(row)
+        for row in connection.execute(f"SELECT * FROM {table.name} WHERE {where}", [value])
+    ]
 
 
-def select_all(connection: sqlite3.Connection, name: str, where: str = "1 = ?", value: t.Any = 1) -> dict[Table, list[list[t.Any]]]:
+def select_all(
+    connection: sqlite3.Connection, name: str, where: str = "1 = ?", value: t.Any = 1
+) -> dict[Table, list[list[t.Any]]]:
     found = table(connection, name)
     return {found: _select(connection, found, where, value)}

@@ -13,7 +13,9 @@ import typing as t
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_AUDITED = re.compile(r"Allocations for consumer UUID (\S+) on Resource Provider (\S+) can be deleted")
+_AUDITED = re.compile(
+    r"Allocations for consumer UUID (\S+) on Resource Provider (\S+) can be deleted"
+)
 
 
 @d.dataclass(frozen=True)
@@ -47,13 +49,21 @@ def of_report(report: Mapping[str, t.Any], truth: Mapping[str, t.Any]) -> Score:
 
 def of_audit(output: str, truth: Mapping[str, t.Any]) -> Score:
     kinds = {(consumer, provider): kind for consumer, provider, kind in _seeded(truth)}
-    return _score([(*share, kinds.get(share, "")) for share in _AUDITED.findall(output)], _seeded(truth), "")
+    return _score(
+        [(*share, kinds.get(share, "")) for share in _AUDITED.findall(output)], _seeded(truth), ""
+    )
 
 
 def _seeded(truth: Mapping[str, t.Any]) -> set[tuple[str, str, str]]:
-    return {(consumer, provider, orphan["kind"]) for consumer, orphan in truth["orphans"].items() for provider in orphan["providers"]}
+    return {
+        (consumer, provider, orphan["kind"])
+        for consumer, orphan in truth["orphans"].items()
+        for provider in orphan["providers"]
+    }
 
 
-def _score(named: Iterable[tuple[str, str, str]], seeded: set[tuple[str, str, str]], complaint: str) -> Score:
+def _score(
+    named: Iterable[tuple[str, str, str]], seeded: set[tuple[str, str, str]], complaint: str
+) -> Score:
     found = set(named)
     return Score(len(seeded), len(found & seeded), len(found - seeded), complaint)

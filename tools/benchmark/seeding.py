@@ -29,7 +29,11 @@ if t.TYPE_CHECKING:
     from minicloud_ctl.paths import Paths
 
 # What an m1.tiny takes, by the column of a compute node that counts it and by the resource class.
-_TAKES = {"vcpus_used": ("VCPU", 1), "memory_mb_used": ("MEMORY_MB", 512), "local_gb_used": ("DISK_GB", 1)}
+_TAKES = {
+    "vcpus_used": ("VCPU", 1),
+    "memory_mb_used": ("MEMORY_MB", 512),
+    "local_gb_used": ("DISK_GB", 1),
+}
 _RESERVED_MB = 512
 # Old enough to be no longer protected by its age.
 _AGE = datetime.timedelta(days=2)
@@ -39,10 +43,14 @@ def seed(paths: Paths, scale: Scale) -> dict[str, t.Any]:
     """Replace the databases; the services must not run. Returns the truth."""
     for name in originals.SEEDED:
         for leftover in ("-wal", "-shm"):
-            paths.database(name).with_name(paths.database(name).name + leftover).unlink(missing_ok=True)
+            paths.database(name).with_name(paths.database(name).name + leftover).unlink(
+                missing_ok=True
+            )
         shutil.copyfile(originals.kept(paths, name), paths.database(name))
     placed = list(plan(scale))
-    hosts = [str(uuid.uuid5(uuid.NAMESPACE_OID, f"{scale} {number}")) for number in range(scale.hosts)]
+    hosts = [
+        str(uuid.uuid5(uuid.NAMESPACE_OID, f"{scale} {number}")) for number in range(scale.hosts)
+    ]
     templates = originals.read(paths)
     with _bulk(paths, "first_cell1") as cell:
         _hosts(cell, hosts, _figures(placed, scale))
@@ -63,7 +71,10 @@ def _truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
     orphans = {}
     for server in placed:
         for role, host in server.situation.orphans:
-            orphans[server.consumer(role)] = {"kind": server.situation.kind, "providers": [hosts[server.host(host)]]}
+            orphans[server.consumer(role)] = {
+                "kind": server.situation.kind,
+                "providers": [hosts[server.host(host)]],
+            }
     return {
         "hosts": hosts,
         "orphans": orphans,
@@ -80,7 +91,9 @@ def _truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
 @contextlib.contextmanager
 def _bulk(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
     """One transaction without waiting for the disk."""
-    with contextlib.closing(sqlite3.connect(paths.database(name), isolation_level=None)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(paths.database(name), isolation_level=None)
+    ) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -124,12 +137,20 @@ def _hosts(cell: sqlite3.Connection, hosts: list[str], figures: list[dict[str, i
         }
         named = {"host": host_name(number), "uuid": host}
         nodes.copy(writer, named, service_id=first + number, updated_at=now, **used, **free)
-        services.copy(writer, {**named, "uuid": str(uuid.uuid4())}, id=first + number, updated_at=now, last_seen_up=now)
+        services.copy(
+            writer,
+            {**named, "uuid": str(uuid.uuid4())},
+            id=first + number,
+            updated_at=now,
+            last_seen_up=now,
+        )
     writer.finish()
 
 
 def _host_mappings(api: sqlite3.Connection, hosts: int) -> None:
-    mapping = rows.Original(rows.rows_of_host(api, originals.HOME, "host_mappings"), {"host": originals.HOME})
+    mapping = rows.Original(
+        rows.rows_of_host(api, originals.HOME, "host_mappings"), {"host": originals.HOME}
+    )
     api.execute("DELETE FROM host_mappings")
     writer = rows.Writer(api)
     for number in range(hosts):
@@ -137,9 +158,17 @@ def _host_mappings(api: sqlite3.Connection, hosts: int) -> None:
     writer.finish()
 
 
-def _servers(connection: sqlite3.Connection, placed: list[Placed], templates: Mapping[str, t.Any]) -> None:
-    named = {name: {role: text for role, text in template.items() if text} for name, template in templates.items()}
-    copied = {name: rows.Original(rows.rows_of_server(connection, template["server"]), named[name]) for name, template in templates.items()}
+def _servers(
+    connection: sqlite3.Connection, placed: list[Placed], templates: Mapping[str, t.Any]
+) -> None:
+    named = {
+        name: {role: text for role, text in template.items() if text}
+        for name, template in templates.items()
+    }
+    copied = {
+        name: rows.Original(rows.rows_of_server(connection, template["server"]), named[name])
+        for name, template in templates.items()
+    }
     rows.forget_servers(connection)
     writer = rows.Writer(connection)
     for server in placed:
@@ -149,22 +178,36 @@ def _servers(connection: sqlite3.Connection, placed: list[Placed], templates: Ma
             "home": host_name(server.home),
             OTHER: host_name(server.other),
         }
-        copied[server.situation.original].copy(writer, names, compute_id=server.home + 1, dest_compute_id=server.home + 1)
+        copied[server.situation.original].copy(
+            writer, names, compute_id=server.home + 1, dest_compute_id=server.home + 1
+        )
     writer.finish()
 
 
-def _placement(placement: sqlite3.Connection, hosts: list[str], placed: list[Placed], templates: Mapping[str, t.Any]) -> None:
+def _placement(
+    placement: sqlite3.Connection,
+    hosts: list[str],
+    placed: list[Placed],
+    templates: Mapping[str, t.Any],
+) -> None:
     """Providers as those of the originals' home, and the claims of every server; the id of a provider is its number and 1."""
     written = str(datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - _AGE)
     home = rows.select_all(placement, "resource_providers", "name = ?", originals.HOME)
     ((providers, (provider,)),) = home.items()
     old = provider[providers.columns.index("id")]
     below = {
-        name: rows.select_all(placement, name, "resource_provider_id = ?", old) for name in ("inventories", "resource_provider_traits")
+        name: rows.select_all(placement, name, "resource_provider_id = ?", old)
+        for name in ("inventories", "resource_provider_traits")
     }
     consumer = rows.select_all(placement, "consumers", "uuid = ?", templates["live"]["server"])
     classes = dict(placement.execute("SELECT name, id FROM resource_classes").fetchall())
-    for name in ("allocations", "consumers", "inventories", "resource_provider_traits", "resource_providers"):
+    for name in (
+        "allocations",
+        "consumers",
+        "inventories",
+        "resource_provider_traits",
+        "resource_providers",
+    ):
         placement.execute(f"DELETE FROM {name}")
     writer = rows.Writer(placement)
     names = {"host": originals.HOME, "uuid": provider[providers.columns.index("uuid")]}
@@ -178,9 +221,19 @@ def _placement(placement: sqlite3.Connection, hosts: list[str], placed: list[Pla
     allocations = rows.table(placement, "allocations")
     for server in placed:
         for role in dict.fromkeys(role for role, _host in server.situation.claims):
-            consumers.copy(writer, {"server": server.consumer(role)}, created_at=written, updated_at=written)
+            consumers.copy(
+                writer, {"server": server.consumer(role)}, created_at=written, updated_at=written
+            )
         for role, host in server.situation.claims:
             for name, amount in _TAKES.values():
-                row = [written, None, writer.new_id("allocations"), server.host(host) + 1, server.consumer(role), classes[name], amount]
+                row = [
+                    written,
+                    None,
+                    writer.new_id("allocations"),
+                    server.host(host) + 1,
+                    server.consumer(role),
+                    classes[name],
+                    amount,
+                ]
                 writer.add(allocations, row)
     writer.finish()

@@ -26,8 +26,14 @@ def main(plan: str, home: str) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", state.ports["placement"], timeout=600)
 
     def ask(method: str, consumer: str, body: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        headers = {"X-Auth-Token": token, "OpenStack-API-Version": "placement 1.28", "Content-Type": "application/json"}
-        connection.request(method, f"/allocations/{consumer}", json.dumps(body) if body else None, headers)
+        headers = {
+            "X-Auth-Token": token,
+            "OpenStack-API-Version": "placement 1.28",
+            "Content-Type": "application/json",
+        }
+        connection.request(
+            method, f"/allocations/{consumer}", json.dumps(body) if body else None, headers
+        )
         answer = connection.getresponse()
         content = answer.read()
         if answer.status not in (200, 204):

@@ -43,15 +43,43 @@ def parser() -> argparse.ArgumentParser:
         prog="make matrix MATRIX_ARGS='...'",
         description="Run the acceptance tests with many versions, and write docs/tested-versions.md. A part that is not run stays as it is.",
     )
-    top.add_argument("--ansible-core", action="append", choices=PYTHONS, help="only this version; may be given several times")
-    top.add_argument("--python", action="append", metavar="X.Y", help="only controllers with this Python")
+    top.add_argument(
+        "--ansible-core",
+        action="append",
+        choices=PYTHONS,
+        help="only this version; may be given several times",
+    )
+    top.add_argument(
+        "--python", action="append", metavar="X.Y", help="only controllers with this Python"
+    )
     top.add_argument("--sdk", choices=[OLDEST, NEWEST], help="only this openstacksdk")
-    top.add_argument("--openstack", action="append", choices=releases.RELEASES, help="only this release")
-    top.add_argument("--missing", action="store_true", help="only what has not been run yet, as after an interrupted run")
-    top.add_argument("--jobs", type=int, default=2, metavar="N", help="how many releases at a time (default: 2)")
-    top.add_argument("--short", action="store_true", help="the oldest controller, the newest OpenStack, and few tests; writes no page")
-    top.add_argument("--page", action="store_true", help="run nothing, and write the page anew from what was kept")
-    top.add_argument("--home", type=Path, default=REPOSITORY / ".minicloud" / "matrix", help="where the state folders of the clouds are")
+    top.add_argument(
+        "--openstack", action="append", choices=releases.RELEASES, help="only this release"
+    )
+    top.add_argument(
+        "--missing",
+        action="store_true",
+        help="only what has not been run yet, as after an interrupted run",
+    )
+    top.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="how many releases at a time (default: 2)"
+    )
+    top.add_argument(
+        "--short",
+        action="store_true",
+        help="the oldest controller, the newest OpenStack, and few tests; writes no page",
+    )
+    top.add_argument(
+        "--page",
+        action="store_true",
+        help="run nothing, and write the page anew from what was kept",
+    )
+    top.add_argument(
+        "--home",
+        type=Path,
+        default=REPOSITORY / ".minicloud" / "matrix",
+        help="where the state folders of the clouds are",
+    )
     return top
 
 
@@ -70,7 +98,11 @@ def main(argv: list[str]) -> int:
         wanted = arguments.openstack or list(releases.RELEASES)
 
         def run(name: str) -> bool:
-            left = [each for each in chosen if not (arguments.missing and name in results.cells.get(str(each), {}))]
+            left = [
+                each
+                for each in chosen
+                if not (arguments.missing and name in results.cells.get(str(each), {}))
+            ]
             return not left or _run_release(Cloud(name, arguments.home), left, results)
 
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -161,7 +193,16 @@ def _test(cloud: Cloud, controller: Controller, *more: str) -> Cell:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "junit.xml")
-        command = [str(controller.venv / "bin" / "python"), "-m", "pytest", "-q", "-m", "acceptance", f"--junitxml={report}", *more]
+        command = [
+            str(controller.venv / "bin" / "python"),
+            "-m",
+            "pytest",
+            "-q",
+            "-m",
+            "acceptance",
+            f"--junitxml={report}",
+            *more,
+        ]
         done = subprocess.run(
             [*command, *_files()],
             cwd=REPOSITORY,
@@ -183,12 +224,20 @@ def _test(cloud: Cloud, controller: Controller, *more: str) -> Cell:
 def _files() -> list[str]:
     """Those with tests for this; other files import more than a controller needs."""
     found = (REPOSITORY / "tests" / "integration").glob("test_*.py")
-    return [str(path) for path in sorted(found) if "pytest.mark.acceptance" in path.read_text(encoding="utf-8")]
+    return [
+        str(path)
+        for path in sorted(found)
+        if "pytest.mark.acceptance" in path.read_text(encoding="utf-8")
+    ]
 
 
 def _say(cloud: Cloud, controller: Controller, cell: Cell) -> None:
     told = f"not run, because {cell.not_run}" if cell.not_run else f"{cell} in {cell.seconds} s"
-    print(f"{controller}, OpenStack {cloud.name}: {told}", *(f"\n    {name}" for name in cell.failed), flush=True)
+    print(
+        f"{controller}, OpenStack {cloud.name}: {told}",
+        *(f"\n    {name}" for name in cell.failed),
+        flush=True,
+    )
 
 
 def _today() -> str:

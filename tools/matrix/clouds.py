@@ -52,11 +52,18 @@ class Cloud:
 
     def __init__(self, name: str, home: Path) -> None:
         self.name = name
-        self.environment = {**os.environ, "MINICLOUD_HOME": str(home / name), "MINICLOUD_RELEASE": name}
+        self.environment = {
+            **os.environ,
+            "MINICLOUD_HOME": str(home / name),
+            "MINICLOUD_RELEASE": name,
+        }
         if name != releases.NEWEST.name:
             # A named environment is that of the newest.
             self.environment.pop("MINICLOUD_VENV", None)
-        venv = self.environment.get("MINICLOUD_VENV") or REPOSITORY / ".minicloud" / releases.RELEASES[name].venv
+        venv = (
+            self.environment.get("MINICLOUD_VENV")
+            or REPOSITORY / ".minicloud" / releases.RELEASES[name].venv
+        )
         self.paths = Paths(home / name, REPOSITORY / venv, releases.RELEASES[name])
 
     def start(self) -> None:
@@ -76,17 +83,31 @@ class Cloud:
 
     def describe(self) -> Release:
         command = [self.paths.program("python"), "-W", "ignore", "-c", _VERSIONS, *SERVICES]
-        python, *found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        python, *found = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.split()
         ports = json.loads(self.paths.state.read_text())["ports"]
-        compute = next(known["version"] for known in _get(ports["nova-api"])["versions"] if known["id"] == "v2.1")
+        compute = next(
+            known["version"]
+            for known in _get(ports["nova-api"])["versions"]
+            if known["id"] == "v2.1"
+        )
         placement = _get(ports["placement"])["versions"][0]["max_version"]
-        return Release(self.name, dict(zip(SERVICES, found, strict=True)), python, compute, placement)
+        return Release(
+            self.name, dict(zip(SERVICES, found, strict=True)), python, compute, placement
+        )
 
     def run(self, *arguments: str) -> None:
         command = [str(REPOSITORY / "tests" / "minicloud" / "minicloud"), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environment)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=self.environment
+        )
         if done.returncode != 0:
-            failed = [line for line in (done.stdout + done.stderr).splitlines() if "FAILED" in line or line.startswith("minicloud: ")]
+            failed = [
+                line
+                for line in (done.stdout + done.stderr).splitlines()
+                if "FAILED" in line or line.startswith("minicloud: ")
+            ]
             raise MinicloudError(f"minicloud {' '.join(arguments)}: {' '.join(failed)[:500]}")
 
 

@@ -56,8 +56,15 @@ class Controller:
 
     def install(self) -> None:
         """Make the environment, unless it is there."""
-        wanted = [f"ansible-core=={self.ansible_core}.*", f"openstacksdk=={self.sdk}", "setuptools", *_TESTS]
-        constraints = "".join(f"{line}\n" for line in _PINS.read_text().splitlines() if _name(line) not in _FREE)
+        wanted = [
+            f"ansible-core=={self.ansible_core}.*",
+            f"openstacksdk=={self.sdk}",
+            "setuptools",
+            *_TESTS,
+        ]
+        constraints = "".join(
+            f"{line}\n" for line in _PINS.read_text().splitlines() if _name(line) not in _FREE
+        )
         stamp = hashlib.sha256(f"{wanted}{constraints}".encode()).hexdigest()
         if (self.venv / "stamp").exists() and (self.venv / "stamp").read_text() == stamp:
             return
@@ -100,7 +107,9 @@ def _name(line: str) -> str:
 
 
 def _find_python(version: str) -> str:
-    done = subprocess.run([_TOOLS / "find-python", version], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [_TOOLS / "find-python", version], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise NotRun(f"no Python {version} was found")
     return done.stdout.strip()
@@ -109,5 +118,11 @@ def _find_python(version: str) -> str:
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        errors = [line.strip() for line in (done.stdout + done.stderr).splitlines() if "error" in line.lower()]
-        raise NotRun(f"it cannot be installed: {'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}")
+        errors = [
+            line.strip()
+            for line in (done.stdout + done.stderr).splitlines()
+            if "error" in line.lower()
+        ]
+        raise NotRun(
+            f"it cannot be installed: {'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
+        )

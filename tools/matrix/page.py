@@ -15,7 +15,12 @@ if t.TYPE_CHECKING:
 
     from matrix.results import Cell, Results
 
-_SERVICES = {"nova": "Nova", "openstack-placement": "Placement", "keystone": "Keystone", "glance": "Glance"}
+_SERVICES = {
+    "nova": "Nova",
+    "openstack-placement": "Placement",
+    "keystone": "Keystone",
+    "glance": "Glance",
+}
 
 _HEAD = """\
 <!--
@@ -66,7 +71,13 @@ def render(results: Results) -> str:
     text = _HEAD + _table(
         ["release", *_SERVICES.values(), "Python", "compute, up to", "Placement, up to"],
         (
-            [titles[found["name"]], *(found["versions"][name] for name in _SERVICES), found["python"], found["compute"], found["placement"]]
+            [
+                titles[found["name"]],
+                *(found["versions"][name] for name in _SERVICES),
+                found["python"],
+                found["compute"],
+                found["placement"],
+            ]
             for found in described
         ),
     )
@@ -85,8 +96,15 @@ def render(results: Results) -> str:
     )
     minutes = sum(cell.seconds for cell in cells) / 60
     text += f"\nTogether the tests took {minutes:.0f} minutes.\n"
-    if failed := [(title, name, test) for title, row in results.cells.items() for name, cell in row.items() for test in cell.failed]:
-        text += "\n## Failed\n\n" + "".join(f"- {title}, OpenStack {name}: `{test}`\n" for title, name, test in failed)
+    if failed := [
+        (title, name, test)
+        for title, row in results.cells.items()
+        for name, cell in row.items()
+        for test in cell.failed
+    ]:
+        text += "\n## Failed\n\n" + "".join(
+            f"- {title}, OpenStack {name}: `{test}`\n" for title, name, test in failed
+        )
     text += _skipped(results, titles)
     text += _not_run(results, titles)
     return text + _FOOT
@@ -99,7 +117,10 @@ def _skipped(results: Results, titles: Mapping[str, str]) -> str:
         for row in results.cells.values():
             for test, why in row[name].skipped.items() if name in row else ():
                 reasons.setdefault(why, set()).add(test)
-        lines += [[title, why, " ".join(f"`{test}`" for test in sorted(tests))] for why, tests in sorted(reasons.items())]
+        lines += [
+            [title, why, " ".join(f"`{test}`" for test in sorted(tests))]
+            for why, tests in sorted(reasons.items())
+        ]
     return _SKIPPED + _table(["release", "because", "tests"], lines) if lines else ""
 
 
@@ -109,7 +130,10 @@ def _not_run(results: Results, titles: Mapping[str, str]) -> str:
         for name, cell in row.items():
             if cell.not_run:
                 reasons.setdefault((title, cell.not_run), []).append(titles[name])
-    lines = [f"- {title}, on OpenStack {', '.join(sorted(names))}: {why}.\n" for (title, why), names in reasons.items()]
+    lines = [
+        f"- {title}, on OpenStack {', '.join(sorted(names))}: {why}.\n"
+        for (title, why), names in reasons.items()
+    ]
     return _NOT_RUN + "".join(lines) if lines else ""
 
 
@@ -120,4 +144,7 @@ def _span(dates: Iterable[str]) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(str(value).replace("|", "\\|") for value in line) + " |\n" for line in lines)
+    return "".join(
+        "| " + " | ".join(str(value).replace("|", "\\|") for value in line) + " |\n"
+        for line in lines
+    )

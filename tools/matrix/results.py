@@ -78,11 +78,16 @@ class Results:
         if not KEPT.exists():
             return cls()
         kept = json.loads(KEPT.read_text(encoding="utf-8"))
-        cells = {title: {name: Cell(**cell) for name, cell in row.items()} for title, row in kept["cells"].items()}
+        cells = {
+            title: {name: Cell(**cell) for name, cell in row.items()}
+            for title, row in kept["cells"].items()
+        }
         return cls(kept["releases"], kept["controllers"], cells)
 
     def save(self) -> None:
-        KEPT.write_text(json.dumps(d.asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        KEPT.write_text(
+            json.dumps(d.asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
 
     def describe(self, release: Release) -> None:
         self.releases[release.name] = d.asdict(release)
@@ -102,6 +107,11 @@ class Results:
     def forget_all_but(self, controllers: t.Collection[str], releases: t.Collection[str]) -> None:
         """Leave out what is no longer part of the matrix."""
         self.releases = {name: found for name, found in self.releases.items() if name in releases}
-        self.controllers = {title: found for title, found in self.controllers.items() if title in controllers}
+        self.controllers = {
+            title: found for title, found in self.controllers.items() if title in controllers
+        }
         rows = {title: row for title, row in self.cells.items() if title in controllers}
-        self.cells = {title: {name: cell for name, cell in row.items() if name in releases} for title, row in rows.items()}
+        self.cells = {
+            title: {name: cell for name, cell in row.items() if name in releases}
+            for title, row in rows.items()
+        }

@@ -26,7 +26,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CHECKS, PROOFS
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._snapshot import agreement, soundness
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import REQUIREMENTS, format_version
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+    REQUIREMENTS,
+    format_version,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.kinds import Kind
@@ -40,13 +43,24 @@ SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 def renewed(page: pathlib.Path) -> str:
     """Return the text of a page with its parts as they are to be now."""
-    return SECTION.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", page.read_text(encoding="utf-8"))
+    return SECTION.sub(
+        lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}",
+        page.read_text(encoding="utf-8"),
+    )
 
 
 def told(function: t.Callable[..., t.Any]) -> dict[str, str]:
     """Return the paragraphs of a docstring: the first as `head`, the others by the word that they begin with."""
-    head, *paragraphs = (" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n"))
-    return {"head": head, **{name: text for name, _colon, text in (paragraph.partition(": ") for paragraph in paragraphs)}}
+    head, *paragraphs = (
+        " ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")
+    )
+    return {
+        "head": head,
+        **{
+            name: text
+            for name, _colon, text in (paragraph.partition(": ") for paragraph in paragraphs)
+        },
+    }
 
 
 def _kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
@@ -55,7 +69,11 @@ def _kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
 
 def _kind(kind: Kind) -> str:
     text = told({**PROOFS, **CHECKS}[kind.name])
-    rows = {"Proof": text["Proof"], "Needs": text["Needs"], f"Change{MADE[kind.by_default]}": text["Change"]}
+    rows = {
+        "Proof": text["Proof"],
+        "Needs": text["Needs"],
+        f"Change{MADE[kind.by_default]}": text["Change"],
+    }
     lines = "".join(f"* **{name}**: {_capital(value)}\n" for name, value in rows.items())
     return f"### {kind.name}\n\n{_capital(kind.meaning)}.\n\n{lines}"
 
@@ -79,7 +97,11 @@ def _agreement_checks() -> str:
 
 
 def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
-    return [known for known in vars(module).values() if inspect.isfunction(known) and inspect.get_annotations(known) == GATE]
+    return [
+        known
+        for known in vars(module).values()
+        if inspect.isfunction(known) and inspect.get_annotations(known) == GATE
+    ]
 
 
 def _offers() -> str:

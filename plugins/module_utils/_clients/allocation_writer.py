@@ -16,7 +16,9 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
@@ -24,7 +26,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     WriteRefused,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._models.change import build_body, is_same_allocation
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    build_body,
+    is_same_allocation,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Sequence
@@ -71,9 +76,12 @@ class AllocationWriter:
         parts = [(change, part) for change in changes for part in change.parts]
         held = map_parallel(self._get_document, [part.consumer for _change, part in parts])
         return {
-            change.consumer: AllocationConflict(f"Consumer {part.consumer} changed just now: it no longer holds what it was judged by.")
+            change.consumer: AllocationConflict(
+                f"Consumer {part.consumer} changed just now: it no longer holds what it was judged by."
+            )
             for (change, part), now in zip(parts, held, strict=True)
-            if now["consumer_generation"] != part.generation or not is_same_allocation(now, part.before)
+            if now["consumer_generation"] != part.generation
+            or not is_same_allocation(now, part.before)
         }
 
     def write(self, changes: Sequence[Change]) -> list[CloudError | None]:
@@ -87,7 +95,9 @@ class AllocationWriter:
             return [self._write_alone(change, until) for change in changes]
         return self._write_batch(changes, versions.pop(), until) if changes else []
 
-    def _write_batch(self, batch: Sequence[Change], version: str, until: float) -> list[CloudError | None]:
+    def _write_batch(
+        self, batch: Sequence[Change], version: str, until: float
+    ) -> list[CloudError | None]:
         refusal, doubt = self._send(batch, version), None
         while refusal is not None and not isinstance(refusal, WriteRefused):
             # It may have taken effect all the same. A second one is harmless, for the first changes the generations.
@@ -97,24 +107,35 @@ class AllocationWriter:
                 break
             refusal = self._send(batch, version)
         if isinstance(refusal, WriteRefused) and doubt is None:
-            return [refusal] if len(batch) == 1 else [self._write_alone(change, until) for change in batch]
+            return (
+                [refusal]
+                if len(batch) == 1
+                else [self._write_alone(change, until) for change in batch]
+            )
         # A second one can be refused because the first has taken effect.
         return map_parallel(lambda change: self._read_back(change, refusal and doubt), batch)
 
     def _write_alone(self, change: Change, until: float) -> CloudError | None:
         """Make one of several changes that could not be made together: others took their time, so look at it once more."""
         if time.monotonic() > until:
-            return ProofExpired(f"Placement took too long over others: {change.consumer} has to be proven again, so run again.")
+            return ProofExpired(
+                f"Placement took too long over others: {change.consumer} has to be proven again, so run again."
+            )
         try:
             moved = self.find_conflicts([change])
         except CloudError as error:
             return error
-        return moved.get(change.consumer) or self._write_batch([change], _choose_microversion(change), until)[0]
+        return (
+            moved.get(change.consumer)
+            or self._write_batch([change], _choose_microversion(change), until)[0]
+        )
 
     def _send(self, batch: Sequence[Change], version: str) -> CloudError | None:
         parts = [part for change in batch for part in change.parts]
         body = {part.consumer: _build_body(part, version) for part in parts}
-        what = f"to change the allocation of {parts[0].consumer}" + (f" and {len(parts) - 1} more" if len(parts) > 1 else "")
+        what = f"to change the allocation of {parts[0].consumer}" + (
+            f" and {len(parts) - 1} more" if len(parts) > 1 else ""
+        )
         try:
             reply = self._api.write("POST", "/allocations", version, body)
         except CloudError as error:
@@ -124,7 +145,11 @@ class AllocationWriter:
         try:
             self._api.expect(reply, what, 204)
         except CloudError as error:
-            return WriteRefused(str(error)) if 400 <= reply.status < 500 and reply.status not in _RETRYABLE_STATUSES else error
+            return (
+                WriteRefused(str(error))
+                if 400 <= reply.status < 500 and reply.status not in _RETRYABLE_STATUSES
+                else error
+            )
         return None
 
     def _is_unchanged(self, batch: Sequence[Change]) -> bool:
@@ -135,13 +160,18 @@ class AllocationWriter:
 
     def _read_back(self, change: Change, refusal: CloudError | None) -> CloudError | None:
         try:
-            made = all(is_same_allocation(self._get_document(part.consumer), part.after) for part in change.parts)
+            made = all(
+                is_same_allocation(self._get_document(part.consumer), part.after)
+                for part in change.parts
+            )
         except CloudError as error:
             unknown = f"Whether {change.consumer} was changed is not known, for it could not be read back: {error}"
             return CloudError(f"{refusal or ''} {unknown}".strip())
         if made:
             return None
-        return refusal or CloudError(f"Placement accepted the change of {change.consumer}, but reading it back shows something else.")
+        return refusal or CloudError(
+            f"Placement accepted the change of {change.consumer}, but reading it back shows something else."
+        )
 
     def _get_document(self, consumer: str) -> dict[str, t.Any]:
         allocation = self._reader.get_allocation(consumer).value
@@ -152,9 +182,17 @@ class AllocationWriter:
 
 def _choose_microversion(change: Change) -> str:
     """Return the microversion that leaves the consumer with the type of the change: one that has it keeps it unasked."""
-    sets = any(part.after["allocations"] and part.after.get("consumer_type") != part.before.get("consumer_type") for part in change.parts)
+    sets = any(
+        part.after["allocations"]
+        and part.after.get("consumer_type") != part.before.get("consumer_type")
+        for part in change.parts
+    )
     return _SETTING_TYPES if sets else _KEEPING_TYPES
 
 
 def _build_body(part: Change, version: str) -> dict[str, t.Any]:
-    return {key: value for key, value in part.after.items() if key != "consumer_type" or version == _SETTING_TYPES}
+    return {
+        key: value
+        for key, value in part.after.items()
+        if key != "consumer_type" or version == _SETTING_TYPES
+    }

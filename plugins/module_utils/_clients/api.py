@@ -16,7 +16,10 @@ import traceback
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, MalformedResponse
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    MalformedResponse,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_http_date
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
@@ -62,14 +65,22 @@ class Reply:
     def detail(self) -> str:
         """The service's own words: Placement's `errors[].detail`, or the message that Nova wraps into one key."""
         if self._errors:
-            return " ".join(" ".join(str(error.get("detail", "")).split()) for error in self._errors)
+            return " ".join(
+                " ".join(str(error.get("detail", "")).split()) for error in self._errors
+            )
         wrapped = self.body.values() if isinstance(self.body, dict) else ()
-        return " ".join(str(value["message"]) for value in wrapped if isinstance(value, dict) and "message" in value)
+        return " ".join(
+            str(value["message"])
+            for value in wrapped
+            if isinstance(value, dict) and "message" in value
+        )
 
     @property
     def is_service_error(self) -> bool:
         """Whether an error is in the form of Placement, Nova or Neutron, and not in that of something on the way to them."""
-        return bool(self._errors) or (isinstance(self.body, dict) and not _SERVICE_ERROR_KEYS.isdisjoint(self.body))
+        return bool(self._errors) or (
+            isinstance(self.body, dict) and not _SERVICE_ERROR_KEYS.isdisjoint(self.body)
+        )
 
     @property
     def code(self) -> str | None:
@@ -79,7 +90,11 @@ class Reply:
     @property
     def _errors(self) -> list[dict[str, t.Any]]:
         errors = self.body.get("errors") if isinstance(self.body, dict) else None
-        return [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
+        return (
+            [error for error in errors if isinstance(error, dict)]
+            if isinstance(errors, list)
+            else []
+        )
 
 
 class Api:
@@ -131,7 +146,12 @@ class Api:
         return self._ask_until_whole(lambda: self._get(path, microversion, params))
 
     def read(
-        self, path: str, microversion: str | None, read: t.Callable[[Reply], T], own_connection: bool = False, **params: t.Any
+        self,
+        path: str,
+        microversion: str | None,
+        read: t.Callable[[Reply], T],
+        own_connection: bool = False,
+        **params: t.Any,
     ) -> tuple[Reply, T | None]:
         """GET `path` as `get` does, and return the reply with what `read_xml` makes of a 200, None of any other status.
 
@@ -160,15 +180,38 @@ class Api:
             time.sleep(pause)
         return attempt()
 
-    def _get(self, path: str, microversion: str | None, params: t.Mapping[str, t.Any], headers: t.Mapping[str, str] | None = None) -> Reply:
-        return self._request("GET", path, microversion, headers=headers, params=params, connect_retries=2, status_code_retries=3)
+    def _get(
+        self,
+        path: str,
+        microversion: str | None,
+        params: t.Mapping[str, t.Any],
+        headers: t.Mapping[str, str] | None = None,
+    ) -> Reply:
+        return self._request(
+            "GET",
+            path,
+            microversion,
+            headers=headers,
+            params=params,
+            connect_retries=2,
+            status_code_retries=3,
+        )
 
-    def write(self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any] | None = None) -> Reply:
+    def write(
+        self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any] | None = None
+    ) -> Reply:
         """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
-        return self._request(method, path, microversion, json=body, connect_retries=0, status_code_retries=0)
+        return self._request(
+            method, path, microversion, json=body, connect_retries=0, status_code_retries=0
+        )
 
     def ask(
-        self, path: str, microversion: str | None, read: t.Callable[[Reply], T | None], own_connection: bool = False, **params: t.Any
+        self,
+        path: str,
+        microversion: str | None,
+        read: t.Callable[[Reply], T | None],
+        own_connection: bool = False,
+        **params: t.Any,
     ) -> Answer[T]:
         """GET `path` as evidence: any status is an answer, and a 200 is read by `read_xml` (see there for `own_connection`)."""
         reply, value = self.read(path, microversion, read, own_connection, **params)
@@ -184,11 +227,20 @@ class Api:
                 "is a proxy in the way?"
             ) from error
 
-    def build_answer(self, path: str, microversion: str | None, params: t.Mapping[str, t.Any], reply: Reply, value: t.Any) -> Answer[t.Any]:
+    def build_answer(
+        self,
+        path: str,
+        microversion: str | None,
+        params: t.Mapping[str, t.Any],
+        reply: Reply,
+        value: t.Any,
+    ) -> Answer[t.Any]:
         """Return `reply` as evidence, with the time by the clock of the service, to which the times in its answers are to be compared."""
         query = "&".join(f"{key}={wanted}" for key, wanted in params.items())
         at = parse_http_date(reply.headers.get("Date")) or get_utc_now()
-        return Answer(f"GET {path}{'?' if query else ''}{query}", microversion or "", reply.status, at, value)
+        return Answer(
+            f"GET {path}{'?' if query else ''}{query}", microversion or "", reply.status, at, value
+        )
 
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
         """Return `reply` if it has one of `statuses` (200 without any), or raise CloudError saying that `what` failed."""
@@ -206,7 +258,12 @@ class Api:
         )
 
     def _request(
-        self, method: str, path: str, microversion: str | None, headers: t.Mapping[str, str] | None = None, **kwargs: t.Any
+        self,
+        method: str,
+        path: str,
+        microversion: str | None,
+        headers: t.Mapping[str, str] | None = None,
+        **kwargs: t.Any,
     ) -> Reply:
         with translate_sdk_errors(f"{self.name} at {self.endpoint}"):
             response = self._adapter.request(
@@ -224,7 +281,9 @@ class Api:
         try:
             body = response.json() if response.content else {}
         except ValueError:
-            if response.status_code < 400 or (method == "GET" and response.status_code in _PROOF_STATUSES):
+            if response.status_code < 400 or (
+                method == "GET" and response.status_code in _PROOF_STATUSES
+            ):
                 raise MalformedResponse(
                     f"{self.name} at {self.endpoint} answered {method} {path} with something that is not JSON: is a proxy in the way?"
                 ) from None
@@ -246,7 +305,9 @@ def translate_sdk_errors(where: str) -> t.Iterator[None]:
         # What urllib3 adds after its pool's name repeats what was said before.
         said = " ".join(str(error).split()).partition(": HTTPConnectionPool")[0].rstrip(".")
         if isinstance(error, ksa.UnknownConnectionError):
-            raise MalformedResponse(f"{where} broke off its answer: {said}. Is a proxy in the way?") from error
+            raise MalformedResponse(
+                f"{where} broke off its answer: {said}. Is a proxy in the way?"
+            ) from error
         for kinds, what, advice in _list_error_meanings():
             if isinstance(error, kinds):
                 raise CloudError(f"{where} {what}: {said}. {advice}") from error
@@ -257,15 +318,31 @@ def _list_error_meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str]
     """Return what the exceptions mean to an operator, the special ones before their bases."""
     return (
         ((ksa.Unauthorized,), "refused the credentials", "Check user, password and project."),
-        ((ksa.Forbidden,), "refused these credentials", "Check the project and the user's roles in it."),
-        ((ksa.SSLError,), "has a certificate that cannot be verified", "Set ca_cert to the CA that signed it."),
-        ((ksa.ConnectTimeout,), "does not answer in time", "Check that the service runs, or raise api_timeout."),
+        (
+            (ksa.Forbidden,),
+            "refused these credentials",
+            "Check the project and the user's roles in it.",
+        ),
+        (
+            (ksa.SSLError,),
+            "has a certificate that cannot be verified",
+            "Set ca_cert to the CA that signed it.",
+        ),
+        (
+            (ksa.ConnectTimeout,),
+            "does not answer in time",
+            "Check that the service runs, or raise api_timeout.",
+        ),
         (
             (ksa.ConnectFailure, ksa.DiscoveryFailure),
             "cannot be reached",
             "Check that the service runs and that this machine can reach it.",
         ),
-        ((ksa.CatalogException, ServiceDisabledException), "has no endpoint in the service catalogue", _CATALOG_ADVICE),
+        (
+            (ksa.CatalogException, ServiceDisabledException),
+            "has no endpoint in the service catalogue",
+            _CATALOG_ADVICE,
+        ),
         (
             (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException),
             "is not known from the connection options",

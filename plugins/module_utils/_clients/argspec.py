@@ -14,7 +14,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import OPENSTACKSDK_IMPORT_ERROR
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+    OPENSTACKSDK_IMPORT_ERROR,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect
 from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
 
@@ -39,7 +41,11 @@ def connection_options() -> ArgumentSpec:
         "auth": {"type": "dict", "no_log": True},
         "auth_type": {"type": "str"},
         "region_name": {"type": "str"},
-        "interface": {"type": "str", "choices": ["public", "internal", "admin"], "aliases": ["endpoint_type"]},
+        "interface": {
+            "type": "str",
+            "choices": ["public", "internal", "admin"],
+            "aliases": ["endpoint_type"],
+        },
         "validate_certs": {"type": "bool", "aliases": ["verify"]},
         "ca_cert": {"type": "path", "aliases": ["cacert"]},
         "client_cert": {"type": "path", "aliases": ["cert"]},
@@ -48,14 +54,19 @@ def connection_options() -> ArgumentSpec:
     }
 
 
-def run(module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]) -> t.NoReturn:
+def run(
+    module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]
+) -> t.NoReturn:
     """Do `work` and exit with its result, as `run_offline` does.
 
     `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
     """
     module.no_log_values -= _list_public_values(module.params)
     if OPENSTACKSDK_IMPORT_ERROR is not None:
-        module.fail_json(msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL), exception=OPENSTACKSDK_IMPORT_ERROR)
+        module.fail_json(
+            msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL),
+            exception=OPENSTACKSDK_IMPORT_ERROR,
+        )
     run_offline(module, lambda module: work(module, lambda: connect(module.params)))
 
 

@@ -43,7 +43,12 @@ class NeutronReader:
 
 def _parse_ports(reply: Reply) -> tuple[Port, ...]:
     return tuple(
-        Port(uuid=row["id"], vnic_type=row.get("binding:vnic_type"), asks_placement=_asks_placement(row)) for row in reply.body["ports"]
+        Port(
+            uuid=row["id"],
+            vnic_type=row.get("binding:vnic_type"),
+            asks_placement=_asks_placement(row),
+        )
+        for row in reply.body["ports"]
     )
 
 

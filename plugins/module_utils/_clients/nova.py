@@ -28,8 +28,18 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova_pars
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Aggregate, Hypervisor, Migration, Server, Service
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED, Answer
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Action,
+    Aggregate,
+    Hypervisor,
+    Migration,
+    Server,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NOT_ASKED,
+    Answer,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -90,7 +100,12 @@ class NovaReader:
     def list_services(self) -> Answer[tuple[Service, ...]]:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
         # Each over a connection of its own: only answers of several API workers show that one of these does not know a cell.
-        answer = self._api.ask("/os-services", self._listing, lambda reply: tuple(map(parse_service, reply.body["services"])), True)
+        answer = self._api.ask(
+            "/os-services",
+            self._listing,
+            lambda reply: tuple(map(parse_service, reply.body["services"])),
+            True,
+        )
         return self._require_access(answer)
 
     def get_host(self, name: str) -> Answer[bool]:
@@ -99,9 +114,13 @@ class NovaReader:
         Nova looks the host up in the mappings of its API database, and then in the host's own cell (nova/api/openstack/compute/hosts.py,
         HostController.show): unlike the listings, this does not depend on the cells that an API worker happens to know.
         """
-        return self._api.ask(f"/os-hosts/{urllib.parse.quote(name, safe='')}", self._host_lookup, lambda reply: True)
+        return self._api.ask(
+            f"/os-hosts/{urllib.parse.quote(name, safe='')}", self._host_lookup, lambda reply: True
+        )
 
-    def list_hypervisors(self, with_servers: bool, roots: Sequence[str] = ()) -> Answer[tuple[Hypervisor, ...]]:
+    def list_hypervisors(
+        self, with_servers: bool, roots: Sequence[str] = ()
+    ) -> Answer[tuple[Hypervisor, ...]]:
         """Return all compute nodes, if wanted with the servers of their hosts.
 
         Of the listings that cover every server this is the cheapest that also says where each of them lives: half the time of
@@ -127,10 +146,17 @@ class NovaReader:
     def list_hypervisor_servers(self, node: str) -> tuple[str, ...] | None:
         """Return the uuids of the servers on the host of one compute node; None when it is gone."""
         path = f"/os-hypervisors/{node}"
-        reply = self._api.expect(self._api.get(path, self._hypervisor_listing, with_servers="true"), f"for the servers of {node}", 200, 404)
+        reply = self._api.expect(
+            self._api.get(path, self._hypervisor_listing, with_servers="true"),
+            f"for the servers of {node}",
+            200,
+            404,
+        )
         if reply.status == 404:
             return None
-        return self._api.parse(lambda reply: parse_hypervisor(reply.body["hypervisor"], True).servers, reply, path)
+        return self._api.parse(
+            lambda reply: parse_hypervisor(reply.body["hypervisor"], True).servers, reply, path
+        )
 
     def list_servers_on_host(self, host: str) -> tuple[Server, ...]:
         """Return the servers of one host with their flavors; none when Nova does not tell."""
@@ -138,34 +164,77 @@ class NovaReader:
 
     def query_servers_on_host(self, host: str) -> Answer[tuple[Server, ...]]:
         """Return what Nova answers when asked for the servers of one host."""
-        return self._read_pages("/servers/detail", self._listing, "servers", "id", parse_server, _PAGE, all_tenants="1", host=host)
+        return self._read_pages(
+            "/servers/detail",
+            self._listing,
+            "servers",
+            "id",
+            parse_server,
+            _PAGE,
+            all_tenants="1",
+            host=host,
+        )
 
     def list_server_uuids_on_host(self, host: str) -> Answer[tuple[str, ...]]:
         """Return the uuids of the servers of one host."""
-        return self._read_pages("/servers", self._listing, "servers", "id", lambda row: str(row["id"]), _PAGE, all_tenants="1", host=host)
+        return self._read_pages(
+            "/servers",
+            self._listing,
+            "servers",
+            "id",
+            lambda row: str(row["id"]),
+            _PAGE,
+            all_tenants="1",
+            host=host,
+        )
 
     def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of one host, at most `count`; none where these credentials do not see the host of a server."""
         return self._require_access(
-            self._api.ask("/servers/detail", self._listing, parse_servers, all_tenants="1", host=host, limit=str(count))
+            self._api.ask(
+                "/servers/detail",
+                self._listing,
+                parse_servers,
+                all_tenants="1",
+                host=host,
+                limit=str(count),
+            )
         )
 
     def list_server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
         return frozenset(
-            self._read_pages("/servers", self._listing, "servers", "id", lambda row: row["id"], _PAGE, all_tenants="1").value or ()
+            self._read_pages(
+                "/servers",
+                self._listing,
+                "servers",
+                "id",
+                lambda row: row["id"],
+                _PAGE,
+                all_tenants="1",
+            ).value
+            or ()
         )
 
     def list_aggregates(self) -> tuple[Aggregate, ...]:
         """Return all host aggregates."""
         path = "/os-aggregates"
-        reply, found = self._api.read(path, self._listing, lambda reply: tuple(map(parse_aggregate, reply.body["aggregates"])))
+        reply, found = self._api.read(
+            path, self._listing, lambda reply: tuple(map(parse_aggregate, reply.body["aggregates"]))
+        )
         self._api.expect(reply, "for its aggregates")
         return found or ()
 
     def list_migrations(self) -> Answer[tuple[Migration, ...]]:
         """Return all migrations whose server is not deleted."""
-        return self._read_pages("/os-migrations", self._listing, "migrations", self._migration_key, parse_migration, _PAGE)
+        return self._read_pages(
+            "/os-migrations",
+            self._listing,
+            "migrations",
+            self._migration_key,
+            parse_migration,
+            _PAGE,
+        )
 
     def list_migrations_of_host(self, host: str, attempt: int = 0) -> Answer[tuple[Migration, ...]]:
         """Return the migrations that name `host` as source or destination, as `list_migrations` does.
@@ -174,25 +243,44 @@ class NovaReader:
         """
         size = _PAGE - attempt
         return self._read_pages(
-            "/os-migrations", self._listing, "migrations", self._migration_key, parse_migration, size, own_connection=True, host=host
+            "/os-migrations",
+            self._listing,
+            "migrations",
+            self._migration_key,
+            parse_migration,
+            size,
+            own_connection=True,
+            host=host,
         )
 
     def list_migrations_of_server(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the migrations of one server, newest first; no `value` when they are more than a page and so not all here."""
-        return self._require_access(self._api.ask("/os-migrations", self._listing, parse_complete_migrations, instance_uuid=server))
+        return self._require_access(
+            self._api.ask(
+                "/os-migrations", self._listing, parse_complete_migrations, instance_uuid=server
+            )
+        )
 
     def get_server(self, uuid: str) -> Answer[Server]:
         """Look directly for a server; a 404 means that no cell holds it and nothing is about to build it."""
-        return self._api.ask(f"/servers/{uuid}", self._direct, lambda reply: parse_server(reply.body["server"]))
+        return self._api.ask(
+            f"/servers/{uuid}", self._direct, lambda reply: parse_server(reply.body["server"])
+        )
 
     def get_server_with_image_properties(self, uuid: str) -> Answer[Server]:
         """Look for a server once more, for the properties of its image; it answers only what was already found."""
-        return self._api.ask(f"/servers/{uuid}", self._shape, lambda reply: parse_server(reply.body["server"]))
+        return self._api.ask(
+            f"/servers/{uuid}", self._shape, lambda reply: parse_server(reply.body["server"])
+        )
 
     def list_attached_port_uuids(self, uuid: str) -> Answer[tuple[str, ...]]:
         """Return the uuids of the ports that are attached to a server, as Nova knows them."""
         path = f"/servers/{uuid}/os-interface"
-        return self._api.ask(path, self._direct, lambda reply: tuple(row["port_id"] for row in reply.body["interfaceAttachments"]))
+        return self._api.ask(
+            path,
+            self._direct,
+            lambda reply: tuple(row["port_id"] for row in reply.body["interfaceAttachments"]),
+        )
 
     def find_deleted_server(self, uuid: str, brief: bool = False) -> Answer[tuple[Server, ...]]:
         """Ask for a server among the deleted ones that Nova has not yet archived: one, or none.
@@ -200,7 +288,9 @@ class NovaReader:
         brief: ask only for its name, which costs Nova half as much; its status is empty then.
         """
         path = "/servers" if brief else "/servers/detail"
-        return self._api.ask(path, self._direct, parse_servers, all_tenants="1", deleted="True", uuid=uuid)
+        return self._api.ask(
+            path, self._direct, parse_servers, all_tenants="1", deleted="True", uuid=uuid
+        )
 
     def list_instance_actions(self, server: str) -> Answer[tuple[Action, ...]]:
         """Return all that was done to a server, newest first; also for a deleted one until it is archived.
@@ -226,7 +316,9 @@ class NovaReader:
     def get_instance_action(self, server: str, request_id: str) -> Answer[Action]:
         """Return one action with its events; without them where these credentials may not see events."""
         return self._api.ask(
-            f"/servers/{server}/os-instance-actions/{request_id}", self._direct, lambda reply: parse_action(reply.body["instanceAction"])
+            f"/servers/{server}/os-instance-actions/{request_id}",
+            self._direct,
+            lambda reply: parse_action(reply.body["instanceAction"]),
         )
 
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> Answer[bool]:
@@ -237,11 +329,22 @@ class NovaReader:
         """
         if self._migration_key != "uuid":
             return NOT_ASKED
-        return self._api.ask("/os-migrations", self._listing, lambda reply: True, True, limit=str(1 + attempt), marker=uuid)
+        return self._api.ask(
+            "/os-migrations",
+            self._listing,
+            lambda reply: True,
+            True,
+            limit=str(1 + attempt),
+            marker=uuid,
+        )
 
     def list_newest_servers(self, count: int) -> Answer[tuple[Server, ...]]:
         """Return the newest servers of all projects, at most `count`."""
-        return self._require_access(self._api.ask("/servers/detail", self._listing, parse_servers, all_tenants="1", limit=str(count)))
+        return self._require_access(
+            self._api.ask(
+                "/servers/detail", self._listing, parse_servers, all_tenants="1", limit=str(count)
+            )
+        )
 
     def _read_pages(
         self,
@@ -261,7 +364,9 @@ class NovaReader:
         it had just listed: either the listing changed each time, or its API workers do not know the same cells.
         """
         for _attempt in range(_ATTEMPTS):
-            answer = self._try_read_pages(path, microversion, key, identity, read, size, starts, own_connection, filters)
+            answer = self._try_read_pages(
+                path, microversion, key, identity, read, size, starts, own_connection, filters
+            )
             if answer.status != 400:
                 break
         return self._require_access(answer)
@@ -281,18 +386,31 @@ class NovaReader:
         query = {"limit": str(size), **filters}
         try:
             strands = map_parallel(
-                lambda start: self._read_strand(path, microversion, key, identity, query, start, starts, own_connection), [None, *starts]
+                lambda start: self._read_strand(
+                    path, microversion, key, identity, query, start, starts, own_connection
+                ),
+                [None, *starts],
             )
         except _MarkerUnknown as error:
             return self._api.build_answer(path, microversion, filters, error.reply, None)
-        reply = next((reply for _rows, reply in strands if reply.status not in (200, 400)), strands[0][1])
+        reply = next(
+            (reply for _rows, reply in strands if reply.status not in (200, 400)), strands[0][1]
+        )
         rows = {row[identity]: row for some, _reply in strands for row in some}
         # Where no strand can start is no row of this listing, and then nobody stopped there.
-        unknown = {start for start, (_rows, reply) in zip(starts, strands[1:], strict=True) if reply.status == 400}
+        unknown = {
+            start
+            for start, (_rows, reply) in zip(starts, strands[1:], strict=True)
+            if reply.status == 400
+        }
         if reply.status == 200 and unknown & set(rows):
             refused = next(reply for _rows, reply in strands if reply.status == 400)
             return self._api.build_answer(path, microversion, filters, refused, None)
-        value = self._api.parse(lambda reply: tuple(map(read, rows.values())), reply, path) if reply.status == 200 else None
+        value = (
+            self._api.parse(lambda reply: tuple(map(read, rows.values())), reply, path)
+            if reply.status == 200
+            else None
+        )
         return self._api.build_answer(path, microversion, filters, reply, value)
 
     def _read_strand(
@@ -334,8 +452,16 @@ class NovaReader:
                 return rows, reply
             page, found = whole
             rows += page
-            ended = reply if key == "servers" and found and not reply.body.get("servers_links") else None
-            if not set(ends).isdisjoint(found) or (found and found[-1] == last) or (not found and size == _PAGE):
+            ended = (
+                reply
+                if key == "servers" and found and not reply.body.get("servers_links")
+                else None
+            )
+            if (
+                not set(ends).isdisjoint(found)
+                or (found and found[-1] == last)
+                or (not found and size == _PAGE)
+            ):
                 return rows, reply
             last, size = (found[-1], int(query["limit"])) if found else (last, _PAGE)
 

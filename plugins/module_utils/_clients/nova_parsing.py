@@ -52,7 +52,10 @@ def parse_aggregate(row: Mapping[str, t.Any]) -> Aggregate:
 
 
 def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
-    has, used = ("vcpus", "memory_mb", "local_gb"), ("vcpus_used", "memory_mb_used", "local_gb_used")
+    has, used = (
+        ("vcpus", "memory_mb", "local_gb"),
+        ("vcpus_used", "memory_mb_used", "local_gb_used"),
+    )
     return Hypervisor(
         uuid=row["id"],
         name=row["hypervisor_hostname"],
@@ -60,7 +63,9 @@ def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor
         state=row["state"],
         status=row["status"],
         # A host without servers has no such key.
-        servers=tuple(server["uuid"] for server in row.get("servers", ())) if with_servers else None,
+        servers=tuple(server["uuid"] for server in row.get("servers", ()))
+        if with_servers
+        else None,
         has=_parse_amounts(row, has),
         used=_parse_amounts(row, used),
         running_vms=row.get("running_vms") or 0,
@@ -68,7 +73,11 @@ def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor
 
 
 def _parse_amounts(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
-    return {cls: row[key] for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True) if row.get(key) is not None}
+    return {
+        cls: row[key]
+        for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True)
+        if row.get(key) is not None
+    }
 
 
 def parse_migration(row: Mapping[str, t.Any]) -> Migration:
@@ -87,7 +96,11 @@ def parse_migration(row: Mapping[str, t.Any]) -> Migration:
 
 
 def parse_complete_migrations(reply: Reply) -> tuple[Migration, ...] | None:
-    return None if reply.body.get("migrations_links") else tuple(map(parse_migration, reply.body["migrations"]))
+    return (
+        None
+        if reply.body.get("migrations_links")
+        else tuple(map(parse_migration, reply.body["migrations"]))
+    )
 
 
 def parse_servers(reply: Reply) -> tuple[Server, ...]:
@@ -112,7 +125,9 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         updated=row.get("updated"),
         terminated_at=row.get("OS-SRV-USG:terminated_at"),
         image=image.get("id"),
-        volumes=tuple(volume["id"] for volume in row.get("os-extended-volumes:volumes_attached", ())),
+        volumes=tuple(
+            volume["id"] for volume in row.get("os-extended-volumes:volumes_attached", ())
+        ),
         flavor=_parse_flavor(row.get("flavor") or {}),
         image_properties=image.get("properties"),
     )
@@ -121,7 +136,9 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
 def _parse_flavor(row: Mapping[str, t.Any]) -> Flavor | None:
     if "vcpus" not in row:
         return None
-    return Flavor(row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs"))
+    return Flavor(
+        row["vcpus"], row["ram"], row["disk"], row["ephemeral"], row["swap"], row.get("extra_specs")
+    )
 
 
 def parse_actions(reply: Reply) -> tuple[Action, ...]:
@@ -137,7 +154,12 @@ def parse_action(row: Mapping[str, t.Any]) -> Action:
         message=row["message"],
         events=tuple(
             ActionEvent(
-                event["event"], event["start_time"], event["finish_time"], event["result"], event.get("host"), _failed_in_copy(event)
+                event["event"],
+                event["start_time"],
+                event["finish_time"],
+                event["result"],
+                event.get("host"),
+                _failed_in_copy(event),
             )
             for event in row.get("events") or ()
         ),

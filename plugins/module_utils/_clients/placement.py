@@ -70,25 +70,38 @@ class PlacementReader:
     def list_providers(self) -> dict[str, Provider]:
         """Return every provider by uuid, those that share their inventory through an aggregate marked as `sharing`."""
         sharing = self._list_sharing_uuids()
-        return {entry["uuid"]: _parse_provider(entry, sharing) for entry in self._list_provider_entries()}
+        return {
+            entry["uuid"]: _parse_provider(entry, sharing)
+            for entry in self._list_provider_entries()
+        }
 
     def list_providers_in_trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
         """Return the providers of every tree that holds one of the `wanted` names or uuids; unknown ones add nothing."""
         sharing = self._list_sharing_uuids()
         return {
-            entry["uuid"]: _parse_provider(entry, sharing) for tree in map_parallel(self._list_tree_entries, list(wanted)) for entry in tree
+            entry["uuid"]: _parse_provider(entry, sharing)
+            for tree in map_parallel(self._list_tree_entries, list(wanted))
+            for entry in tree
         }
 
-    def get_details(self, providers: Iterable[str], parts: Sequence[str] = PARTS) -> dict[str, ProviderDetails]:
+    def get_details(
+        self, providers: Iterable[str], parts: Sequence[str] = PARTS
+    ) -> dict[str, ProviderDetails]:
         """Return the `parts` of what is known about `providers`, from one request for each, read concurrently.
 
         A provider that is deleted meanwhile is left out.
         """
         read: dict[str, dict[str, t.Any]] = {provider: {} for provider in providers}
         wanted = [(provider, part) for provider in read for part in parts]
-        for (provider, part), value in zip(wanted, map_parallel(self._read_part, wanted), strict=True):
+        for (provider, part), value in zip(
+            wanted, map_parallel(self._read_part, wanted), strict=True
+        ):
             read[provider][part] = value
-        return {provider: ProviderDetails(**known) for provider, known in read.items() if None not in known.values()}
+        return {
+            provider: ProviderDetails(**known)
+            for provider, known in read.items()
+            if None not in known.values()
+        }
 
     def inventories(self, provider: str) -> dict[str, Inventory] | None:
         """Return what `provider` has by resource class, or None when it is gone."""
@@ -97,7 +110,9 @@ class PlacementReader:
     def query_inventories(self, provider: str) -> Answer[dict[str, Inventory]]:
         """Return the same as evidence."""
         return self._api.ask(
-            f"/resource_providers/{provider}/inventories", _PROVIDER_MICROVERSION, lambda reply: _parse_inventories(reply.body)
+            f"/resource_providers/{provider}/inventories",
+            _PROVIDER_MICROVERSION,
+            lambda reply: _parse_inventories(reply.body),
         )
 
     def usages(self, provider: str) -> dict[str, int] | None:
@@ -110,19 +125,26 @@ class PlacementReader:
 
     def aggregates(self, provider: str) -> frozenset[str] | None:
         """Return the uuids of the aggregates that `provider` is in, or None when it is gone."""
-        return self._get_from_provider(provider, "aggregates", lambda body: frozenset(body["aggregates"]))
+        return self._get_from_provider(
+            provider, "aggregates", lambda body: frozenset(body["aggregates"])
+        )
 
     def list_sharing_providers(self, aggregates: Iterable[str]) -> dict[str, Provider]:
         """Return the providers that share what they have with every tree in one of `aggregates`."""
         within = ",".join(sorted(aggregates))
-        entries = self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{within}") if within else []
+        entries = (
+            self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{within}")
+            if within
+            else []
+        )
         return {entry["uuid"]: _parse_provider(entry, {entry["uuid"]}) for entry in entries}
 
     def list_allocation_candidates(self, query: Mapping[str, str]) -> AllocationCandidates:
         """Return what Placement offers to such a request for resources. Raises CloudError when it is too old to be asked about trees."""
         path = "/allocation_candidates"
         reply = self._api.expect(
-            self._api.get(path, self._api.require_microversion(*_CANDIDATES_MICROVERSION), **query), "for allocation candidates"
+            self._api.get(path, self._api.require_microversion(*_CANDIDATES_MICROVERSION), **query),
+            "for allocation candidates",
         )
         return self._api.parse(lambda reply: _parse_candidates(reply.body), reply, path)
 
@@ -132,10 +154,15 @@ class PlacementReader:
         Placement tells it of all trees that could take a server, beside what they could take; the others are asked one by one.
         """
         old = self._api.newest < _CANDIDATES_MICROVERSION
-        summaries = {} if old else self.list_allocation_candidates({"resources": "VCPU:1"}).summaries
+        summaries = (
+            {} if old else self.list_allocation_candidates({"resources": "VCPU:1"}).summaries
+        )
         left = [uuid for uuid, provider in providers.items() if provider.root not in summaries]
         asked = self.get_details(left, ("usages",))
-        return {**{uuid: known.used for uuid, known in summaries.items()}, **{uuid: known.usages for uuid, known in asked.items()}}
+        return {
+            **{uuid: known.used for uuid, known in summaries.items()},
+            **{uuid: known.usages for uuid, known in asked.items()},
+        }
 
     def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Allocations]:
         """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.
@@ -144,7 +171,11 @@ class PlacementReader:
         """
         wanted = list(providers)
         held: dict[str, dict[str, dict[str, int]]] = {}
-        for provider, consumers in zip(wanted, map_parallel(self._list_allocations_on_provider, wanted, _LISTINGS_AT_ONCE), strict=True):
+        for provider, consumers in zip(
+            wanted,
+            map_parallel(self._list_allocations_on_provider, wanted, _LISTINGS_AT_ONCE),
+            strict=True,
+        ):
             for consumer, share in consumers.items():
                 held.setdefault(consumer, {})[provider] = share["resources"]
         return t.cast("dict[str, Allocations]", held)
@@ -152,7 +183,9 @@ class PlacementReader:
     def get_allocation(self, consumer: str) -> Answer[Allocation]:
         """Return everything that `consumer` holds; holding nothing is an answer too."""
         path = f"/allocations/{urllib.parse.quote(consumer, safe='')}"
-        reply = self._api.expect(self._api.get(path, self._allocation), f"for the allocation of {consumer}")
+        reply = self._api.expect(
+            self._api.get(path, self._allocation), f"for the allocation of {consumer}"
+        )
         read = self._api.parse(lambda reply: _parse_allocation(consumer, reply), reply, path)
         return self._api.build_answer(path, self._allocation, {}, reply, read)
 
@@ -163,7 +196,12 @@ class PlacementReader:
 
     def _list_allocations_on_provider(self, provider: str) -> Mapping[str, t.Any]:
         return (
-            self._get_from_provider(provider, "allocations", lambda body: t.cast("Mapping[str, t.Any]", body["allocations"]), self._listing)
+            self._get_from_provider(
+                provider,
+                "allocations",
+                lambda body: t.cast("Mapping[str, t.Any]", body["allocations"]),
+                self._listing,
+            )
             or {}
         )
 
@@ -172,11 +210,21 @@ class PlacementReader:
         return getattr(self, part)(provider)
 
     def _get_from_provider(
-        self, provider: str, what: str, read: Callable[[t.Any], T], microversion: str = _PROVIDER_MICROVERSION
+        self,
+        provider: str,
+        what: str,
+        read: Callable[[t.Any], T],
+        microversion: str = _PROVIDER_MICROVERSION,
     ) -> T | None:
         path = f"/resource_providers/{provider}/{what}"
-        reply = self._api.expect(self._api.get(path, microversion), f"for the {what} of provider {provider}", 200, 404)
-        return None if reply.status == 404 else self._api.parse(lambda reply: read(reply.body), reply, path)
+        reply = self._api.expect(
+            self._api.get(path, microversion), f"for the {what} of provider {provider}", 200, 404
+        )
+        return (
+            None
+            if reply.status == 404
+            else self._api.parse(lambda reply: read(reply.body), reply, path)
+        )
 
     def _list_sharing_uuids(self) -> set[str]:
         return {entry["uuid"] for entry in self._list_provider_entries(required=_SHARING_TRAIT)}
@@ -190,9 +238,14 @@ class PlacementReader:
         return self._list_provider_entries(in_tree=named[0]["uuid"]) if named else []
 
     def _list_provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
-        reply = self._api.expect(self._api.get("/resource_providers", _PROVIDER_MICROVERSION, **filters), "for its resource providers")
+        reply = self._api.expect(
+            self._api.get("/resource_providers", _PROVIDER_MICROVERSION, **filters),
+            "for its resource providers",
+        )
         return self._api.parse(
-            lambda reply: t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"]), reply, "/resource_providers"
+            lambda reply: t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"]),
+            reply,
+            "/resource_providers",
         )
 
 
@@ -209,13 +262,17 @@ def _parse_provider(entry: Mapping[str, t.Any], sharing: set[str]) -> Provider:
 
 def _parse_inventories(body: t.Any) -> dict[str, Inventory]:
     fields = [field.name for field in d.fields(Inventory)]
-    return {cls: Inventory(**{field: known[field] for field in fields}) for cls, known in body["inventories"].items()}
+    return {
+        cls: Inventory(**{field: known[field] for field in fields})
+        for cls, known in body["inventories"].items()
+    }
 
 
 def _parse_candidates(body: Mapping[str, t.Any]) -> AllocationCandidates:
     return AllocationCandidates(
         allocations=tuple(
-            {provider: share["resources"] for provider, share in request["allocations"].items()} for request in body["allocation_requests"]
+            {provider: share["resources"] for provider, share in request["allocations"].items()}
+            for request in body["allocation_requests"]
         ),
         summaries={
             provider: ProviderSummary(

@@ -44,7 +44,9 @@ class ProviderState:
     def as_dict(self) -> dict[str, t.Any]:
         return {
             "generation": self.generation,
-            "inventories": {cls: d.asdict(inventory) for cls, inventory in sorted(self.inventories.items())},
+            "inventories": {
+                cls: d.asdict(inventory) for cls, inventory in sorted(self.inventories.items())
+            },
             "traits": sorted(self.traits),
             "aggregates": sorted(self.aggregates),
         }
@@ -64,17 +66,31 @@ class ProviderStateReader:
                 return None
             generations = {body[_GENERATION] for body in bodies if body}
             if len(generations) == 1:
-                inventories, traits, aggregates = (body[part] for part, body in zip(_PARTS, bodies, strict=True) if body)
+                inventories, traits, aggregates = (
+                    body[part] for part, body in zip(_PARTS, bodies, strict=True) if body
+                )
                 return ProviderState(inventories, traits, aggregates, generations.pop())
-        raise CloudError(f"Provider {provider} changed {_ATTEMPTS} times while it was read: run again.")
+        raise CloudError(
+            f"Provider {provider} changed {_ATTEMPTS} times while it was read: run again."
+        )
 
     def _read_part(self, provider: str, part: str) -> dict[str, t.Any] | None:
         path = f"/resource_providers/{provider}/{part}"
-        reply = self._api.expect(self._api.get(path, _PROVIDER_MICROVERSION), f"for the {part} of provider {provider}", 200, 404)
+        reply = self._api.expect(
+            self._api.get(path, _PROVIDER_MICROVERSION),
+            f"for the {part} of provider {provider}",
+            200,
+            404,
+        )
         if reply.status == 404:
             return None
         return self._api.parse(
-            lambda reply: {part: _PARSERS[part](reply.body[part]), _GENERATION: int(reply.body[_GENERATION])}, reply, path
+            lambda reply: {
+                part: _PARSERS[part](reply.body[part]),
+                _GENERATION: int(reply.body[_GENERATION]),
+            },
+            reply,
+            path,
         )
 
 
@@ -91,12 +107,24 @@ def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
         if normalize_uuid(aggregate) != aggregate:
             raise ValueError(f"{aggregate!r} is not the UUID of an aggregate")
     generation = entry.get("generation")
-    return ProviderState(_parse_inventories(entry["inventories"]), traits, aggregates, None if generation is None else int(generation))
+    return ProviderState(
+        _parse_inventories(entry["inventories"]),
+        traits,
+        aggregates,
+        None if generation is None else int(generation),
+    )
 
 
 def _parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
     fields = [field.name for field in d.fields(Inventory)]
-    return {cls: Inventory(**{field: known[field] for field in fields}) for cls, known in entries.items()}
+    return {
+        cls: Inventory(**{field: known[field] for field in fields})
+        for cls, known in entries.items()
+    }
 
 
-_PARSERS: dict[str, t.Callable[[t.Any], t.Any]] = {"inventories": _parse_inventories, "traits": frozenset, "aggregates": frozenset}
+_PARSERS: dict[str, t.Callable[[t.Any], t.Any]] = {
+    "inventories": _parse_inventories,
+    "traits": frozenset,
+    "aggregates": frozenset,
+}

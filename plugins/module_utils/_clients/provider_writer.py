@@ -14,19 +14,33 @@ import time
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderStateReader
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, ProviderConflict
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+    ProviderStateReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    ProviderConflict,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import get_listed_services
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    get_listed_services,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
-    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderState
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
+    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+        ProviderState,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Service,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 _PROVIDER_MICROVERSION = "1.20"
@@ -98,7 +112,13 @@ class ProviderWriter:
             raise CloudError(f"Provider {provider.name} ({provider.uuid}) does not exist any more.")
         return state
 
-    def _put(self, provider: Provider, state: ProviderState, traits: Collection[str], aggregates: Collection[str]) -> None:
+    def _put(
+        self,
+        provider: Provider,
+        state: ProviderState,
+        traits: Collection[str],
+        aggregates: Collection[str],
+    ) -> None:
         generation = state.generation
         if missing := set(traits) - state.traits:
             for trait in sorted(missing):
@@ -110,9 +130,16 @@ class ProviderWriter:
     def _ensure_trait(self, trait: str) -> None:
         """Create a custom trait that Placement does not have any more: one that no provider has can be deleted."""
         if trait.startswith("CUSTOM_"):
-            self._api.expect(self._api.write("PUT", f"/traits/{trait}", _PROVIDER_MICROVERSION), f"to create trait {trait}", 201, 204)
+            self._api.expect(
+                self._api.write("PUT", f"/traits/{trait}", _PROVIDER_MICROVERSION),
+                f"to create trait {trait}",
+                201,
+                204,
+            )
 
-    def _put_part(self, provider: Provider, generation: int | None, part: str, names: Iterable[str]) -> int:
+    def _put_part(
+        self, provider: Provider, generation: int | None, part: str, names: Iterable[str]
+    ) -> int:
         body = {_GENERATION: generation, part: sorted(names)}
         path = f"/resource_providers/{provider.uuid}/{part}"
         reply = self._api.write("PUT", path, _PROVIDER_MICROVERSION, body)
@@ -150,7 +177,9 @@ class ProviderWriter:
         return ""
 
 
-def _find_missing(state: ProviderState, traits: Iterable[str], aggregates: Iterable[str]) -> set[str]:
+def _find_missing(
+    state: ProviderState, traits: Iterable[str], aggregates: Iterable[str]
+) -> set[str]:
     return (set(traits) - state.traits) | (set(aggregates) - state.aggregates)
 
 
@@ -163,24 +192,40 @@ class ServiceWriter:
 
     def update_service(self, service: Service, body: Mapping[str, t.Any]) -> Service:
         """Change `service` and return it as Nova then lists it."""
-        self._api.expect(self._send("PUT", service, body), f"to change the {service.binary} of {service.host}")
+        self._api.expect(
+            self._send("PUT", service, body), f"to change the {service.binary} of {service.host}"
+        )
         now = self._find(service)
         if now is None:
-            raise CloudError(f"The {service.binary} of {service.host} was deleted just now: Nova does not list it any more.")
+            raise CloudError(
+                f"The {service.binary} of {service.host} was deleted just now: Nova does not list it any more."
+            )
         return now
 
     def delete_service(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
         """Delete `service`, with which Nova deletes its compute `nodes`. Raises CloudError while any of them is still there."""
         refusal = ""
         try:
-            self._api.expect(self._send("DELETE", service), f"to delete the {service.binary} of {service.host}", 204, 404)
+            self._api.expect(
+                self._send("DELETE", service),
+                f"to delete the {service.binary} of {service.host}",
+                204,
+                404,
+            )
         except CloudError as error:
             refusal = str(error)
         if self._find(service) is not None:
-            raise CloudError(refusal or f"Nova accepted the deletion of the {service.binary} of {service.host}, but lists it still.")
+            raise CloudError(
+                refusal
+                or f"Nova accepted the deletion of the {service.binary} of {service.host}, but lists it still."
+            )
         left = [
             node.name
-            for node, servers in zip(nodes, map_parallel(self._reader.list_hypervisor_servers, [node.uuid for node in nodes]), strict=True)
+            for node, servers in zip(
+                nodes,
+                map_parallel(self._reader.list_hypervisor_servers, [node.uuid for node in nodes]),
+                strict=True,
+            )
             if servers is not None
         ]
         if left:
@@ -188,8 +233,17 @@ class ServiceWriter:
                 f"The {service.binary} of {service.host} is deleted, but Nova still lists its compute node {summarize_names(left)}."
             )
 
-    def _send(self, method: str, service: Service, body: Mapping[str, t.Any] | None = None) -> Reply:
+    def _send(
+        self, method: str, service: Service, body: Mapping[str, t.Any] | None = None
+    ) -> Reply:
         return self._api.write(method, f"/os-services/{service.id}", _SERVICE_MICROVERSION, body)
 
     def _find(self, service: Service) -> Service | None:
-        return next((known for known in get_listed_services(self._reader.list_services()) if known.id == service.id), None)
+        return next(
+            (
+                known
+                for known in get_listed_services(self._reader.list_services())
+                if known.id == service.id
+            ),
+            None,
+        )

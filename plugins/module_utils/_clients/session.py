@@ -14,7 +14,10 @@ import dataclasses as d
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, translate_sdk_errors
+from ansible_collections.osops.placement.plugins.module_utils._clients.api import (
+    Api,
+    translate_sdk_errors,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
@@ -78,8 +81,14 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
         network=_open_network(connection),
         region=connection.config.get_region_name(),
         project=project,
-        allocators=tuple(sorted({ALLOCATORS[entry["type"]] for entry in catalogue if entry["type"] in ALLOCATORS})),
-        other_novas=find_other_novas(catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()),
+        allocators=tuple(
+            sorted(
+                {ALLOCATORS[entry["type"]] for entry in catalogue if entry["type"] in ALLOCATORS}
+            )
+        ),
+        other_novas=find_other_novas(
+            catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()
+        ),
     )
 
 
@@ -90,7 +99,9 @@ def _read_catalog(connection: t.Any) -> list[dict[str, t.Any]]:
             f"auth_type {connection.config.config['auth_type']} does not ask Keystone, whose service catalogue says where Nova and Placement are: "
             "use one that does, such as password or v3applicationcredential."
         )
-    return t.cast("list[dict[str, t.Any]]", plugin.get_access(connection.session).service_catalog.catalog)
+    return t.cast(
+        "list[dict[str, t.Any]]", plugin.get_access(connection.session).service_catalog.catalog
+    )
 
 
 def _open_api(name: str, connection: t.Any, service: str, minimum: tuple[int, int]) -> Api:
@@ -112,7 +123,9 @@ def _open_network(connection: t.Any) -> Api | None:
         return Api("Neutron", adapter, None)
 
 
-def find_other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None) -> tuple[str, ...]:
+def find_other_novas(
+    catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None
+) -> tuple[str, ...]:
     """Return the regions of the catalogue that have another Nova than that at `compute`, and its Placement or that at `placement`.
 
     region: the region that was asked for, which counts when `compute` is none of the catalogue's endpoints but one of the user's own.
@@ -122,17 +135,25 @@ def find_other_novas(catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str,
         for endpoint in service["endpoints"] if service["type"] in urls else ():
             urls[service["type"]].setdefault(endpoint["region"] or "", set()).add(endpoint["url"])
     regions = set(urls["compute"])
-    here = {region for region in regions if any(_is_same_endpoint(compute, url) for url in urls["compute"][region])}
+    here = {
+        region
+        for region in regions
+        if any(_is_same_endpoint(compute, url) for url in urls["compute"][region])
+    }
     if not here:
         here = {region} if region else regions if len(regions) == 1 else set()
-    placements = {region: set(map(_strip_version, known)) for region, known in urls["placement"].items()}
+    placements = {
+        region: set(map(_strip_version, known)) for region, known in urls["placement"].items()
+    }
     ours = {_strip_version(placement)}.union(*(placements.get(region, ()) for region in here))
     return tuple(sorted(other for other in regions - here if placements.get(other, set()) & ours))
 
 
 def _is_same_endpoint(endpoint: str, url: str) -> bool:
     """Tell whether an endpoint is that of the catalogue, though one of them has a version or a project that the other lacks."""
-    longer, shorter = (f"{address.rstrip('/')}/" for address in sorted((endpoint, url), key=len, reverse=True))
+    longer, shorter = (
+        f"{address.rstrip('/')}/" for address in sorted((endpoint, url), key=len, reverse=True)
+    )
     return longer.startswith(shorter) and _strip_version(endpoint) == _strip_version(url)
 
 
@@ -159,5 +180,7 @@ def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         return {"cloud": cloud, **given}
     clash = sorted(set(given) - {"api_timeout"})
     if clash:
-        raise InvalidInput(f"cloud is a whole configuration, so {', '.join(clash)} cannot be given beside it: put them into it.")
+        raise InvalidInput(
+            f"cloud is a whole configuration, so {', '.join(clash)} cannot be given beside it: put them into it."
+        )
     return {**given, **cloud}

@@ -19,7 +19,10 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    LISTED_BY_SERVERS,
+    Answer,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -31,17 +34,28 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def list_compute_nodes(
-    nova: NovaReader, services: Answer[tuple[Service, ...]], providers: Mapping[str, Provider], with_servers: bool
+    nova: NovaReader,
+    services: Answer[tuple[Service, ...]],
+    providers: Mapping[str, Provider],
+    with_servers: bool,
 ) -> Answer[tuple[Hypervisor, ...]]:
     """Return the compute nodes of the cells that answer, if wanted with the servers of their hosts."""
     roots = {provider.name: provider for provider in providers.values() if provider.is_host}
-    answering = [service for service in services.value or () if service.binary == COMPUTE and service.status != "UNKNOWN"]
-    found = map_parallel(lambda service: _list_nodes_of_host(nova, service, roots, with_servers), answering)
+    answering = [
+        service
+        for service in services.value or ()
+        if service.binary == COMPUTE and service.status != "UNKNOWN"
+    ]
+    found = map_parallel(
+        lambda service: _list_nodes_of_host(nova, service, roots, with_servers), answering
+    )
     nodes = {node.uuid: node for of_host in found for node in of_host}
     return Answer(LISTED_BY_SERVERS, "", 200, get_utc_now(), tuple(nodes.values()))
 
 
-def _list_nodes_of_host(nova: NovaReader, service: Service, roots: Mapping[str, Provider], with_servers: bool) -> list[Hypervisor]:
+def _list_nodes_of_host(
+    nova: NovaReader, service: Service, roots: Mapping[str, Provider], with_servers: bool
+) -> list[Hypervisor]:
     state, status = service.state or "", service.status
     if service.host in roots:
         root = roots[service.host]
@@ -50,4 +64,7 @@ def _list_nodes_of_host(nova: NovaReader, service: Service, roots: Mapping[str, 
     listed = nova.list_servers_on_host(service.host)
     names = {server.node for server in listed if server.node}
     servers = tuple(server.uuid for server in listed)
-    return [Hypervisor(roots[name].uuid, name, service.host, state, status, servers) for name in sorted(names & set(roots))]
+    return [
+        Hypervisor(roots[name].uuid, name, service.host, state, status, servers)
+        for name in sorted(names & set(roots))
+    ]

@@ -62,9 +62,13 @@ def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
     if not isinstance(entry, dict):
         return Exclusion(_parse_name(entry, option))
     if unknown := sorted(str(key) for key in entry if key not in _KEYS):
-        raise InvalidInput(f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have {', '.join(_KEYS)}.")
+        raise InvalidInput(
+            f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have {', '.join(_KEYS)}."
+        )
     if "name" not in entry:
-        raise InvalidInput(f"{option}: an entry has no name, so that nothing would be excluded by it.")
+        raise InvalidInput(
+            f"{option}: an entry has no name, so that nothing would be excluded by it."
+        )
     name, reason = _parse_name(entry["name"], option), _parse_reason(entry.get("reason"), option)
     if "until" not in entry:
         return Exclusion(name, reason=reason)
@@ -92,7 +96,13 @@ def _parse_reason(value: t.Any, option: str) -> str:
 
 def _convert_to_text(value: t.Any) -> str:
     """Return a date as text: YAML makes an object of its own of one without quotes."""
-    return value.isoformat() if isinstance(value, datetime.date) else value if isinstance(value, str) else repr(value)
+    return (
+        value.isoformat()
+        if isinstance(value, datetime.date)
+        else value
+        if isinstance(value, str)
+        else repr(value)
+    )
 
 
 def _parse_end(until: str, what: str) -> datetime.datetime:

@@ -22,21 +22,43 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     UNHOSTED_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED, Evidence
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView, find_deletion
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import needs_resource_lookups
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    NOT_ASKED,
+    Evidence,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+    ConsumerView,
+    find_deletion,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
+    needs_resource_lookups,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
+    list_relevant_request_ids,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import NeutronReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import (
+        NeutronReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Migration, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
 
 # How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
 _MAX_ACTIONS = 10
@@ -79,7 +101,9 @@ class LookupContext:
 class Lookups:
     """Asks the three services about single consumers."""
 
-    def __init__(self, placement: PlacementReader, nova: NovaReader, neutron: NeutronReader) -> None:
+    def __init__(
+        self, placement: PlacementReader, nova: NovaReader, neutron: NeutronReader
+    ) -> None:
         self._placement = placement
         self._nova = nova
         self._neutron = neutron
@@ -101,10 +125,19 @@ class Lookups:
                 subject = d.replace(subject, actions=self._nova.list_instance_actions(move.server))
             return [Evidence(consumer, allocation), subject]
         evidence = self._collect_server_evidence(consumer, look)
-        if projects and not holds and (evidence.server.value is None or evidence.server.value.project not in projects):
+        if (
+            projects
+            and not holds
+            and (evidence.server.value is None or evidence.server.value.project not in projects)
+        ):
             return []
         claims = self._collect_migration_allocations(evidence, look)
-        return [self._add_guest_location_evidence(self._add_flavor_evidence(evidence, index), claims, index), *claims]
+        return [
+            self._add_guest_location_evidence(
+                self._add_flavor_evidence(evidence, index), claims, index
+            ),
+            *claims,
+        ]
 
     def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:
         allocation = context.allocations[uuid]
@@ -115,7 +148,9 @@ class Lookups:
             if server.value is not None and server.value.host and not migrations.value:
                 # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
                 actions = self._nova.list_instance_actions(uuid)
-            evidence = Evidence(uuid, allocation, migrations, server, actions=actions, last_actions=last_actions)
+            evidence = Evidence(
+                uuid, allocation, migrations, server, actions=actions, last_actions=last_actions
+            )
             return self._add_unshelve_action(evidence, context.index)
         actions = self._nova.list_instance_actions(uuid)
         deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)
@@ -128,11 +163,27 @@ class Lookups:
         # no listing is therefore asked again with a filter that has an index.
         marker = self._nova.probe_migration_marker(uuid)
         markers, times = self._ask_more_workers(uuid, marker, context)
-        hosts = context.index.list_host_names_of(allocation.value.resources if allocation.value else ())
-        at_hosts = [answer for host in hosts for answer in context.at_hosts.list_answers(host, times)]
-        return Evidence(uuid, allocation, migrations, server, deleted, actions, marker, markers, host_migrations=tuple(at_hosts))
+        hosts = context.index.list_host_names_of(
+            allocation.value.resources if allocation.value else ()
+        )
+        at_hosts = [
+            answer for host in hosts for answer in context.at_hosts.list_answers(host, times)
+        ]
+        return Evidence(
+            uuid,
+            allocation,
+            migrations,
+            server,
+            deleted,
+            actions,
+            marker,
+            markers,
+            host_migrations=tuple(at_hosts),
+        )
 
-    def _ask_more_workers(self, uuid: str, marker: Answer[bool], context: LookupContext) -> tuple[tuple[Answer[bool], ...], int]:
+    def _ask_more_workers(
+        self, uuid: str, marker: Answer[bool], context: LookupContext
+    ) -> tuple[tuple[Answer[bool], ...], int]:
         """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
 
         One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
@@ -145,9 +196,13 @@ class Lookups:
             return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED
         return (), 1
 
-    def _repeat_marker(self, uuid: str, marker: Answer[bool], times: int) -> tuple[Answer[bool], ...]:
+    def _repeat_marker(
+        self, uuid: str, marker: Answer[bool], times: int
+    ) -> tuple[Answer[bool], ...]:
         answers: list[Answer[bool]] = []
-        while len(answers) < times - 1 and all(answer.status == marker.status for answer in answers):
+        while len(answers) < times - 1 and all(
+            answer.status == marker.status for answer in answers
+        ):
             answers.append(self._nova.probe_migration_marker(uuid, 1 + len(answers)))
         return tuple(answers)
 
@@ -164,14 +219,20 @@ class Lookups:
             stock=self._placement.query_inventories(view.own_tree),
         )
 
-    def _collect_migration_allocations(self, evidence: Evidence, context: LookupContext) -> list[Evidence]:
+    def _collect_migration_allocations(
+        self, evidence: Evidence, context: LookupContext
+    ) -> list[Evidence]:
         """Ask what the ended migrations of a server hold that has nothing of its own host."""
         view = _build_view(evidence, context.index)
         if view is None or not view.settled or view.own_tree in view.trees:
             return []
         snapshot = context.index.snapshot
         partly = context.fresh or snapshot.trees is not None
-        ended = [known.uuid for known in view.server_migrations if known.ended and (partly or known.uuid in snapshot.allocations)]
+        ended = [
+            known.uuid
+            for known in view.server_migrations
+            if known.ended and (partly or known.uuid in snapshot.allocations)
+        ]
         return [Evidence(uuid, self._placement.get_allocation(uuid)) for uuid in ended]
 
     def _add_unshelve_action(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
@@ -180,11 +241,15 @@ class Lookups:
         if view is None or not view.settled or view.arrived:
             return evidence
         actions = self._nova.list_instance_actions(evidence.uuid)
-        newest = next((action for action in actions.value or () if action.action == UNSHELVE_ACTION), None)
+        newest = next(
+            (action for action in actions.value or () if action.action == UNSHELVE_ACTION), None
+        )
         told = (self._nova.get_instance_action(evidence.uuid, newest.request_id),) if newest else ()
         return d.replace(evidence, actions=actions, last_actions=told)
 
-    def _add_guest_location_evidence(self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex) -> Evidence:
+    def _add_guest_location_evidence(
+        self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex
+    ) -> Evidence:
         """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
         view = _build_view(evidence, index)
         allocations = {
@@ -193,18 +258,33 @@ class Lookups:
             if claim.allocation.value and view and view.own_tree in claim.allocation.value.resources
         }
         failed = (
-            [known for known in view.server_migrations if known.uuid in allocations and known.type in COLD_MIGRATION_TYPES] if view else []
+            [
+                known
+                for known in view.server_migrations
+                if known.uuid in allocations and known.type in COLD_MIGRATION_TYPES
+            ]
+            if view
+            else []
         )
         if not failed:
             return evidence
         actions = self._nova.list_instance_actions(evidence.uuid)
-        known = {answer.value.request_id: answer for answer in evidence.last_actions if answer.value}
+        known = {
+            answer.value.request_id: answer for answer in evidence.last_actions if answer.value
+        }
         wanted = {*list_relevant_request_ids(actions.value or (), failed[-1].created_at), *known}
-        requests = [action.request_id for action in actions.value or () if action.request_id in wanted]
-        asked = [known.get(request) or self._nova.get_instance_action(evidence.uuid, request) for request in requests]
+        requests = [
+            action.request_id for action in actions.value or () if action.request_id in wanted
+        ]
+        asked = [
+            known.get(request) or self._nova.get_instance_action(evidence.uuid, request)
+            for request in requests
+        ]
         return d.replace(evidence, actions=actions, last_actions=tuple(asked))
 
-    def _read_last_actions(self, server: Server | None) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+    def _read_last_actions(
+        self, server: Server | None
+    ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
         """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
 
         What came between that and a shelve that its host has ended is not asked for: it was over then.
@@ -220,8 +300,14 @@ class Lookups:
             if action.action in PLACING_ACTIONS:
                 break
             if told.value and told.value.shelving_hosts:
-                placed_by = next((older for older in listed[number:] if older.action in PLACING_ACTIONS), None)
-                asked += [self._nova.get_instance_action(server.uuid, placed_by.request_id)] if placed_by else []
+                placed_by = next(
+                    (older for older in listed[number:] if older.action in PLACING_ACTIONS), None
+                )
+                asked += (
+                    [self._nova.get_instance_action(server.uuid, placed_by.request_id)]
+                    if placed_by
+                    else []
+                )
                 break
         return actions, tuple(asked)
 
@@ -230,11 +316,19 @@ def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
     if one is None:
         return other
-    answered = {field.name: value for field in d.fields(one) if (value := getattr(one, field.name)) not in (NOT_ASKED, ())}
+    answered = {
+        field.name: value
+        for field in d.fields(one)
+        if (value := getattr(one, field.name)) not in (NOT_ASKED, ())
+    }
     return d.replace(other, **answered)
 
 
 def _build_view(evidence: Evidence, index: SnapshotIndex) -> ConsumerView | None:
     """Return the case of a live server, None without one."""
     allocation = evidence.allocation.value
-    return ConsumerView(index, allocation, evidence, evidence, None) if allocation and evidence.server.value else None
+    return (
+        ConsumerView(index, allocation, evidence, evidence, None)
+        if allocation and evidence.server.value
+        else None
+    )

@@ -12,19 +12,29 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import parse_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
+    parse_exclusions,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid, require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS, Policy
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import (
+    normalize_uuid,
+    require_uuid,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.policy import (
+    ALLOCATORS,
+    Policy,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import Exclusion
+    from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
+        Exclusion,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 

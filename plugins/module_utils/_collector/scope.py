@@ -13,7 +13,10 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid, require_uuid
+from ansible_collections.osops.placement.plugins.module_utils._common.uuids import (
+    normalize_uuid,
+    require_uuid,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 
@@ -28,7 +31,12 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
         "hosts": {"type": "list", "elements": "str", "default": []},
         "consumers": {"type": "list", "elements": "str", "default": []},
         "projects": {"type": "list", "elements": "str", "default": []},
-        "kinds": {"type": "list", "elements": "str", "default": [], "choices": [kind.name for kind in KINDS]},
+        "kinds": {
+            "type": "list",
+            "elements": "str",
+            "default": [],
+            "choices": [kind.name for kind in KINDS],
+        },
         "mode": {"type": "str", "default": "full", "choices": ["full", "triage"]},
         "shard": {"type": "str"},
     }
@@ -38,7 +46,9 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     """Return the scope that the options describe. Raises InvalidInput for what is no UUID or shard, and for what cannot go together."""
     chosen = Scope(
         hosts=tuple(sorted({normalize_uuid(name) or name for name in options["hosts"]})),
-        consumers=tuple(sorted({require_uuid(text, "consumers:") for text in options["consumers"]})),
+        consumers=tuple(
+            sorted({require_uuid(text, "consumers:") for text in options["consumers"]})
+        ),
         # Keystone writes the uuids of projects without dashes.
         projects=tuple(sorted({text.replace("-", "") for text in options["projects"]})),
         kinds=tuple(options["kinds"]),
@@ -46,9 +56,13 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
         shard=_parse_shard(options["shard"]) if options["shard"] else None,
     )
     if chosen.is_narrow and chosen.mode == "triage":
-        raise InvalidInput("mode=triage is for whole clouds: what hosts or consumers name is always looked at in full.")
+        raise InvalidInput(
+            "mode=triage is for whole clouds: what hosts or consumers name is always looked at in full."
+        )
     if chosen.is_narrow and chosen.shard:
-        raise InvalidInput(f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is not cut into shards.")
+        raise InvalidInput(
+            f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is not cut into shards."
+        )
     if chosen.mode == "triage" and chosen.shard:
         raise InvalidInput(
             f"shard={chosen.shard} cannot go with mode=triage, which reads only few hosts anyway: who claims a share of another one would be "
@@ -61,5 +75,7 @@ def _parse_shard(text: str) -> Shard:
     found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
     number, count = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= count <= MAX_SHARDS:
-        raise InvalidInput(f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MAX_SHARDS}).")
+        raise InvalidInput(
+            f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MAX_SHARDS})."
+        )
     return Shard(number, count)

@@ -18,17 +18,28 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex, group_by_tree
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+    SnapshotIndex,
+    group_by_tree,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 
 
-def list_roots_in_shard(shard: Shard, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]) -> frozenset[str]:
+def list_roots_in_shard(
+    shard: Shard, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]
+) -> frozenset[str]:
     """Return the roots in the shard, and with them the compute nodes that have no provider."""
     roots = {provider.root for provider in providers.values()} | {node.uuid for node in nodes}
     return frozenset(filter(shard.contains, roots))
@@ -36,11 +47,17 @@ def list_roots_in_shard(shard: Shard, providers: Mapping[str, Provider], nodes: 
 
 def list_providers_to_read(shard: Shard, providers: Mapping[str, Provider]) -> list[str]:
     """Return the providers whose claims the shard lists."""
-    return [uuid for uuid, provider in providers.items() if provider.sharing or shard.contains(provider.root)]
+    return [
+        uuid
+        for uuid, provider in providers.items()
+        if provider.sharing or shard.contains(provider.root)
+    ]
 
 
 def select_allocations(
-    shard: Shard, allocations_by_consumer: Mapping[str, Allocations], providers: Mapping[str, Provider]
+    shard: Shard,
+    allocations_by_consumer: Mapping[str, Allocations],
+    providers: Mapping[str, Provider],
 ) -> dict[str, Allocations]:
     """Return those of `holdings` that the shard has to do with, as far as it reads them."""
     read = set(list_providers_to_read(shard, providers))
@@ -48,16 +65,27 @@ def select_allocations(
         consumer: {provider: share for provider, share in allocations.items() if provider in read}
         for consumer, allocations in allocations_by_consumer.items()
     }
-    return {consumer: part for consumer, part in parts.items() if any(shard.contains(providers[provider].root) for provider in part)}
+    return {
+        consumer: part
+        for consumer, part in parts.items()
+        if any(shard.contains(providers[provider].root) for provider in part)
+    }
 
 
 def is_left_to_other_shard(consumer: str, allocations: Allocations, index: SnapshotIndex) -> bool:
     """Tell whether the shard of a consumer's host sees all that this one does: it is on a host elsewhere and seen here only on a shared disk."""
     nodes = index.list_nodes_with(consumer)
-    return bool(nodes) and not group_by_tree(allocations, index) and not any(map(index.covers, nodes))
+    return (
+        bool(nodes) and not group_by_tree(allocations, index) and not any(map(index.covers, nodes))
+    )
 
 
-def find_owning_root(consumer: str, allocations: Allocations, index: SnapshotIndex, server_details: Mapping[str, Server]) -> str | None:
+def find_owning_root(
+    consumer: str,
+    allocations: Allocations,
+    index: SnapshotIndex,
+    server_details: Mapping[str, Server],
+) -> str | None:
     """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody nominates it.
 
     server_details: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
@@ -69,6 +97,10 @@ def find_owning_root(consumer: str, allocations: Allocations, index: SnapshotInd
         return min(elsewhere)
     if homes:
         glance = server_details.get(consumer)
-        shown = {index.find_tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
+        shown = (
+            {index.find_tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
+        )
         return min((held - shown) or held or homes)
-    return min((root for provider in allocations if (root := index.get_root(provider))), default=None)
+    return min(
+        (root for provider in allocations if (root := index.get_root(provider))), default=None
+    )

@@ -37,7 +37,9 @@ def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
             os.unlink(unfinished)
             raise
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}. Choose another folder or make this one writable.") from error
+        raise InvalidInput(
+            f"{path} cannot be written: {error.strerror}. Choose another folder or make this one writable."
+        ) from error
 
 
 def read_json(path: str) -> t.Any:
@@ -45,10 +47,14 @@ def read_json(path: str) -> t.Any:
     try:
         return json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not JSON ({error}): it was cut short or is another file.") from error
+        raise InvalidInput(
+            f"{path} is not JSON ({error}): it was cut short or is another file."
+        ) from error
 
 
-def read_or_put_aside(path: str | None, read: Callable[[t.Any, str], T], lost: str, warn: Callable[[str], None]) -> T | None:
+def read_or_put_aside(
+    path: str | None, read: Callable[[t.Any, str], T], lost: str, warn: Callable[[str], None]
+) -> T | None:
     """Return what `read_xml` makes of the JSON in `path`; None without such a file.
 
     A file that cannot be read is put aside, so that the next one can be written in its place; the warning says what is `lost`.

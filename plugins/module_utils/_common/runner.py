@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import PlacementToolsError
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    PlacementToolsError,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
@@ -19,7 +21,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
 
-def run_offline(module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
+def run_offline(
+    module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]
+) -> t.NoReturn:
     """Do `work`, for which no cloud is needed, and exit with its result. One with `failed` in it fails the task and keeps what was done."""
     try:
         result = work(module)

@@ -17,7 +17,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def make_printable(text: t.Any, limit: int | None = None) -> str:
     """Return `text` with every character that a terminal would act on spelled out, cut to `limit` characters."""
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text))
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text)
+    )
     return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
 
 

@@ -32,7 +32,9 @@ def parse_duration(text: str | int) -> int:
     """
     match = _DURATION.fullmatch(str(text))
     if match is None:
-        raise InvalidInput(f"{str(text)!r} is no duration: write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d.")
+        raise InvalidInput(
+            f"{str(text)!r} is no duration: write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d."
+        )
     number, unit = match.groups()
     return int(number) * _SECONDS_PER_UNIT[unit]
 
@@ -57,7 +59,11 @@ def seconds_between(earlier: str | None, later: str | None) -> int | None:
 
 def _parse_time(text: str | None) -> datetime.datetime | None:
     try:
-        return datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC) if text else None
+        return (
+            datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC)
+            if text
+            else None
+        )
     except ValueError:
         return None
 

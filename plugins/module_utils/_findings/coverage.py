@@ -27,5 +27,11 @@ def describe_unjudged_hosts(coverage: Mapping[str, t.Any]) -> str:
     hosts = list_unjudged_hosts(coverage)
     if hosts:
         counted = "1 host was" if len(hosts) == 1 else f"{len(hosts)} hosts were"
-        return f"{counted} not judged, because their cell does not answer: {summarize_names(hosts)}."
-    return "A part of the cloud was not judged, because a cell does not answer." if coverage.get("partial") else ""
+        return (
+            f"{counted} not judged, because their cell does not answer: {summarize_names(hosts)}."
+        )
+    return (
+        "A part of the cloud was not judged, because a cell does not answer."
+        if coverage.get("partial")
+        else ""
+    )

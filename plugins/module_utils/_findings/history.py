@@ -13,7 +13,10 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import ENTRY_LISTS, iterate_entries
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    ENTRY_LISTS,
+    iterate_entries,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import Sighting
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_finding
 
@@ -49,11 +52,20 @@ def parse_first_seen(contents: t.Any, path: str) -> dict[str, str]:
     try:
         known = {rename_finding(identity): seen for identity, seen in contents["known"].items()}
         for key in ENTRY_LISTS:
-            known.update({rename_finding(entry["id"]): entry["first_seen"] for entry in contents.get(key, ())})
+            known.update(
+                {
+                    rename_finding(entry["id"]): entry["first_seen"]
+                    for entry in contents.get(key, ())
+                }
+            )
     except (AttributeError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{path} does not tell since when findings are known: it was edited, or is another file.") from error
+        raise InvalidInput(
+            f"{path} does not tell since when findings are known: it was edited, or is another file."
+        ) from error
     if not all(isinstance(text, str) for pair in known.items() for text in pair):
-        raise InvalidInput(f"{path} does not tell since when findings are known: it was edited, or is another file.")
+        raise InvalidInput(
+            f"{path} does not tell since when findings are known: it was edited, or is another file."
+        )
     return known
 
 
@@ -63,12 +75,19 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
     Raises InvalidInput when they are something else.
     """
     try:
-        return {rename_finding(identity): Sighting.parse(told) for identity, told in contents.get("sightings", {}).items()}
+        return {
+            rename_finding(identity): Sighting.parse(told)
+            for identity, told in contents.get("sightings", {}).items()
+        }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"{path} does not tell how often findings were seen: it was edited, or is another file.") from error
+        raise InvalidInput(
+            f"{path} does not tell how often findings were seen: it was edited, or is another file."
+        ) from error
 
 
-def retain_first_seen(first_seen: Mapping[str, str], reported_ids: Collection[str], whole: bool) -> dict[str, str]:
+def retain_first_seen(
+    first_seen: Mapping[str, str], reported_ids: Collection[str], whole: bool
+) -> dict[str, str]:
     """Return what is to be remembered of ids that a reading does not tell of, those seen last if there are too many.
 
     whole: whether the reading would tell of everything. Then an id is forgotten, unless its subject is told of under another kind:
@@ -86,7 +105,11 @@ def retain_first_seen(first_seen: Mapping[str, str], reported_ids: Collection[st
 def extract_history(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return what is kept in a file of its own of the contents of `findings.json`."""
     seen = {entry["id"]: entry["first_seen"] for entry in iterate_entries(findings)}
-    return {"format": findings["format"], "known": {**findings["known"], **seen}, "sightings": findings["sightings"]}
+    return {
+        "format": findings["format"],
+        "known": {**findings["known"], **seen},
+        "sightings": findings["sightings"],
+    }
 
 
 def _get_subject(identity: str) -> str:

@@ -38,11 +38,15 @@ class Selection:
         """Raises InvalidInput for an expression that is none."""
         self._expression = expression
         if JMESPATH_IMPORT_ERROR:
-            raise InvalidInput("select needs the Python library jmespath where this module runs: install it there, or leave select empty.")
+            raise InvalidInput(
+                "select needs the Python library jmespath where this module runs: install it there, or leave select empty."
+            )
         try:
             self._compiled = jmespath.compile(expression)
         except _JMESPATH_ERRORS as error:
-            raise InvalidInput(f"select is no JMESPath expression: {' '.join(str(error).split())}") from error
+            raise InvalidInput(
+                f"select is no JMESPath expression: {' '.join(str(error).split())}"
+            ) from error
 
     def select_ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
         """Return the ids of those `findings` that the expression gives; an answer of null gives none.
@@ -52,7 +56,9 @@ class Selection:
         try:
             found = self._compiled.search(list(findings))
         except _JMESPATH_ERRORS as error:
-            raise InvalidInput(f"select cannot be applied to the findings: {' '.join(str(error).split())}") from error
+            raise InvalidInput(
+                f"select cannot be applied to the findings: {' '.join(str(error).split())}"
+            ) from error
         rows = [] if found is None else found if isinstance(found, list) else [found]
         known = {finding["id"] for finding in findings}
         ids = [row.get("id") if isinstance(row, dict) else row for row in rows]

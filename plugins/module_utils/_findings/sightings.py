@@ -13,7 +13,11 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, parse_duration, seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    format_duration,
+    parse_duration,
+    seconds_between,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 
@@ -48,7 +52,12 @@ class Sighting:
         return known
 
     def as_dict(self) -> dict[str, t.Any]:
-        return {"count": self.count, "since": self.since, "last": self.last, "generations": list(self.generations)}
+        return {
+            "count": self.count,
+            "since": self.since,
+            "last": self.last,
+            "generations": list(self.generations),
+        }
 
 
 @d.dataclass(frozen=True)
@@ -69,13 +78,18 @@ class SightingPolicy:
             whys.append(f"it was seen {seen.count} of {self.min_sightings} times")
         known_for = seconds_between(seen.since, at) or 0
         if known_for < self.known_for:
-            whys.append(f"it is known for {format_duration(known_for)} of {format_duration(self.known_for)}")
+            whys.append(
+                f"it is known for {format_duration(known_for)} of {format_duration(self.known_for)}"
+            )
         return " and ".join(whys)
 
 
 def sighting_policy_options() -> dict[str, dict[str, t.Any]]:
     """Return the options of `orphan_detect` that say when a finding may be changed."""
-    return {"min_sightings": {"type": "int", "default": 1}, "known_for": {"type": "str", "default": "0"}}
+    return {
+        "min_sightings": {"type": "int", "default": 1},
+        "known_for": {"type": "str", "default": "0"},
+    }
 
 
 def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None) -> SightingPolicy:
@@ -85,7 +99,9 @@ def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None
     """
     asked = SightingPolicy(int(options["min_sightings"]), parse_duration(options["known_for"]))
     if asked.min_sightings < 1:
-        raise InvalidInput(f"min_sightings (orphan_cleanup_min_sightings) is {asked.min_sightings}: it must be 1 or more.")
+        raise InvalidInput(
+            f"min_sightings (orphan_cleanup_min_sightings) is {asked.min_sightings}: it must be 1 or more."
+        )
     if asked.needs_history and not history_path:
         raise InvalidInput(
             "min_sightings and known_for need a file that remembers findings from run to run, and none is given: "
@@ -94,7 +110,9 @@ def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None
     return asked
 
 
-def count_sightings(findings: Iterable[Finding], before: Mapping[str, Sighting], snapshot: Snapshot, sound: bool) -> dict[str, Sighting]:
+def count_sightings(
+    findings: Iterable[Finding], before: Mapping[str, Sighting], snapshot: Snapshot, sound: bool
+) -> dict[str, Sighting]:
     """Return how often each of the findings `findings`, all orphaned or drifted, was seen, this reading included if it is sound.
 
     It begins anew when a generation is another one. The same reading, judged again, does not count twice.
@@ -107,12 +125,16 @@ def count_sightings(findings: Iterable[Finding], before: Mapping[str, Sighting],
         if known is None or known.generations != generations:
             known = Sighting(0, at, "", generations)
         if sound and known.last != at:
-            known = d.replace(known, count=known.count + 1, since=known.since if known.count else at, last=at)
+            known = d.replace(
+                known, count=known.count + 1, since=known.since if known.count else at, last=at
+            )
         seen[finding.id] = known
     return seen
 
 
-def retain_sightings(before: Mapping[str, Sighting], reported_ids: Collection[str], snapshot: Snapshot, sound: bool) -> dict[str, Sighting]:
+def retain_sightings(
+    before: Mapping[str, Sighting], reported_ids: Collection[str], snapshot: Snapshot, sound: bool
+) -> dict[str, Sighting]:
     """Return the sightings that stay as they were: of what this reading does not tell of, because it did not look there.
 
     reported_ids: the ids of all that it tells of, also of what is undecided and protected. What it looked at and did not find in the same way
@@ -122,7 +144,8 @@ def retain_sightings(before: Mapping[str, Sighting], reported_ids: Collection[st
     left = {
         identity: sighting
         for identity, sighting in before.items()
-        if not sound or (identity not in reported_ids and not _is_covered(identity, subjects, snapshot))
+        if not sound
+        or (identity not in reported_ids and not _is_covered(identity, subjects, snapshot))
     }
     newest = sorted(left, key=lambda identity: left[identity].last, reverse=True)[:MAX_REMEMBERED]
     return {identity: left[identity] for identity in newest}

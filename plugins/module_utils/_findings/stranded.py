@@ -19,7 +19,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Amounts
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
 
 
 def get_freed_amounts(finding: Finding) -> Amounts:
@@ -34,13 +36,17 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> dic
     for finding in findings:
         for provider, amounts in get_freed_amounts(finding).items():
             of_provider.setdefault(index.get_name(provider), []).append(amounts)
-            of_project.setdefault((finding.allocation and finding.allocation.project) or "", []).append(amounts)
+            of_project.setdefault(
+                (finding.allocation and finding.allocation.project) or "", []
+            ).append(amounts)
     sums = totals(amounts for shares in of_provider.values() for amounts in shares)
     scope = index.snapshot.scope
     claimed = {} if scope.is_narrow or scope.shard else totals(index.used.values())
     return {
         "resource_classes": sums,
-        "share_of_claimed": {cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)},
+        "share_of_claimed": {
+            cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)
+        },
         "providers": {name: totals(shares) for name, shares in sorted(of_provider.items())},
         "projects": {project: totals(shares) for project, shares in sorted(of_project.items())},
     }
@@ -73,7 +79,9 @@ def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> lis
     ]
 
 
-def _describe_provider(uuid: str, stranded_amounts: Mapping[str, int], index: SnapshotIndex) -> dict[str, t.Any]:
+def _describe_provider(
+    uuid: str, stranded_amounts: Mapping[str, int], index: SnapshotIndex
+) -> dict[str, t.Any]:
     details, node = index.snapshot.details.get(uuid), index.nodes.get(uuid)
     inventories = details.inventories if details else {}
     used = index.used.get(uuid, {})
@@ -86,7 +94,9 @@ def _describe_provider(uuid: str, stranded_amounts: Mapping[str, int], index: Sn
             cls: {
                 "total": inventories[cls].total if cls in inventories else None,
                 "reserved": inventories[cls].reserved if cls in inventories else None,
-                "allocation_ratio": inventories[cls].allocation_ratio if cls in inventories else None,
+                "allocation_ratio": inventories[cls].allocation_ratio
+                if cls in inventories
+                else None,
                 "capacity": inventories[cls].capacity if cls in inventories else None,
                 "used": used.get(cls, 0) if known else None,
                 "stranded": stranded_amounts.get(cls, 0),

@@ -14,7 +14,10 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts, list_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+    list_unjudged_hosts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, SKIPPED
 
@@ -42,7 +45,10 @@ def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
         "format": FORMAT,
         "complete": bool(rows) and all(row["complete"] and not row["error"] for row in rows),
         "totals": {
-            **{part: _sum_counts(row[part] for row in rows) for part in ("verdicts", "kinds", "stranded", "tally", "coverage")},
+            **{
+                part: _sum_counts(row[part] for row in rows)
+                for part in ("verdicts", "kinds", "stranded", "tally", "coverage")
+            },
             "unjudged_hosts": _count_unjudged(rows),
         },
         "runs": rows,
@@ -66,12 +72,17 @@ def format_table(summary: Mapping[str, t.Any]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(head) - 1)]
     lines = [
         "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)), row[-1]]
+            [
+                row[0].ljust(widths[0]),
+                *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)),
+                row[-1],
+            ]
         ).rstrip()
         for row in rows
     ]
     missing = [
-        f"Shards {', '.join(known['shards'])} of {known['placement_endpoint']} are not among these." for known in summary["missing_shards"]
+        f"Shards {', '.join(known['shards'])} of {known['placement_endpoint']} are not among these."
+        for known in summary["missing_shards"]
     ]
     return lines + missing
 
@@ -95,7 +106,11 @@ def _build_row(run: RunResult) -> dict[str, t.Any]:
         "verdicts": summary.get("verdicts", {}),
         "kinds": summary.get("kinds", {}),
         "stranded": summary.get("stranded", {}).get("resource_classes", {}),
-        "coverage": {part: coverage[part] for part in ("providers", "hypervisors", "servers", "consumers") if part in coverage},
+        "coverage": {
+            part: coverage[part]
+            for part in ("providers", "hypervisors", "servers", "consumers")
+            if part in coverage
+        },
         "check_mode": run.remediation["check_mode"] if run.remediation else None,
         "tally": run.remediation["tally"] if run.remediation else {},
         "journal": run.remediation["journal"] if run.remediation else None,
@@ -112,7 +127,13 @@ def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:
     """Return how many hosts were not judged; one that several shards of a cloud name counts once."""
-    return len({(row["placement_endpoint"], row["region"], host) for row in rows for host in row["unjudged_hosts"]})
+    return len(
+        {
+            (row["placement_endpoint"], row["region"], host)
+            for row in rows
+            for host in row["unjudged_hosts"]
+        }
+    )
 
 
 def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
@@ -123,7 +144,11 @@ def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, 
             number, count = map(int, row["shard"].split("/"))
             known.setdefault((row["placement_endpoint"], row["region"], count), set()).add(number)
     return [
-        {"placement_endpoint": endpoint, "region": region, "shards": [f"{number}/{count}" for number in left]}
+        {
+            "placement_endpoint": endpoint,
+            "region": region,
+            "shards": [f"{number}/{count}" for number in left],
+        }
         for (endpoint, region, count), read in known.items()
         if (left := sorted(set(range(1, count + 1)) - read))
     ]
@@ -132,11 +157,18 @@ def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, 
 def _format_cells(name: str, sums: Mapping[str, t.Any], remark: str) -> tuple[str, ...]:
     verdicts, tally = sums["verdicts"], sums["tally"]
     made = sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED))
-    counts = [str(verdicts.get(verdict, "-")) for verdict in ("orphaned", "drifted", "protected", "undecided")]
+    counts = [
+        str(verdicts.get(verdict, "-"))
+        for verdict in ("orphaned", "drifted", "protected", "undecided")
+    ]
     return (make_printable(name), *counts, str(made) if tally else "-", remark)
 
 
 def _describe_run(row: Mapping[str, t.Any]) -> str:
-    told = row["error"] or " ".join(row["failed_checks"]) or ("check mode: nothing was changed" if row["check_mode"] else "")
+    told = (
+        row["error"]
+        or " ".join(row["failed_checks"])
+        or ("check mode: nothing was changed" if row["check_mode"] else "")
+    )
     unjudged = "" if row["error"] else describe_unjudged_hosts(row)
     return make_printable(" ".join(f"{told} {unjudged}".split()))

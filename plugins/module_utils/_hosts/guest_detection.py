@@ -17,7 +17,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.nova impo
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import describe_answer
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    describe_answer,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
     LEFTOVER_DIRECTORY,
@@ -26,17 +28,29 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
     judge_guests,
     list_servers_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import require_compute_nodes
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED, PROTECTED, UNDECIDED
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    require_compute_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    ORPHANED,
+    PROTECTED,
+    UNDECIDED,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import Guest, GuestFinding
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
+        Guest,
+        GuestFinding,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Evidence,
+        Snapshot,
+    )
 
 
 class GuestDetector:
@@ -47,7 +61,12 @@ class GuestDetector:
         self._nova = NovaReader(session.compute)
         self._policy = policy
 
-    def detect(self, guests: Collection[Guest], hosts: Collection[str], among: Collection[str] | None = None) -> dict[str, t.Any]:
+    def detect(
+        self,
+        guests: Collection[Guest],
+        hosts: Collection[str],
+        among: Collection[str] | None = None,
+    ) -> dict[str, t.Any]:
         """Return what `hypervisor_guest_detect` writes about `guests`, found on the hosts of those compute services.
 
         among: ids of what may be told as left over; None for all.
@@ -55,25 +74,46 @@ class GuestDetector:
         listings = self._reading.collect_listings(False)
         nodes = require_compute_nodes(listings.hypervisors)
         check_compute_hosts(hosts, SnapshotIndex(listings))
-        listings = self._reading.add_servers(listings, [node.uuid for node in nodes if node.host in hosts])
+        listings = self._reading.add_servers(
+            listings, [node.uuid for node in nodes if node.host in hosts]
+        )
         asked = list_servers_to_look_up(guests, SnapshotIndex(listings))
-        snapshot = self._add_host_migrations(self._reading.refresh_evidence(listings, asked), guests)
+        snapshot = self._add_host_migrations(
+            self._reading.refresh_evidence(listings, asked), guests
+        )
         findings = judge_guests(guests, snapshot, self._policy)
         if among is not None:
-            findings = [finding for finding in findings if finding.decision.verdict != ORPHANED or finding.guest.id in among]
+            findings = [
+                finding
+                for finding in findings
+                if finding.decision.verdict != ORPHANED or finding.guest.id in among
+            ]
         return _build_document(findings, snapshot, guests, hosts)
 
     def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Ask the hosts of guests that Nova does not find for their migrations: no listing of all is proof that it names none of them."""
-        lost = {uuid for uuid, evidence in snapshot.evidence.items() if evidence.server.status == 404}
+        lost = {
+            uuid for uuid, evidence in snapshot.evidence.items() if evidence.server.status == 404
+        }
         hosts = sorted({guest.host for guest in guests if guest.uuid in lost})
-        moves = dict(zip(hosts, map_parallel(self._nova.list_migrations_of_host, hosts), strict=True))
+        moves = dict(
+            zip(hosts, map_parallel(self._nova.list_migrations_of_host, hosts), strict=True)
+        )
 
         def completed(evidence: Evidence) -> Evidence:
             here = {guest.host for guest in guests if guest.uuid == evidence.uuid}
-            return d.replace(evidence, host_migrations=(*evidence.host_migrations, *(moves[host] for host in sorted(here & set(moves)))))
+            return d.replace(
+                evidence,
+                host_migrations=(
+                    *evidence.host_migrations,
+                    *(moves[host] for host in sorted(here & set(moves))),
+                ),
+            )
 
-        return d.replace(snapshot, evidence={uuid: completed(evidence) for uuid, evidence in snapshot.evidence.items()})
+        return d.replace(
+            snapshot,
+            evidence={uuid: completed(evidence) for uuid, evidence in snapshot.evidence.items()},
+        )
 
 
 def parse_leftover_ids(document: t.Any) -> frozenset[str]:
@@ -81,14 +121,21 @@ def parse_leftover_ids(document: t.Any) -> frozenset[str]:
     try:
         return frozenset(entry["id"] for entry in document["findings"])
     except (KeyError, TypeError) as error:
-        raise InvalidInput(f"findings is not what hypervisor_guest_detect writes ({type(error).__name__}: {error}).") from error
+        raise InvalidInput(
+            f"findings is not what hypervisor_guest_detect writes ({type(error).__name__}: {error})."
+        ) from error
 
 
 def _build_document(
-    findings: Collection[GuestFinding], snapshot: Snapshot, guests: Collection[Guest], hosts: Collection[str]
+    findings: Collection[GuestFinding],
+    snapshot: Snapshot,
+    guests: Collection[Guest],
+    hosts: Collection[str],
 ) -> dict[str, t.Any]:
     gates = list(SnapshotIndex(snapshot).failed_absence_checks)
-    by_verdict: dict[str, list[dict[str, t.Any]]] = {verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)}
+    by_verdict: dict[str, list[dict[str, t.Any]]] = {
+        verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)
+    }
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
     kinds = collections.Counter(guest.kind for guest in guests)
@@ -99,7 +146,9 @@ def _build_document(
         "finished_at": snapshot.finished_at,
         "summary": {
             "verdicts": {verdict: len(entries) for verdict, entries in by_verdict.items()},
-            "kinds": dict(sorted(collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED]).items())),
+            "kinds": dict(
+                sorted(collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED]).items())
+            ),
             "coverage": {
                 "complete": not gates,
                 "failed_checks": gates,

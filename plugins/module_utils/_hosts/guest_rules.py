@@ -18,11 +18,21 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    format_duration,
+    seconds_between,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import SHUT_OFF
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import SUCCESSFUL_MIGRATION_STATUSES
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision, orphaned, protected, undecided
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    SUCCESSFUL_MIGRATION_STATUSES,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    Decision,
+    orphaned,
+    protected,
+    undecided,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.orphans import (
     describe_deletion,
     find_deleted_server,
@@ -30,13 +40,19 @@ from ansible_collections.osops.placement.plugins.module_utils._rules.orphans imp
     is_unknown_to_nova,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView, find_deletion
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+    ConsumerView,
+    find_deletion,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
@@ -46,7 +62,10 @@ LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
 _ALLOCATION_PROTECTIONS = frozenset({"foreign_type", "too_young"})
 
 # What each is judged by.
-_REQUIRED_FACTS = {LEFTOVER_DOMAIN: ("nova", "state", "disks"), LEFTOVER_DIRECTORY: ("age_seconds", "link", "open", "shared")}
+_REQUIRED_FACTS = {
+    LEFTOVER_DOMAIN: ("nova", "state", "disks"),
+    LEFTOVER_DIRECTORY: ("age_seconds", "link", "open", "shared"),
+}
 
 
 @d.dataclass(frozen=True)
@@ -71,7 +90,9 @@ class Guest:
 
     @property
     def id(self) -> str:
-        return f"{self.kind}/{self.host}/{self.name if self.kind == LEFTOVER_DIRECTORY else self.uuid}"
+        return (
+            f"{self.kind}/{self.host}/{self.name if self.kind == LEFTOVER_DIRECTORY else self.uuid}"
+        )
 
     @property
     def age_seconds(self) -> int | None:
@@ -84,7 +105,11 @@ class Guest:
     @property
     def runs(self) -> bool:
         """Whether it is a domain that Nova made and that is not shut off."""
-        return self.kind == LEFTOVER_DOMAIN and self.facts["nova"] is not None and self.facts["state"] != SHUT_OFF
+        return (
+            self.kind == LEFTOVER_DOMAIN
+            and self.facts["nova"] is not None
+            and self.facts["state"] != SHUT_OFF
+        )
 
 
 @d.dataclass(frozen=True)
@@ -99,17 +124,42 @@ class GuestFinding:
 def parse_guests(document: Mapping[str, t.Any]) -> list[Guest]:
     """Return the guests that one answer of `hypervisor_guest_info` tells of. Raises InvalidInput when it is none."""
     try:
-        host, read_at, node, domains = document["host"], document["read_at"], document.get("compute_id"), document["domains"] or ()
+        host, read_at, node, domains = (
+            document["host"],
+            document["read_at"],
+            document.get("compute_id"),
+            document["domains"] or (),
+        )
         states = {domain["uuid"]: domain["state"] for domain in domains}
         otherwise = None if document["domains"] is not None else "not known"
-        found = [Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node) for domain in domains]
+        found = [
+            Guest(LEFTOVER_DOMAIN, host, domain["uuid"], domain["name"], domain, read_at, node)
+            for domain in domains
+        ]
         for known in document["directories"] or ():
-            state, others = states.get(known["uuid"], otherwise), tuple(_find_disk_owners(known, domains))
-            found.append(Guest(LEFTOVER_DIRECTORY, host, known["uuid"], known["name"], known, read_at, node, state, others))
+            state, others = (
+                states.get(known["uuid"], otherwise),
+                tuple(_find_disk_owners(known, domains)),
+            )
+            found.append(
+                Guest(
+                    LEFTOVER_DIRECTORY,
+                    host,
+                    known["uuid"],
+                    known["name"],
+                    known,
+                    read_at,
+                    node,
+                    state,
+                    others,
+                )
+            )
         for guest in found:
             _check_facts(guest)
     except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidInput(f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error}).") from error
+        raise InvalidInput(
+            f"guests has what hypervisor_guest_info did not return ({type(error).__name__}: {error})."
+        ) from error
     for guest in found:
         if not isinstance(guest.uuid, str) or normalize_uuid(guest.uuid) != guest.uuid:
             raise InvalidInput(f"guests names {guest.uuid!r}, which is no UUID.")
@@ -124,10 +174,14 @@ def _check_facts(guest: Guest) -> None:
         raise TypeError("age_seconds is no number")
 
 
-def _find_disk_owners(directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]) -> Iterator[str]:
+def _find_disk_owners(
+    directory: Mapping[str, t.Any], domains: Iterable[Mapping[str, t.Any]]
+) -> Iterator[str]:
     """Yield the names of the domains of other servers that have a disk in a directory; in a container its path may begin otherwise."""
     for domain in domains:
-        if domain["uuid"] != directory["uuid"] and any(directory["name"] in disk.split("/") for disk in domain["disks"]):
+        if domain["uuid"] != directory["uuid"] and any(
+            directory["name"] in disk.split("/") for disk in domain["disks"]
+        ):
             yield domain["name"]
 
 
@@ -143,10 +197,14 @@ def check_compute_hosts(hosts: Iterable[str], index: SnapshotIndex) -> None:
 
 def list_servers_to_look_up(guests: Iterable[Guest], index: SnapshotIndex) -> list[str]:
     """Return the servers about which Nova must be asked: those that it does not show on the host of their guest."""
-    return sorted({guest.uuid for guest in guests if index.get_listed_host(guest.uuid) != guest.host})
+    return sorted(
+        {guest.uuid for guest in guests if index.get_listed_host(guest.uuid) != guest.host}
+    )
 
 
-def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) -> list[GuestFinding]:
+def judge_guests(
+    guests: Collection[Guest], snapshot: Snapshot, policy: Policy
+) -> list[GuestFinding]:
     """Return a finding for each guest that is not where its server lives."""
     index = SnapshotIndex(snapshot)
     mistaken = _find_mistaken_hosts(guests, index)
@@ -155,17 +213,30 @@ def judge_guests(guests: Collection[Guest], snapshot: Snapshot, policy: Policy) 
         evidence = snapshot.evidence.get(guest.uuid)
         if evidence is None:
             if index.get_listed_host(guest.uuid) != guest.host:
-                findings.append(GuestFinding(guest, undecided("Nova was not asked about its server."), None))
+                findings.append(
+                    GuestFinding(guest, undecided("Nova was not asked about its server."), None)
+                )
             continue
         if evidence.allocation.value is None:
-            findings.append(GuestFinding(guest, undecided("What its server holds could not be read.", evidence.allocation), None))
+            findings.append(
+                GuestFinding(
+                    guest,
+                    undecided("What its server holds could not be read.", evidence.allocation),
+                    None,
+                )
+            )
             continue
         view = ConsumerView(index, evidence.allocation.value, evidence, evidence, None)
         decision = _decide(guest, view, policy)
         if decision and guest.host in mistaken:
-            decision = undecided(f"{mistaken[guest.host]}: this may be another host than it is taken for.", snapshot.hypervisors)
+            decision = undecided(
+                f"{mistaken[guest.host]}: this may be another host than it is taken for.",
+                snapshot.hypervisors,
+            )
         if decision:
-            findings.append(GuestFinding(guest, decision, find_deleted_server(evidence) or view.server))
+            findings.append(
+                GuestFinding(guest, decision, find_deleted_server(evidence) or view.server)
+            )
     return findings
 
 
@@ -179,14 +250,18 @@ def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[
         here = by_host.get(node.host, [])
         other = next((guest.node for guest in here if guest.node not in (None, node.uuid)), None)
         if other:
-            told[node.host] = f"nova-compute is compute node {other} here, and Nova's {node.host} is {node.uuid}"
+            told[node.host] = (
+                f"nova-compute is compute node {other} here, and Nova's {node.host} is {node.uuid}"
+            )
             continue
         if any(_is_server_on_host(guest, index) for guest in here):
             continue
         if node.servers and here:
             told[node.host] = f"Nova shows servers on {node.host} and none of them is here"
         elif running := next((guest for guest in here if guest.runs), None):
-            told[node.host] = f"The domain of {running.uuid} is {running.facts['state']} here, and Nova shows no server on {node.host}"
+            told[node.host] = (
+                f"The domain of {running.uuid} is {running.facts['state']} here, and Nova shows no server on {node.host}"
+            )
     return told
 
 
@@ -194,7 +269,9 @@ def _is_server_on_host(guest: Guest, index: SnapshotIndex) -> bool:
     """Tell whether Nova shows the server of a guest on its host, among others there or when it is asked directly."""
     evidence = index.snapshot.evidence.get(guest.uuid)
     server = evidence.server.value if evidence else None
-    return index.get_listed_host(guest.uuid) == guest.host or (server is not None and server.host == guest.host)
+    return index.get_listed_host(guest.uuid) == guest.host or (
+        server is not None and server.host == guest.host
+    )
 
 
 def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -212,7 +289,15 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
 
 
 def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | None:
-    names = {guest.host, *(name for node in view.index.nodes.values() if node.host == guest.host for name in (node.uuid, node.name))}
+    names = {
+        guest.host,
+        *(
+            name
+            for node in view.index.nodes.values()
+            if node.host == guest.host
+            for name in (node.uuid, node.name)
+        ),
+    }
     return policy.explain_exclusion(names)
 
 
@@ -220,8 +305,14 @@ def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decisio
     facts = guest.facts
     if guest.kind == LEFTOVER_DOMAIN:
         if facts["nova"] is None:
-            return protected("It has none of the metadata that Nova gives its domains: it is somebody else's.")
-        return None if facts["state"] == SHUT_OFF else protected(f"It is {facts['state']}, and only what is shut off is undefined.")
+            return protected(
+                "It has none of the metadata that Nova gives its domains: it is somebody else's."
+            )
+        return (
+            None
+            if facts["state"] == SHUT_OFF
+            else protected(f"It is {facts['state']}, and only what is shut off is undefined.")
+        )
     if facts["link"]:
         return protected("It is a symbolic link and no directory.")
     if guest.domain_state not in (None, SHUT_OFF):
@@ -229,7 +320,11 @@ def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decisio
     if guest.used_by:
         return protected(f"A disk of {min(guest.used_by)} is in it.")
     if facts["open"] is not False:
-        return protected("A file in it is open." if facts["open"] else "Whether a file in it is open could not be seen.")
+        return protected(
+            "A file in it is open."
+            if facts["open"]
+            else "Whether a file in it is open could not be seen."
+        )
     return None
 
 
@@ -237,9 +332,14 @@ def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
     if not is_deleted(view.subject):
         return None
     if view.contradiction:
-        return undecided(f"Nova knows server {guest.uuid} as deleted, but {view.contradiction}.", *view.server_answers)
+        return undecided(
+            f"Nova knows server {guest.uuid} as deleted, but {view.contradiction}.",
+            *view.server_answers,
+        )
     young = _protect_recently_deleted(guest, view, policy)
-    return young or orphaned(f"{describe_deletion(view.subject)} It stayed on {guest.host}.", *view.server_answers)
+    return young or orphaned(
+        f"{describe_deletion(view.subject)} It stayed on {guest.host}.", *view.server_answers
+    )
 
 
 def _protect_recently_deleted(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -256,10 +356,14 @@ def _decide_unknown_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
     if not is_unknown_to_nova(view):
         return None
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):
-        return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.")
+        return undecided(
+            "Nova says that it does not know it, but there was no live server to see whether it would tell us."
+        )
     evidence = (*view.migration_listings, *view.server_answers)
     young = _protect_young(guest, guest.age_seconds, policy.unknown_min_age)
-    return young or orphaned(f"Nova has no memory of its server, and does not show it on {guest.host}.", *evidence)
+    return young or orphaned(
+        f"Nova has no memory of its server, and does not show it on {guest.host}.", *evidence
+    )
 
 
 def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -267,13 +371,28 @@ def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -
     if server is None:
         return None
     if not view.is_settled_in_place or view.own_tree is None:
-        return undecided(f"Server {server.uuid} is {server.status}, and not known to rest on another host.", *view.server_answers)
-    last = next((move for move in view.server_migrations if guest.host in (move.source_compute, move.dest_compute)), None)
+        return undecided(
+            f"Server {server.uuid} is {server.status}, and not known to rest on another host.",
+            *view.server_answers,
+        )
+    last = next(
+        (
+            move
+            for move in view.server_migrations
+            if guest.host in (move.source_compute, move.dest_compute)
+        ),
+        None,
+    )
     if last is None:
         return undecided(
-            f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from {guest.host}.", *view.server_answers
+            f"Server {server.uuid} rests on {server.host}, but Nova tells of no move away from {guest.host}.",
+            *view.server_answers,
         )
-    if last.type == "evacuation" and last.status != "completed" and last.source_compute == guest.host:
+    if (
+        last.type == "evacuation"
+        and last.status != "completed"
+        and last.source_compute == guest.host
+    ):
         return protected(
             f"Server {server.uuid} was evacuated from here ({last.uuid}): nova-compute itself removes what is left when it starts.",
             *view.server_answers,
@@ -289,7 +408,11 @@ def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -
             f"Server {server.uuid} lives on {server.host}, and this storage is shared, or may be: it is the same directory.",
             *view.server_answers,
         )
-    young = _protect_young(guest, seconds_between(last.updated_at or last.created_at, view.subject.server.at), policy.min_age)
+    young = _protect_young(
+        guest,
+        seconds_between(last.updated_at or last.created_at, view.subject.server.at),
+        policy.min_age,
+    )
     return young or orphaned(
         f"Server {server.uuid} rests on {server.host}; it left {guest.host} with {last.type} {last.uuid} ({last.status}).",
         *view.server_answers,
@@ -308,7 +431,11 @@ def _has_left_host(move: Migration, host: str) -> bool:
     """Tell whether a move ended with the server away from `host`."""
     if move.status == "reverted":
         return move.dest_compute == host and move.source_compute != host
-    return move.status in SUCCESSFUL_MIGRATION_STATUSES and move.source_compute == host and move.dest_compute != host
+    return (
+        move.status in SUCCESSFUL_MIGRATION_STATUSES
+        and move.source_compute == host
+        and move.dest_compute != host
+    )
 
 
 def _protect_young(guest: Guest, since: int | None, wanted: int) -> Decision | None:
@@ -317,5 +444,9 @@ def _protect_young(guest: Guest, since: int | None, wanted: int) -> Decision | N
     if not wanted or all(age is not None and age >= wanted for age in ages):
         return None
     known = [age for age in ages if age is not None]
-    told = f"It is so for {format_duration(min(known))}" if len(known) == len(ages) else "Since when it is so is not known"
+    told = (
+        f"It is so for {format_duration(min(known))}"
+        if len(known) == len(ages)
+        else "Since when it is so is not known"
+    )
     return protected(f"{told} and the minimum age is {format_duration(wanted)}.")

@@ -13,7 +13,9 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
@@ -24,10 +26,16 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     find_leftovers,
     list_host_providers,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import require_compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    require_compute_nodes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import describe_migration
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import get_listed_services
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
+    describe_migration,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    get_listed_services,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
@@ -47,7 +55,9 @@ class HostReader:
         self._policy = policy
         self._kinds = kinds
 
-    def read_hosts(self, names: Sequence[str], remembered: Collection[str] = ()) -> list[dict[str, t.Any]]:
+    def read_hosts(
+        self, names: Sequence[str], remembered: Collection[str] = ()
+    ) -> list[dict[str, t.Any]]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
         remembered: uuids of root providers of the one host in `names` that an earlier look found.
@@ -56,9 +66,14 @@ class HostReader:
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         providers = self._placement.list_providers()
         hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
-        return [self._describe_host(name, host, providers) for name, host in zip(names, hosts, strict=True)]
+        return [
+            self._describe_host(name, host, providers)
+            for name, host in zip(names, hosts, strict=True)
+        ]
 
-    def _describe_host(self, name: str, host: Host, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+    def _describe_host(
+        self, name: str, host: Host, providers: Mapping[str, Provider]
+    ) -> dict[str, t.Any]:
         told: dict[str, t.Any] = {
             "name": name,
             "host": host.name,
@@ -81,30 +96,65 @@ class HostReader:
         )
         now = {node.uuid: node for node in snapshot.hypervisors.value or ()}
         host = d.replace(host, nodes=tuple(now.get(node.uuid, node) for node in host.nodes))
-        aggregates = tuple(known for known in self._nova.list_aggregates() if host.name in known.hosts)
+        aggregates = tuple(
+            known for known in self._nova.list_aggregates() if host.name in known.hosts
+        )
         servers = self._nova.query_servers_on_host(host.name)
         if servers.value is None:
-            raise CloudError(f"Nova answered {servers.status} when asked for the servers of {host.name} ({servers.request}).")
+            raise CloudError(
+                f"Nova answered {servers.status} when asked for the servers of {host.name} ({servers.request})."
+            )
         seen = HostDetails(servers.value, self._nova.list_migrations_of_host(host.name), aggregates)
         left = find_leftovers(host, snapshot, self._policy, self._kinds)
         return {
             **told,
             "nodes": [
-                {"uuid": node.uuid, "name": node.name, "state": node.state, "status": node.status, "running_vms": node.running_vms}
+                {
+                    "uuid": node.uuid,
+                    "name": node.name,
+                    "state": node.state,
+                    "status": node.status,
+                    "running_vms": node.running_vms,
+                }
                 for node in host.nodes
             ],
             "providers": [
-                {"uuid": provider.uuid, "name": provider.name, "root": provider.root, "parent": provider.parent}
+                {
+                    "uuid": provider.uuid,
+                    "name": provider.name,
+                    "root": provider.root,
+                    "parent": provider.parent,
+                }
                 for provider in list_host_providers(host, snapshot.providers or providers)
             ],
-            "aggregates": [{"uuid": known.uuid, "name": known.name, "zone": known.zone} for known in aggregates],
+            "aggregates": [
+                {"uuid": known.uuid, "name": known.name, "zone": known.zone} for known in aggregates
+            ],
             "servers": [
-                {"uuid": server.uuid, "name": server.name, "status": server.status, "task_state": server.task_state}
+                {
+                    "uuid": server.uuid,
+                    "name": server.name,
+                    "status": server.status,
+                    "task_state": server.task_state,
+                }
                 for server in seen.servers
             ],
-            "migrations": [describe_migration(row, seen.migrations.at) for row in seen.migrations.value or () if not row.ended],
-            "left_over": [
-                {"id": finding.id, "kind": finding.kind, "consumer": finding.consumer, "reason": finding.reason} for finding in left
+            "migrations": [
+                describe_migration(row, seen.migrations.at)
+                for row in seen.migrations.value or ()
+                if not row.ended
             ],
-            "blockers": [d.asdict(blocker) for blocker in find_blockers(host, seen, snapshot, self._policy, self._kinds)],
+            "left_over": [
+                {
+                    "id": finding.id,
+                    "kind": finding.kind,
+                    "consumer": finding.consumer,
+                    "reason": finding.reason,
+                }
+                for finding in left
+            ],
+            "blockers": [
+                d.asdict(blocker)
+                for blocker in find_blockers(host, seen, snapshot, self._policy, self._kinds)
+            ],
         }

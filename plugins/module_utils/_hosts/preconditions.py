@@ -11,18 +11,36 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, UnsoundReading
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    UnsoundReading,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.change import sort_children_first
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, get_listed_services, may_have_unlisted_node
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import find_region_mismatch, list_down_cell_hosts
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    sort_children_first,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
+    get_listed_services,
+    may_have_unlisted_node,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    find_region_mismatch,
+    list_down_cell_hosts,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 
@@ -47,7 +65,11 @@ def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str
     """Say who holds a share of `what`; nothing when nobody does."""
     if not allocations:
         return ""
-    hold = "1 consumer still holds" if len(allocations) == 1 else f"{len(allocations)} consumers still hold"
+    hold = (
+        "1 consumer still holds"
+        if len(allocations) == 1
+        else f"{len(allocations)} consumers still hold"
+    )
     return f"{hold} a share of {what}: {summarize_names(sorted(allocations))}."
 
 
@@ -108,12 +130,16 @@ def check_no_compute_node(
         )
 
 
-def find_service_providers(service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> dict[str, Provider]:
+def find_service_providers(
+    service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> dict[str, Provider]:
     """Return the providers in the trees of the compute nodes of `service`, by uuid, and in what others of its name left behind."""
     every = tuple(nodes)
     own = {node.uuid: node.name for node in every if node.host == service.host}
     names = {service.host, *own.values()}
-    roots = own.keys() | {provider.uuid for provider in providers.values() if provider.name in names} - {node.uuid for node in every}
+    roots = own.keys() | {
+        provider.uuid for provider in providers.values() if provider.name in names
+    } - {node.uuid for node in every}
     return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
 
 

@@ -14,7 +14,11 @@ import dataclasses as d
 import os
 import stat
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import Inode, get_inode, has_mount_inside
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import (
+    Inode,
+    get_inode,
+    has_mount_inside,
+)
 
 # Of a folder with more entries than these no size is told.
 MAX_ENTRIES = 100_000
@@ -29,7 +33,9 @@ class DirScan:
     inodes: set[Inode]
 
 
-def is_open(path: str, inside: DirScan, in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]) -> bool | None:
+def is_open(
+    path: str, inside: DirScan, in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]
+) -> bool | None:
     """Tell whether anything in a folder is open or mounted; None when that is not known.
 
     in_use: as `find_open_files` returns it; around: as `list_mounts` does.

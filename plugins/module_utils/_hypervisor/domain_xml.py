@@ -12,7 +12,10 @@ from __future__ import annotations
 import os
 import re
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    HostError,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.timestamps import (
     TIMESTAMP_PATTERN,
     describe_os_error,
@@ -31,9 +34,13 @@ def save_xml(folder: str, uuid: str, xml: bytes) -> str:
         try:
             status = os.fstat(held)
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-                raise HostError(f"backup_path {folder} can be changed by others: make it root's own with mode 0700.")
+                raise HostError(
+                    f"backup_path {folder} can be changed by others: make it root's own with mode 0700."
+                )
             name = find_free_name(uuid, ".xml", held)
-            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=held)
+            file = os.open(
+                name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=held
+            )
             with os.fdopen(file, "wb") as stream:
                 stream.write(xml)
                 stream.flush()
@@ -53,10 +60,16 @@ def find_newest_xml(folder: str, uuid: str) -> str:
     try:
         names = os.listdir(folder)
     except OSError as error:
-        raise InvalidInput(f"backup_path {folder} cannot be read: {describe_os_error(error)}. Give xml_path, or another folder.") from error
-    saved = sorted(name for name in names if re.fullmatch(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml", name))
+        raise InvalidInput(
+            f"backup_path {folder} cannot be read: {describe_os_error(error)}. Give xml_path, or another folder."
+        ) from error
+    saved = sorted(
+        name for name in names if re.fullmatch(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml", name)
+    )
     if not saved:
-        raise InvalidInput(f"backup_path {folder} has no XML of {uuid}: give xml_path, or another folder.")
+        raise InvalidInput(
+            f"backup_path {folder} has no XML of {uuid}: give xml_path, or another folder."
+        )
     return os.path.join(folder, saved[-1])
 
 

@@ -14,19 +14,34 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput, PlacementToolsError
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    HostError,
+    InvalidInput,
+    PlacementToolsError,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor import domain_xml
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import SUFFIX_BY_KIND, InstanceDirectories
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import REFUSED_UNLESS_REMOVED, SHUT_OFF, Virsh, parse_domain
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
+    SUFFIX_BY_KIND,
+    InstanceDirectories,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import (
+    REFUSED_UNLESS_REMOVED,
+    SHUT_OFF,
+    Virsh,
+    parse_domain,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable
 
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import InstanceDirectory, QuarantinedDirectory
+    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
+        InstanceDirectory,
+        QuarantinedDirectory,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import Domain
 
 _DISPLAY_NAMES = {"managed_save": "a managed save", "snapshots": "snapshots"}
@@ -35,7 +50,9 @@ _DISPLAY_NAMES = {"managed_save": "a managed save", "snapshots": "snapshots"}
 def require_canonical_uuid(uuid: str, option: str) -> str:
     """Return `uuid`. Raises InvalidInput when it is not spelled as Nova names domains and directories."""
     if normalize_uuid(uuid) != uuid:
-        raise InvalidInput(f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes).")
+        raise InvalidInput(
+            f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes)."
+        )
     return uuid
 
 
@@ -61,7 +78,9 @@ class _Task:
     def __init__(self, module: AnsibleModule) -> None:
         self._options = options = module.params
         self._check = module.check_mode
-        self._uuid: str | None = None if options["uuid"] is None else require_canonical_uuid(options["uuid"], "uuid")
+        self._uuid: str | None = (
+            None if options["uuid"] is None else require_canonical_uuid(options["uuid"], "uuid")
+        )
         self._virsh = Virsh(module)
         self._instances = InstanceDirectories.from_options(options)
         self._domain: Domain | None = None
@@ -77,9 +96,15 @@ class _Task:
         wanted, directory = self._options["domain"], self._options["directory"]
         if self._uuid is not None and (wanted or directory == "quarantined"):
             self._domain = self._virsh.get_domain(self._uuid)
-        removal = [self._plan_removal(self._domain)] if wanted == "undefined" and self._domain else []
+        removal = (
+            [self._plan_removal(self._domain)] if wanted == "undefined" and self._domain else []
+        )
         move = (
-            {"quarantined": self._plan_quarantine, "present": self._plan_restore, "purged": self._plan_purge}[directory]()
+            {
+                "quarantined": self._plan_quarantine,
+                "present": self._plan_restore,
+                "purged": self._plan_purge,
+            }[directory]()
             if directory
             else []
         )
@@ -88,10 +113,14 @@ class _Task:
 
     def describe_state(self) -> dict[str, t.Any]:
         """Return what Ansible shows with `--diff`."""
-        domain = self._domain and {key: getattr(self._domain, key) for key in ("name", "state", "uuid")}
+        domain = self._domain and {
+            key: getattr(self._domain, key) for key in ("name", "state", "uuid")
+        }
         sides: dict[str, t.Any] = {"domain": domain, "directory": self._path}
         if self._options["directory"] == "purged":
-            sides["quarantined"] = [entry.path for entry in self._quarantined_dirs if entry.path not in self._purged]
+            sides["quarantined"] = [
+                entry.path for entry in self._quarantined_dirs if entry.path not in self._purged
+            ]
         return sides
 
     def build_result(self, **more: t.Any) -> dict[str, t.Any]:
@@ -109,19 +138,28 @@ class _Task:
 
     def _plan_removal(self, domain: Domain) -> Callable[[], None]:
         if domain.nova is None:
-            raise HostError(f"The {domain} has no metadata of Nova, so that it is somebody else's: it is left alone.")
+            raise HostError(
+                f"The {domain} has no metadata of Nova, so that it is somebody else's: it is left alone."
+            )
         expected = self._options["expect_state"]
         if expected not in (None, domain.state):
-            raise HostError(f"The {domain} is {domain.state}, and was {expected} when it was looked at: look again what it is used for.")
+            raise HostError(
+                f"The {domain} is {domain.state}, and was {expected} when it was looked at: look again what it is used for."
+            )
         created, now = self._options["expect_created_at"], domain.nova["created_at"]
         if created not in (None, now):
-            raise HostError(f"The {domain} was defined by Nova at {now}, and not at {created}: it is another one than was looked at.")
+            raise HostError(
+                f"The {domain} was defined by Nova at {now}, and not at {created}: it is another one than was looked at."
+            )
         self._check_undefine_allowed(domain, destroy=self._options["destroy"])
         self._virsh.check_undefine_allowed(domain, self._options["remove"])
 
         def remove() -> None:
             if self._check:
-                self._actions += [*([] if domain.state == SHUT_OFF else ["destroy"]), *(["undefine"] if domain.persistent else [])]
+                self._actions += [
+                    *([] if domain.state == SHUT_OFF else ["destroy"]),
+                    *(["undefine"] if domain.persistent else []),
+                ]
                 self._domain = None
             else:
                 self._undefine_domain(domain)
@@ -130,7 +168,9 @@ class _Task:
 
     def _check_undefine_allowed(self, domain: Domain, *, destroy: bool) -> None:
         if domain.state != SHUT_OFF and not destroy:
-            raise HostError(f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, unless destroy says otherwise.")
+            raise HostError(
+                f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, unless destroy says otherwise."
+            )
         for hindrance in REFUSED_UNLESS_REMOVED:
             if getattr(domain, hindrance) and hindrance not in self._options["remove"]:
                 raise HostError(
@@ -140,7 +180,9 @@ class _Task:
     def _undefine_domain(self, domain: Domain) -> None:
         xml = self._virsh.dump_xml(domain.uuid)
         if parse_domain(xml, state=SHUT_OFF, persistent=True).uuid != domain.uuid:
-            raise HostError(f"libvirt gives the XML of another domain for the {domain}: nothing was done.")
+            raise HostError(
+                f"libvirt gives the XML of another domain for the {domain}: nothing was done."
+            )
         self._xml_path = domain_xml.save_xml(self._options["backup_path"], domain.uuid, xml)
         if domain.state != SHUT_OFF:
             self._virsh.destroy(domain)
@@ -155,7 +197,9 @@ class _Task:
             # libvirt undefines also what runs, and would forget it as soon as it stops.
             self._virsh.define(xml)
             self._domain = self._virsh.get_domain(domain.uuid)
-            raise HostError(f"The {domain} was started while it was undefined. It was defined again as it was: find out who started it.")
+            raise HostError(
+                f"The {domain} was started while it was undefined. It was defined again as it was: find out who started it."
+            )
         self._actions.append("undefine")
 
     def _plan_quarantine(self) -> list[Callable[[], None]]:
@@ -172,7 +216,9 @@ class _Task:
         if not gone_by_then:
             self._check_shut_off(seen)
         allow_shared = self._options["allow_shared"]
-        self._instances.check_move_allowed(seen, allow_shared=allow_shared, to_be_closed=gone_by_then)
+        self._instances.check_move_allowed(
+            seen, allow_shared=allow_shared, to_be_closed=gone_by_then
+        )
 
         def move() -> None:
             if not self._check:
@@ -187,36 +233,52 @@ class _Task:
         return [move]
 
     def _find_directory(self) -> InstanceDirectory | None:
-        found = self._instances.get_directory(f"{self._uuid}{SUFFIX_BY_KIND[self._options['directory_kind']]}")
+        found = self._instances.get_directory(
+            f"{self._uuid}{SUFFIX_BY_KIND[self._options['directory_kind']]}"
+        )
         self._path = found.path if found else None
         return found
 
     def _check_shut_off(self, seen: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
-            raise HostError(f"{seen.path} stays where it is, for the {self._domain} is {self._domain.state}.")
+            raise HostError(
+                f"{seen.path} stays where it is, for the {self._domain} is {self._domain.state}."
+            )
 
     def _plan_restore(self) -> list[Callable[[], None]]:
         seen = self._find_directory()
         if seen is not None:
             if seen.link:
-                raise HostError(f"{seen.path} is a symbolic link: what is in quarantine stays there until that is gone.")
+                raise HostError(
+                    f"{seen.path} is a symbolic link: what is in quarantine stays there until that is gone."
+                )
             return []
         kind = self._options["directory_kind"]
-        entries = [entry for entry in self._instances.list_quarantined([str(self._uuid)]) if entry.kind == kind]
+        entries = [
+            entry
+            for entry in self._instances.list_quarantined([str(self._uuid)])
+            if entry.kind == kind
+        ]
         if not entries:
             raise HostError(
                 f"The directory of {self._uuid} (kind {kind}) is neither in {self._instances.path} nor in {self._instances.store}."
             )
 
         def bring_back() -> None:
-            self._path = self._instances.get_original_path(entries[-1]) if self._check else self._instances.restore(entries[-1])
+            self._path = (
+                self._instances.get_original_path(entries[-1])
+                if self._check
+                else self._instances.restore(entries[-1])
+            )
             self._actions.append("restore")
 
         return [bring_back]
 
     def _plan_purge(self) -> list[Callable[[], None]]:
         least = parse_duration(self._options["older_than"])
-        self._quarantined_dirs = self._instances.list_quarantined(None if self._uuid is None else [self._uuid])
+        self._quarantined_dirs = self._instances.list_quarantined(
+            None if self._uuid is None else [self._uuid]
+        )
         old = [entry for entry in self._quarantined_dirs if entry.age_seconds >= least]
         self._instances.check_purge_allowed(old)
 
@@ -232,11 +294,15 @@ class _Task:
 
     def _plan_definition(self) -> list[Callable[[], None]]:
         uuid = str(self._uuid)
-        path = self._options["xml_path"] or domain_xml.find_newest_xml(self._options["backup_path"], uuid)
+        path = self._options["xml_path"] or domain_xml.find_newest_xml(
+            self._options["backup_path"], uuid
+        )
         xml = domain_xml.read_xml(path)
         found = parse_domain(xml, state=SHUT_OFF, persistent=True)
         if found.uuid != uuid or found.nova is None:
-            raise InvalidInput(f"{path} describes the {found}, and not a domain of Nova with the UUID {uuid}.")
+            raise InvalidInput(
+                f"{path} describes the {found}, and not a domain of Nova with the UUID {uuid}."
+            )
 
         def define() -> None:
             self._domain = found if self._check else self._define_domain(uuid, xml)
@@ -251,5 +317,7 @@ class _Task:
         self._virsh.define(xml)
         found = self._virsh.get_domain(uuid)
         if found is None or not found.persistent:
-            raise HostError(f"libvirt took the XML of {uuid}, and has no such domain for all that: look into its log.")
+            raise HostError(
+                f"libvirt took the XML of {uuid}, and has no such domain for all that: look into its log."
+            )
         return found

@@ -25,7 +25,12 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_timestamp
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.dir_scan import MAX_ENTRIES, DirScan, is_open, scan_dir
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.dir_scan import (
+    MAX_ENTRIES,
+    DirScan,
+    is_open,
+    scan_dir,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import (
     Inode,
     find_open_files,
@@ -117,7 +122,11 @@ class InstanceDirectories:
     def list_directories(self, uuids: t.Collection[str] | None = None) -> list[InstanceDirectory]:
         """Return the folders that are named as Nova names those of instances, or those of `uuids`."""
         with self._open_instances_dir() as folder:
-            names = [match for match in map(_DIRECTORY_NAME.fullmatch, sorted(os.listdir(folder))) if match]
+            names = [
+                match
+                for match in map(_DIRECTORY_NAME.fullmatch, sorted(os.listdir(folder)))
+                if match
+            ]
             in_use, around = find_open_files(), list_mounts()
             chosen = [match for match in names if uuids is None or match.group(1) in uuids]
             found = [self._read_directory(folder, match, in_use, around) for match in chosen]
@@ -131,16 +140,28 @@ class InstanceDirectories:
         with self._open_instances_dir() as folder:
             return self._read_directory(folder, match, find_open_files(), list_mounts())
 
-    def list_quarantined(self, uuids: t.Collection[str] | None = None) -> list[QuarantinedDirectory]:
+    def list_quarantined(
+        self, uuids: t.Collection[str] | None = None
+    ) -> list[QuarantinedDirectory]:
         """Return what is in the quarantine, the oldest of each name first; whatever has another name is not ours."""
         with self._open_store() as store:
             if store is None:
                 return []
-            matches = [match for match in map(_QUARANTINED_NAME.fullmatch, sorted(os.listdir(store))) if match]
-            found = [self._read_quarantined(store, match) for match in matches if uuids is None or match.group(2) in uuids]
+            matches = [
+                match
+                for match in map(_QUARANTINED_NAME.fullmatch, sorted(os.listdir(store)))
+                if match
+            ]
+            found = [
+                self._read_quarantined(store, match)
+                for match in matches
+                if uuids is None or match.group(2) in uuids
+            ]
         return [entry for entry in found if entry]
 
-    def check_move_allowed(self, seen: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False) -> None:
+    def check_move_allowed(
+        self, seen: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
+    ) -> None:
         """Raise HostError when the folder must not be moved. to_be_closed: whoever has it open will be gone by then."""
         if seen.link:
             raise HostError(
@@ -148,11 +169,17 @@ class InstanceDirectories:
             )
         if seen.shared is not False and not allow_shared:
             known = (
-                "is on a file system that other hosts may use, too," if seen.shared else "is on a file system of which no type is known,"
+                "is on a file system that other hosts may use, too,"
+                if seen.shared
+                else "is on a file system of which no type is known,"
             )
-            raise HostError(f"{seen.path} {known} where an open file cannot be seen from here: look at the others, and set allow_shared.")
+            raise HostError(
+                f"{seen.path} {known} where an open file cannot be seen from here: look at the others, and set allow_shared."
+            )
         if seen.open is None:
-            raise HostError(f"Whether a file in {seen.path} is open cannot be told: run the task as root, with become.")
+            raise HostError(
+                f"Whether a file in {seen.path} is open cannot be told: run the task as root, with become."
+            )
         if seen.open and not to_be_closed:
             raise HostError(
                 f"{seen.path} is in use, for a file in it is open or something is mounted there: find out by whom (fuser, lsof)."
@@ -163,7 +190,9 @@ class InstanceDirectories:
         """Move a folder that is as it was `seen`, or raise HostError. Return where it is then."""
         now = self.get_directory(seen.name)
         if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
-            raise HostError(f"{seen.path} has changed since it was looked at: look again what it is used for.")
+            raise HostError(
+                f"{seen.path} has changed since it was looked at: look again what it is used for."
+            )
         self.check_move_allowed(now, allow_shared=allow_shared)
         self._make_store()
         with self._open_instances_dir() as folder, self._open_store() as store:
@@ -177,7 +206,9 @@ class InstanceDirectories:
             if get_inode(moved) != seen.inode or inside & busy or not complete:
                 # Between the look and the move somebody came; those who have it open do not notice either way.
                 self._rename(target, store, seen.name, folder)
-                raise HostError(f"{seen.path} came into use while it was moved, and is where it was: find out by whom (fuser, lsof).")
+                raise HostError(
+                    f"{seen.path} came into use while it was moved, and is where it was: find out by whom (fuser, lsof)."
+                )
         return os.path.join(self.store, target)
 
     def restore(self, entry: QuarantinedDirectory) -> str:
@@ -199,7 +230,9 @@ class InstanceDirectories:
     def check_purge_allowed(self, entries: t.Iterable[QuarantinedDirectory]) -> None:
         """Raise HostError when one of the entries must not be deleted."""
         if not shutil.rmtree.avoids_symlink_attacks:
-            raise HostError("Python cannot delete a directory safely on this system: delete by hand what is in quarantine.")
+            raise HostError(
+                "Python cannot delete a directory safely on this system: delete by hand what is in quarantine."
+            )
         in_use, around = find_open_files(), list_mounts()
         for entry in entries:
             busy = is_open(entry.path, scan_dir(entry.path), in_use, around)
@@ -223,10 +256,16 @@ class InstanceDirectories:
             except FileNotFoundError:
                 return
             except OSError as error:
-                raise HostError(f"{entry.path} could not be deleted altogether: {describe_os_error(error)}.") from error
+                raise HostError(
+                    f"{entry.path} could not be deleted altogether: {describe_os_error(error)}."
+                ) from error
 
     def _read_directory(
-        self, folder: int, match: re.Match[str], in_use: tuple[set[Inode], bool], around: list[tuple[str, str]]
+        self,
+        folder: int,
+        match: re.Match[str],
+        in_use: tuple[set[Inode], bool],
+        around: list[tuple[str, str]],
     ) -> InstanceDirectory | None:
         name, (uuid, suffix) = match.group(), match.groups()
         path = os.path.join(self.path, name)
@@ -265,7 +304,13 @@ class InstanceDirectories:
             return None
         path = os.path.join(self.store, match.group())
         return QuarantinedDirectory(
-            match.group(), uuid, _KIND_BY_SUFFIX[suffix], path, format_timestamp(moved), calculate_age(moved), scan_dir(path).size
+            match.group(),
+            uuid,
+            _KIND_BY_SUFFIX[suffix],
+            path,
+            format_timestamp(moved),
+            calculate_age(moved),
+            scan_dir(path).size,
         )
 
     @contextlib.contextmanager
@@ -286,7 +331,9 @@ class InstanceDirectories:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self.store, 0o700)
         except OSError as error:
-            raise HostError(f"quarantine_path {self.store} cannot be made: {describe_os_error(error)}.") from error
+            raise HostError(
+                f"quarantine_path {self.store} cannot be made: {describe_os_error(error)}."
+            ) from error
 
     @contextlib.contextmanager
     def _open_store(self) -> t.Iterator[int | None]:
@@ -297,12 +344,18 @@ class InstanceDirectories:
             yield None
             return
         except OSError as error:
-            link = "it is a symbolic link" if os.path.islink(self.store) else describe_os_error(error)
-            raise HostError(f"quarantine_path {self.store} cannot be used: {link}. Give a real folder, and use become.") from error
+            link = (
+                "it is a symbolic link" if os.path.islink(self.store) else describe_os_error(error)
+            )
+            raise HostError(
+                f"quarantine_path {self.store} cannot be used: {link}. Give a real folder, and use become."
+            ) from error
         try:
             status = os.fstat(store)
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-                raise HostError(f"quarantine_path {self.store} can be changed by others: make it root's own with mode 0700.")
+                raise HostError(
+                    f"quarantine_path {self.store} can be changed by others: make it root's own with mode 0700."
+                )
             yield store
         finally:
             os.close(store)
@@ -310,7 +363,9 @@ class InstanceDirectories:
     def _check_store(self, device: int) -> None:
         with self._open_store() as store:
             if store is None and not os.path.isdir(os.path.dirname(self.store)):
-                raise HostError(f"quarantine_path {self.store} cannot be made: the folder above it is not there.")
+                raise HostError(
+                    f"quarantine_path {self.store} cannot be made: the folder above it is not there."
+                )
             status = os.stat(os.path.dirname(self.store)) if store is None else os.fstat(store)
             if status.st_dev != device:
                 raise HostError(
@@ -321,5 +376,11 @@ class InstanceDirectories:
         try:
             os.rename(name, target, src_dir_fd=folder, dst_dir_fd=other)
         except OSError as error:
-            why = "they are on different file systems" if error.errno == errno.EXDEV else describe_os_error(error)
-            raise HostError(f"{name} could not be moved between {self.path} and {self.store}: {why}.") from error
+            why = (
+                "they are on different file systems"
+                if error.errno == errno.EXDEV
+                else describe_os_error(error)
+            )
+            raise HostError(
+                f"{name} could not be moved between {self.path} and {self.store}: {why}."
+            ) from error

@@ -43,7 +43,9 @@ COMPLAINT_KINDS = (
         "not_in_database",
         "nova.compute.resource_tracker",
         " has allocations against this compute host",
-        re.compile(rf"{_INSTANCE} has allocations against this compute host but is not found in the database"),
+        re.compile(
+            rf"{_INSTANCE} has allocations against this compute host but is not found in the database"
+        ),
     ),
     ComplaintKind(
         "not_managed",
@@ -95,7 +97,9 @@ COMPLAINT_KINDS = (
 _NEEDLES = tuple(kind.needle.encode() for kind in COMPLAINT_KINDS)
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
-_TIME = re.compile(r"(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?(?:(Z)|([+-][0-9]{2}):?([0-9]{2}))?")
+_TIME = re.compile(
+    r"(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?(?:(Z)|([+-][0-9]{2}):?([0-9]{2}))?"
+)
 _TIME_WITHIN = 80
 # What oslo.log puts before a message: time, process, level, logger, context and instance. DevStack leaves out the first two.
 _PREFIX = re.compile(
@@ -163,7 +167,12 @@ class Complaints:
     """The complaints in the lines that were added, each kept once, and no more of them than `limit`."""
 
     def __init__(
-        self, host: str | None, own_name: str, limit: int, since: datetime.datetime | None = None, zone: datetime.tzinfo | None = None
+        self,
+        host: str | None,
+        own_name: str,
+        limit: int,
+        since: datetime.datetime | None = None,
+        zone: datetime.tzinfo | None = None,
     ) -> None:
         """
         host: the name to give to all records; without it that in the line, else `own_name`.
@@ -186,14 +195,21 @@ class Complaints:
         for kind in COMPLAINT_KINDS:
             if line.logger is not None and kind.logger not in (None, line.logger):
                 continue
-            match = kind.message_pattern.match(line.message) if line.has_logger else kind.message_pattern.search(line.message)
+            match = (
+                kind.message_pattern.match(line.message)
+                if line.has_logger
+                else kind.message_pattern.search(line.message)
+            )
             if match:
                 self._add(kind, match, line, source)
                 return
 
     def records(self) -> list[dict[str, t.Any]]:
         """Return the complaints, those seen last before others."""
-        records = sorted((seen.as_dict() for seen in self._seen.values()), key=lambda row: (row["kind"], row["instance"] or ""))
+        records = sorted(
+            (seen.as_dict() for seen in self._seen.values()),
+            key=lambda row: (row["kind"], row["instance"] or ""),
+        )
         return sorted(records, key=lambda row: row["last_seen"] or "", reverse=True)
 
     def _add(self, kind: ComplaintKind, match: re.Match[str], line: _LogEntry, source: str) -> None:
@@ -203,14 +219,19 @@ class Complaints:
             if len(self._seen) >= self._limit:
                 self.truncated = True
                 return
-            self._seen[key] = _ComplaintRecord(kind.name, host, _extract_facts(match.groupdict()), source)
+            self._seen[key] = _ComplaintRecord(
+                kind.name, host, _extract_facts(match.groupdict()), source
+            )
         self._seen[key].add_occurrence(line.at, source)
 
     def _parse_line(self, text: str, journal: bool) -> _LogEntry:
         host, at = None, None
         journaled = _JOURNAL.match(text) if journal else None
         if journaled:
-            host, at = journaled["host"], datetime.datetime.fromtimestamp(int(journaled["epoch"]), UTC)
+            host, at = (
+                journaled["host"],
+                datetime.datetime.fromtimestamp(int(journaled["epoch"]), UTC),
+            )
             text = text[journaled.end() :]
         if text.startswith("{"):
             entry = _parse_json_line(text)
@@ -218,21 +239,33 @@ class Complaints:
                 return d.replace(entry, host=entry.host or host, at=entry.at or at)
         prefix = _PREFIX.match(text)
         at = at or _parse_time(_TIME.search(text, 0, _TIME_WITHIN), self._zone)
-        return _LogEntry(text[prefix.end() :] if prefix else text, prefix["logger"] if prefix else None, host, at)
+        return _LogEntry(
+            text[prefix.end() :] if prefix else text, prefix["logger"] if prefix else None, host, at
+        )
 
 
 def _parse_json_line(text: str) -> _LogEntry | None:
     """Return an entry as oslo.log's JSON formatter writes it; None where this is none."""
     try:
         entry = json.loads(text)
-        message, logger, host, created = entry["message"], entry["name"], entry.get("hostname"), entry.get("created")
+        message, logger, host, created = (
+            entry["message"],
+            entry["name"],
+            entry.get("hostname"),
+            entry.get("created"),
+        )
         at = None if created is None else datetime.datetime.fromtimestamp(created, UTC)
         trace = entry.get("traceback") or ""
     except (ValueError, TypeError, LookupError, OverflowError, OSError, RecursionError):
         return None
     if not all(isinstance(part, str) for part in (message, logger, host or "", trace)):
         return None
-    return _LogEntry(_replace_surrogates(f"{message}\n{trace}"), logger, _replace_surrogates(host or "")[:255] or None, at)
+    return _LogEntry(
+        _replace_surrogates(f"{message}\n{trace}"),
+        logger,
+        _replace_surrogates(host or "")[:255] or None,
+        at,
+    )
 
 
 def _replace_surrogates(text: str) -> str:
@@ -240,12 +273,16 @@ def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _parse_time(match: re.Match[str] | None, zone: datetime.tzinfo | None) -> datetime.datetime | None:
+def _parse_time(
+    match: re.Match[str] | None, zone: datetime.tzinfo | None
+) -> datetime.datetime | None:
     if match is None:
         return None
     day, clock, utc, hours, minutes = match.groups()
     try:
-        moment = datetime.datetime.fromisoformat(f"{day}T{clock}{'+00:00' if utc else f'{hours}:{minutes}' if hours else ''}")
+        moment = datetime.datetime.fromisoformat(
+            f"{day}T{clock}{'+00:00' if utc else f'{hours}:{minutes}' if hours else ''}"
+        )
         return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None
@@ -261,7 +298,9 @@ def _extract_facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
         "amounts": _parse_amounts(groups.get("amounts")),
         # Nova writes None where a server is on no host, as one that is shelved and offloaded.
         "other_host": None if other == "None" else other,
-        "counts": {"database": int(database), "hypervisor": int(hypervisor)} if database and hypervisor else None,
+        "counts": {"database": int(database), "hypervisor": int(hypervisor)}
+        if database and hypervisor
+        else None,
         "versions": {"requested": requested, "cap": cap} if requested and cap else None,
         "provider": {"uuid": groups["provider"], "name": name} if name else None,
     }

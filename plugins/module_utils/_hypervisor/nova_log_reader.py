@@ -19,13 +19,17 @@ import tempfile
 import typing as t
 import zlib
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import may_contain_complaint
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import (
+    may_contain_complaint,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     import datetime
     from collections.abc import Iterable, Iterator
 
-    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
+    from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import (
+        Complaints,
+    )
 
 _CHUNK_BYTES = 256 * 1024
 # Of a longer line only its beginning is looked at.
@@ -45,20 +49,36 @@ class Source:
     error: str | None = None
 
 
-def read_files(patterns: Iterable[str], complaints: Complaints, since: datetime.datetime | None) -> list[Source]:
+def read_files(
+    patterns: Iterable[str], complaints: Complaints, since: datetime.datetime | None
+) -> list[Source]:
     """Read all files that match, the newest first, but for those last written before `since`."""
-    paths = {os.path.realpath(path): path for pattern in patterns for path in sorted(glob.glob(pattern))}
-    return [_read_file(path, complaints, since) for path in sorted(paths.values(), key=_get_mtime, reverse=True)]
+    paths = {
+        os.path.realpath(path): path for pattern in patterns for path in sorted(glob.glob(pattern))
+    }
+    return [
+        _read_file(path, complaints, since)
+        for path in sorted(paths.values(), key=_get_mtime, reverse=True)
+    ]
 
 
-def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: datetime.datetime | None) -> Source:
+def read_unit(
+    journalctl: str | None, unit: str, complaints: Complaints, since: datetime.datetime | None
+) -> Source:
     """Read what journald has of a systemd unit."""
     source = Source(unit)
     if journalctl is None:
         source.error = f"The journal of {unit} cannot be read: there is no journalctl."
         return source
     # Without --all, journalctl writes "blob data" instead of a line with colors in it.
-    command = [journalctl, f"--unit={unit}", "--output=short-unix", "--all", "--quiet", "--no-pager"]
+    command = [
+        journalctl,
+        f"--unit={unit}",
+        "--output=short-unix",
+        "--all",
+        "--quiet",
+        "--no-pager",
+    ]
     command += [f"--since=@{int(since.timestamp())}"] if since else []
     try:
         with tempfile.TemporaryFile() as errors:
@@ -66,7 +86,9 @@ def read_unit(journalctl: str | None, unit: str, complaints: Complaints, since: 
             with subprocess.Popen(  # pylint: disable=ansible-bad-function
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
             ) as process:
-                _feed_complaints(t.cast("t.IO[bytes]", process.stdout), source, complaints, journal=True)
+                _feed_complaints(
+                    t.cast("t.IO[bytes]", process.stdout), source, complaints, journal=True
+                )
             errors.seek(0)
             told = " ".join(errors.read(_MAX_ERROR_BYTES).decode("utf-8", "replace").split())
         if process.returncode:
@@ -121,7 +143,9 @@ def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _feed_complaints(stream: t.IO[bytes], source: Source, complaints: Complaints, journal: bool = False) -> None:
+def _feed_complaints(
+    stream: t.IO[bytes], source: Source, complaints: Complaints, journal: bool = False
+) -> None:
     for piece in read_chunks(stream):
         source.bytes += len(piece)
         source.lines += piece.count(b"\n")

@@ -19,7 +19,22 @@ Inode = tuple[int, int]
 
 # What a hypervisor has of its own; any other type may be in use by other hosts, too.
 _LOCAL_FILE_SYSTEMS = frozenset(
-    ("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "jfs", "overlay", "ramfs", "reiserfs", "tmpfs", "xfs", "zfs")
+    (
+        "bcachefs",
+        "btrfs",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "fuseblk",
+        "jfs",
+        "overlay",
+        "ramfs",
+        "reiserfs",
+        "tmpfs",
+        "xfs",
+        "zfs",
+    )
 )
 
 
@@ -42,7 +57,10 @@ def find_open_files() -> tuple[set[Inode], bool]:
         except OSError:
             complete = False
     for path in glob.iglob("/sys/block/loop*/loop/backing_file"):
-        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as stream:
+        with (
+            contextlib.suppress(OSError),
+            open(path, encoding="utf-8", errors="surrogateescape") as stream,
+        ):
             found.add(get_inode(os.stat(stream.read().rstrip("\n"))))
     return found, complete
 
@@ -54,10 +72,15 @@ def get_inode(status: os.stat_result) -> Inode:
 def list_mounts() -> list[tuple[str, str]]:
     """Return the folders on which something is mounted, each with the type of the file system; nothing when that is not known."""
     found = []
-    with contextlib.suppress(OSError), open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream,
+    ):
         for line in stream:
             before, _dash, after = line.partition(" - ")
-            found.append((re.sub(r"\\([0-7]{3})", _unescape, before.split(" ")[4]), after.split(" ")[0]))
+            found.append(
+                (re.sub(r"\\([0-7]{3})", _unescape, before.split(" ")[4]), after.split(" ")[0])
+            )
     return found
 
 
@@ -71,7 +94,9 @@ def is_shared(folder: str, mount_table: t.Iterable[tuple[str, str]]) -> bool | N
     """Tell whether other hosts may use the file system of `folder` as well; None when that is not known."""
     real = os.path.realpath(folder)
     above = [
-        (len(path), number, kind) for number, (path, kind) in enumerate(mount_table) if path == "/" or f"{real}/".startswith(f"{path}/")
+        (len(path), number, kind)
+        for number, (path, kind) in enumerate(mount_table)
+        if path == "/" or f"{real}/".startswith(f"{path}/")
     ]
     if not above:
         return None

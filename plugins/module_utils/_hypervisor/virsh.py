@@ -15,7 +15,10 @@ import shlex
 import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    HostError,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -76,7 +79,9 @@ class Virsh:
         try:
             self._command = shlex.split(command)
         except ValueError as error:
-            raise InvalidInput(f"virsh {command!r} cannot be split as a command line: {error}.") from error
+            raise InvalidInput(
+                f"virsh {command!r} cannot be split as a command line: {error}."
+            ) from error
         if not self._command:
             raise InvalidInput("virsh is empty: give the command, such as virsh.")
         if timeout < 1:
@@ -99,7 +104,10 @@ class Virsh:
         known = self.list_uuids()
         facts = {fact: set(self.list_uuids(option)) for fact, option in _LIST_OPTIONS.items()}
         chosen = known if uuids is None else [uuid for uuid in known if uuid in uuids]
-        found = (self._read_domain(uuid, {fact: uuid in those for fact, those in facts.items()}) for uuid in chosen)
+        found = (
+            self._read_domain(uuid, {fact: uuid in those for fact, those in facts.items()})
+            for uuid in chosen
+        )
         return [domain for domain in found if domain]
 
     def get_domain(self, uuid: str) -> Domain | None:
@@ -193,14 +201,22 @@ class Virsh:
         return " ".join(self._command)
 
 
-_LIST_OPTIONS = {"persistent": "--persistent", "managed_save": "--with-managed-save", "snapshots": "--with-snapshot"}
+_LIST_OPTIONS = {
+    "persistent": "--persistent",
+    "managed_save": "--with-managed-save",
+    "snapshots": "--with-snapshot",
+}
 
 
-def parse_domain(xml: bytes, *, state: str, persistent: bool, managed_save: bool = False, snapshots: int = 0) -> Domain:
+def parse_domain(
+    xml: bytes, *, state: str, persistent: bool, managed_save: bool = False, snapshots: int = 0
+) -> Domain:
     """Return the domain that `xml` describes. Raises HostError when it describes none."""
     # libvirt writes no document type, with which a few lines could grow to gigabytes.
     if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
-        raise HostError(f"The XML of a domain has {len(xml)} bytes or a document type: libvirt writes neither such.")
+        raise HostError(
+            f"The XML of a domain has {len(xml)} bytes or a document type: libvirt writes neither such."
+        )
     try:
         root = ET.fromstring(xml)
     except ET.ParseError as error:
@@ -212,7 +228,9 @@ def parse_domain(xml: bytes, *, state: str, persistent: bool, managed_save: bool
     nvram, source = root.findtext("os/nvram", "").strip(), root.find("os/nvram/source")
     if source is not None:
         nvram = source.get("file") or ""
-    disks = [source.get("file") or source.get("dev") for source in root.findall("devices/disk/source")]
+    disks = [
+        source.get("file") or source.get("dev") for source in root.findall("devices/disk/source")
+    ]
     return Domain(
         uuid=uuid,
         name=root.findtext("name", ""),
@@ -223,8 +241,11 @@ def parse_domain(xml: bytes, *, state: str, persistent: bool, managed_save: bool
         managed_save=managed_save,
         snapshots=snapshots,
         nvram=nvram or None,
-        firmware=system is not None and (system.find("nvram") is not None or system.get("firmware") is not None),
-        tpm=any(backend.get("type") == "emulator" for backend in root.findall("devices/tpm/backend")),
+        firmware=system is not None
+        and (system.find("nvram") is not None or system.get("firmware") is not None),
+        tpm=any(
+            backend.get("type") == "emulator" for backend in root.findall("devices/tpm/backend")
+        ),
         nova=_parse_nova_metadata(root),
         disks=tuple(path for path in disks if path),
     )

@@ -12,7 +12,10 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Allocation,
+    Provider,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -25,7 +28,13 @@ Amounts = dict[str, dict[str, int]]
 DELETE_PROVIDERS = "delete_providers"
 
 # What is told of a change that was made, by its action, and of one that was not.
-OUTCOME_BY_ACTION = {"remove": "removed", "reduce": "reduced", "rewrite": "rewritten", "create": "created", DELETE_PROVIDERS: "removed"}
+OUTCOME_BY_ACTION = {
+    "remove": "removed",
+    "reduce": "reduced",
+    "rewrite": "rewritten",
+    "create": "created",
+    DELETE_PROVIDERS: "removed",
+}
 SKIPPED, FAILED = "skipped", "failed"
 # What a journal tells of was given back.
 RESTORED = "restored"
@@ -58,7 +67,10 @@ class Change:
         if not self.before["allocations"]:
             return "create"
         alone = d.replace(self, partner=None)
-        owners = [{key: value for key, value in side.items() if key != "allocations"} for side in (self.before, self.after)]
+        owners = [
+            {key: value for key, value in side.items() if key != "allocations"}
+            for side in (self.before, self.after)
+        ]
         return "reduce" if owners[0] == owners[1] and not alone.allocates else "rewrite"
 
     @property
@@ -77,7 +89,13 @@ class Change:
 
     def as_dict(self) -> dict[str, t.Any]:
         partner = self.partner.as_dict() if self.partner else None
-        return {**d.asdict(self), "partner": partner, "action": self.action, "frees": self.frees, "claims": self.allocates}
+        return {
+            **d.asdict(self),
+            "partner": partner,
+            "action": self.action,
+            "frees": self.frees,
+            "claims": self.allocates,
+        }
 
     def _sum_amounts(self, side: str) -> Amounts:
         """Return what this consumer and its partner hold together on one side of the change."""
@@ -101,18 +119,27 @@ class ProviderRemoval:
 
     def get_side(self, side: str) -> dict[str, t.Any]:
         """Return the names of the providers `before`, and nothing `after`, by uuid."""
-        return {provider.uuid: provider.name for provider in self.providers} if side == "before" else {}
+        return (
+            {provider.uuid: provider.name for provider in self.providers}
+            if side == "before"
+            else {}
+        )
 
     def as_dict(self) -> dict[str, t.Any]:
         fields = ("uuid", "name", "generation", "parent")
-        told = [{field: getattr(provider, field) for field in fields} for provider in self.providers]
+        told = [
+            {field: getattr(provider, field) for field in fields} for provider in self.providers
+        ]
         return {"action": self.action, "providers": told}
 
 
 def build_body(allocation: Allocation) -> dict[str, t.Any]:
     """Return the body that would write `allocation`: its generation guards it, and an untyped consumer has no type in it."""
     body: dict[str, t.Any] = {
-        "allocations": {provider: {"resources": dict(sorted(share.items()))} for provider, share in sorted(allocation.resources.items())},
+        "allocations": {
+            provider: {"resources": dict(sorted(share.items()))}
+            for provider, share in sorted(allocation.resources.items())
+        },
         "consumer_generation": allocation.generation,
         "project_id": allocation.project,
         "user_id": allocation.user,
@@ -139,12 +166,18 @@ def is_same_allocation(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> 
     """Tell whether two documents give a consumer the same shares and owner, whatever their generations; nobody owns nothing."""
     if one["allocations"] != other["allocations"]:
         return False
-    return not one["allocations"] or all(one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type"))
+    return not one["allocations"] or all(
+        one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type")
+    )
 
 
 def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change:
     """Return the change that takes the `removed` providers from `allocation` and leaves every other share as it is."""
-    kept = {provider: share for provider, share in allocation.resources.items() if provider not in removed}
+    kept = {
+        provider: share
+        for provider, share in allocation.resources.items()
+        if provider not in removed
+    }
     if allocation.generation is None:
         raise ValueError(f"{allocation.consumer} holds nothing that could be changed")
     return build_change(allocation, resources=kept)
@@ -169,12 +202,18 @@ def sort_children_first(root: str, providers: Iterable[Provider]) -> tuple[Provi
     return tuple(sorted(tree.values(), key=lambda provider: (-depth(provider), provider.name)))
 
 
-def _subtract_amounts(here: Mapping[str, Mapping[str, int]], there: Mapping[str, Mapping[str, int]]) -> Amounts:
+def _subtract_amounts(
+    here: Mapping[str, Mapping[str, int]], there: Mapping[str, Mapping[str, int]]
+) -> Amounts:
     """Return what is here and not there."""
     found = {}
     for provider, share in here.items():
         other = there.get(provider, {})
-        more = {cls: amount - other.get(cls, 0) for cls, amount in share.items() if amount > other.get(cls, 0)}
+        more = {
+            cls: amount - other.get(cls, 0)
+            for cls, amount in share.items()
+            if amount > other.get(cls, 0)
+        }
         if more:
             found[provider] = more
     return found

@@ -34,10 +34,14 @@ def decode(document: t.Any) -> Snapshot:
     """Return the snapshot that `encode` made `build_body` of. Raises InvalidInput when it is none, or of another format."""
     try:
         if document["format"] != FORMAT:
-            raise InvalidInput(f"The snapshot has format {document['format']} and this version reads format {FORMAT}.")
+            raise InvalidInput(
+                f"The snapshot has format {document['format']} and this version reads format {FORMAT}."
+            )
         return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
     except (AttributeError, KeyError, TypeError) as error:
-        raise InvalidInput(f"This is no snapshot as orphan_detect writes it ({type(error).__name__}: {error}).") from error
+        raise InvalidInput(
+            f"This is no snapshot as orphan_detect writes it ({type(error).__name__}: {error})."
+        ) from error
 
 
 def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
@@ -46,7 +50,13 @@ def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
     if kind is t.Any:
         return value
     if base in (types.UnionType, t.Union):
-        return None if value is None else _decode_value(next(part for part in arguments if part is not types.NoneType), value)
+        return (
+            None
+            if value is None
+            else _decode_value(
+                next(part for part in arguments if part is not types.NoneType), value
+            )
+        )
     if base is tuple:
         return tuple(_decode_value(arguments[0], part) for part in value)
     if base is frozenset:
@@ -57,7 +67,10 @@ def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
         hints = _get_type_hints(t.cast("type", base))
         known = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
         fields = {
-            field.name: _decode_value(_resolve_type_variables(hints[field.name], known), value[field.name]) for field in d.fields(base)
+            field.name: _decode_value(
+                _resolve_type_variables(hints[field.name], known), value[field.name]
+            )
+            for field in d.fields(base)
         }
         return t.cast("type", base)(**fields)
     if base is float and isinstance(value, int):
@@ -77,4 +90,6 @@ def _resolve_type_variables(hint: t.Any, known: Mapping[t.Any, t.Any]) -> t.Any:
     parameters = getattr(hint, "__parameters__", ())
     if hint in known:
         return known[hint]
-    return hint[tuple(known[parameter] for parameter in parameters)] if parameters and known else hint
+    return (
+        hint[tuple(known[parameter] for parameter in parameters)] if parameters and known else hint
+    )

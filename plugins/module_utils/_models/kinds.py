@@ -34,17 +34,27 @@ class Kind:
 
 # Allocations that nobody needs.
 ORPHAN_KINDS = (
-    Kind("deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE),
-    Kind("ended_migration", "the migration is over and its server needs nothing of its claim", REMEDIATE),
+    Kind(
+        "deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE
+    ),
+    Kind(
+        "ended_migration",
+        "the migration is over and its server needs nothing of its claim",
+        REMEDIATE,
+    ),
     Kind(
         "deleted_migration",
         "a migration whose server is deleted; only its claim is left",
         REMEDIATE,
         needs_every_cell=True,
     ),
-    Kind("evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE),
+    Kind(
+        "evacuated_source", "the server was evacuated and still holds the host it left", REMEDIATE
+    ),
     Kind("extra_host", "the server rests on its host and holds another one as well", REMEDIATE),
-    Kind("unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE),
+    Kind(
+        "unhosted_server", "the server failed to boot or is shelved away: it has no host", REMEDIATE
+    ),
     Kind(
         "unknown_consumer",
         "Nova has no memory of it at all; a conclusion from absence",
@@ -54,10 +64,29 @@ ORPHAN_KINDS = (
 )
 # Allocations of live servers that are not as they should be.
 DRIFT_KINDS = (
-    Kind("unreverted_allocation", "an ended migration holds the claim that its server needs", REMEDIATE),
-    Kind("misplaced_allocation", "the server rests on its host and holds only another one", OPT_IN, needs_every_cell=True),
-    Kind("missing_allocation", "the server rests on its host and holds nothing", OPT_IN, needs_every_cell=True),
-    Kind("wrong_amount", "the server holds more or less than its flavor says", OPT_IN, needs_every_cell=True),
+    Kind(
+        "unreverted_allocation",
+        "an ended migration holds the claim that its server needs",
+        REMEDIATE,
+    ),
+    Kind(
+        "misplaced_allocation",
+        "the server rests on its host and holds only another one",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
+    Kind(
+        "missing_allocation",
+        "the server rests on its host and holds nothing",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
+    Kind(
+        "wrong_amount",
+        "the server holds more or less than its flavor says",
+        OPT_IN,
+        needs_every_cell=True,
+    ),
     Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN),
     Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT),
 )
@@ -75,8 +104,16 @@ CONDITION_KINDS = (
         OPT_IN,
         needs_every_cell=True,
     ),
-    Kind("capacity_mismatch", "more is claimed than there is, or the inventory is not the host's", REPORT),
-    Kind("unconfirmed_resize", "a resize that waits to be confirmed or reverted for very long", REPORT),
+    Kind(
+        "capacity_mismatch",
+        "more is claimed than there is, or the inventory is not the host's",
+        REPORT,
+    ),
+    Kind(
+        "unconfirmed_resize",
+        "a resize that waits to be confirmed or reverted for very long",
+        REPORT,
+    ),
     Kind("stuck_migration", "a migration under way that has not changed for very long", REPORT),
     Kind("stale_service", "a compute service that is down, and disabled or without a node", REPORT),
 )

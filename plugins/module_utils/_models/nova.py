@@ -20,7 +20,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # https://docs.openstack.org/api-ref/compute/#list-migrations; every other status is a migration under way,
 # `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
-ENDED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
+ENDED_MIGRATION_STATUSES = frozenset(
+    {"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"}
+)
 
 # Of these, the ones after which nobody may have cleaned up.
 FAILED_MIGRATION_STATUSES = frozenset({"error", "failed"})
@@ -250,7 +252,11 @@ class Action:
             return True
         names = {event.event for event in self.events}
         handed_over = PLACING_ACTIONS.get(self.action)
-        ended = handed_over is None or handed_over in names or any(event.result == "Error" for event in self.events)
+        ended = (
+            handed_over is None
+            or handed_over in names
+            or any(event.result == "Error" for event in self.events)
+        )
         return bool(names) and ended and all(self._has_ended(name) for name in names)
 
     @property
@@ -262,15 +268,27 @@ class Action:
     @property
     def shelving_hosts(self) -> frozenset[str | None]:
         """The hosts that ended their part of an action that shelves, and did not fail; None for one that these credentials may not see."""
-        return self._get_successful_hosts(SHELVING_EVENTS) if self.action in SHELVING_ACTIONS else frozenset()
+        return (
+            self._get_successful_hosts(SHELVING_EVENTS)
+            if self.action in SHELVING_ACTIONS
+            else frozenset()
+        )
 
     @property
     def unshelving_hosts(self) -> frozenset[str | None]:
         """The hosts that made the guest of a server that was unshelved."""
-        return self._get_successful_hosts({PLACING_ACTIONS[UNSHELVE_ACTION]}) if self.action == UNSHELVE_ACTION else frozenset()
+        return (
+            self._get_successful_hosts({PLACING_ACTIONS[UNSHELVE_ACTION]})
+            if self.action == UNSHELVE_ACTION
+            else frozenset()
+        )
 
     def _get_successful_hosts(self, names: Collection[str]) -> frozenset[str | None]:
-        return frozenset(event.host for event in self.events if event.event in names and event.finish_time and event.result == "Success")
+        return frozenset(
+            event.host
+            for event in self.events
+            if event.event in names and event.finish_time and event.result == "Success"
+        )
 
     def _has_ended(self, name: str) -> bool:
         rows = [event for event in self.events if event.event == name]

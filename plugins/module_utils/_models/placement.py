@@ -79,7 +79,10 @@ class ProviderDetails:
     @property
     def free(self) -> dict[str, int]:
         """Amounts by resource class that can still be claimed; below zero where more is in use than there is."""
-        return {cls: inventory.capacity - self.usages.get(cls, 0) for cls, inventory in self.inventories.items()}
+        return {
+            cls: inventory.capacity - self.usages.get(cls, 0)
+            for cls, inventory in self.inventories.items()
+        }
 
 
 @d.dataclass(frozen=True)

@@ -51,7 +51,11 @@ class Policy:
     def explain_exclusion(self, names: Iterable[str]) -> str | None:
         """Name one of these providers, or of their hosts, that is excluded."""
         named = self.exclude_providers.intersection(names)
-        return f"Provider {min(named)} is excluded by name{self.get_exclusion_note(named)}." if named else None
+        return (
+            f"Provider {min(named)} is excluded by name{self.get_exclusion_note(named)}."
+            if named
+            else None
+        )
 
     def get_exclusion_note(self, names: Collection[str]) -> str:
         """Return until when the first of the names that are excluded is, and why, if the user said so."""

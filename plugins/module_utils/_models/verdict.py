@@ -15,9 +15,18 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, ProviderRemoval
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+    from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+        Change,
+        ProviderRemoval,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 ORPHANED = "orphaned"
@@ -48,7 +57,9 @@ def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Decision:
     return Decision(ORPHANED, reason, _skip_unasked(evidence), **about)
 
 
-def drifted(reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any) -> Decision:
+def drifted(
+    reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any
+) -> Decision:
     return Decision(DRIFTED, reason, _skip_unasked(evidence), change=change, **about)
 
 

@@ -19,10 +19,20 @@ import json
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, NotApproved
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    NotApproved,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT, Entry, iterate_entries
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    FORMAT,
+    Entry,
+    iterate_entries,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CHANGEABLE_KINDS,
+    CONSUMER_KINDS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
@@ -50,7 +60,11 @@ class ApprovedChange:
 
     @classmethod
     def from_step(cls, step: Step | TreeStep) -> ApprovedChange:
-        consumer, generation = (step.change.consumer, step.change.generation) if isinstance(step, Step) else (None, None)
+        consumer, generation = (
+            (step.change.consumer, step.change.generation)
+            if isinstance(step, Step)
+            else (None, None)
+        )
         return cls(step.finding, step.kind, consumer, generation, digest(step.as_dict()))
 
 
@@ -70,13 +84,22 @@ class Approval:
         steps: tuple[Step | TreeStep, ...] = (*plan.steps, *plan.removals)
         changes = tuple(map(ApprovedChange.from_step, steps))
         handed = changes if len(changes) <= MAX_COMPACT_CHANGES else None
-        return cls(plan.placement_endpoint, plan.region, plan.detected_at, plan.consumers, len(changes), handed)
+        return cls(
+            plan.placement_endpoint,
+            plan.region,
+            plan.detected_at,
+            plan.consumers,
+            len(changes),
+            handed,
+        )
 
     @classmethod
     def parse(cls, told: Mapping[str, t.Any]) -> Approval:
         """Return what `as_dict` told. Raises InvalidInput for anything else, also if only one character of it is another."""
         if told.get("format") != FORMAT:
-            raise InvalidInput(f"The compact plan has format {told.get('format')!r}; this version of the collection reads format {FORMAT}.")
+            raise InvalidInput(
+                f"The compact plan has format {told.get('format')!r}; this version of the collection reads format {FORMAT}."
+            )
         if told.get("changes") is None:
             raise InvalidInput(
                 f"The compact plan has {told.get('count')!r} changes, more than the {MAX_COMPACT_CHANGES} that are handed from job to job, and "
@@ -92,12 +115,18 @@ class Approval:
                 changes=tuple(_parse_change(entry) for entry in told["changes"]),
             )
             # As text: to Python 1.0 and True are 1.
-            whole = json.dumps(approval.as_dict(), sort_keys=True) == json.dumps(told, sort_keys=True)
+            whole = json.dumps(approval.as_dict(), sort_keys=True) == json.dumps(
+                told, sort_keys=True
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(f"The compact plan is not as orphan_plan tells it ({type(error).__name__}: {error}).") from error
+            raise InvalidInput(
+                f"The compact plan is not as orphan_plan tells it ({type(error).__name__}: {error})."
+            ) from error
         number = isinstance(approval.consumers, int) and not isinstance(approval.consumers, bool)
         if approval.consumers is not None and not (number and approval.consumers >= 0):
-            raise InvalidInput(f"The compact plan was made for {approval.consumers!r} consumers, which is no number of them.")
+            raise InvalidInput(
+                f"The compact plan was made for {approval.consumers!r} consumers, which is no number of them."
+            )
         if not whole:
             raise InvalidInput(
                 "The compact plan was edited or cut short: its digest is another. Only what was approved, whole, is applied."
@@ -109,7 +138,9 @@ class Approval:
 
     def as_dict(self) -> dict[str, t.Any]:
         told = {**d.asdict(self), "format": FORMAT, "compact": True}
-        told["changes"] = None if self.changes is None else [d.asdict(change) for change in self.changes]
+        told["changes"] = (
+            None if self.changes is None else [d.asdict(change) for change in self.changes]
+        )
         return {**told, "digest": digest(told)}
 
     @property
@@ -117,7 +148,10 @@ class Approval:
         """What must be detected anew to find these changes again, as options of `orphan_detect`; nothing named stands for everything."""
         consumers = [change.consumer for change in self.changes or ()]
         if None in consumers:
-            return {"consumers": [], "kinds": sorted({change.kind for change in self.changes or ()})}
+            return {
+                "consumers": [],
+                "kinds": sorted({change.kind for change in self.changes or ()}),
+            }
         return {"consumers": sorted(t.cast("list[str]", consumers)), "kinds": []}
 
     def check_kinds(self, kinds: Collection[str]) -> None:
@@ -134,7 +168,9 @@ class Approval:
         Raises NotApproved when any other is not found just as it was approved, GateClosed and InvalidInput as `Plan.from_findings` does.
         """
         approved = {change.finding: change for change in self.changes or ()}
-        plan = Plan.from_findings(findings, {change.kind for change in approved.values()}, approved=True)
+        plan = Plan.from_findings(
+            findings, {change.kind for change in approved.values()}, approved=True
+        )
         check_cloud(self, plan)
         steps = tuple(step for step in plan.steps if step.finding in approved)
         removals = tuple(step for step in plan.removals if step.finding in approved)
@@ -147,7 +183,9 @@ class Approval:
             if finding not in now and _has_no_allocation(change, findings):
                 gone.append(finding)
             else:
-                wrong.append(f"{finding}: {_describe_difference(change, now.get(finding), findings)}")
+                wrong.append(
+                    f"{finding}: {_describe_difference(change, now.get(finding), findings)}"
+                )
         if wrong:
             more = f" And {len(wrong) - _MAX_REASONS} more." if len(wrong) > _MAX_REASONS else ""
             raise NotApproved(
@@ -159,14 +197,25 @@ class Approval:
 
 def digest(document: t.Any) -> str:
     """Return the SHA-256 of the canonical JSON of `build_body`."""
-    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    ).hexdigest()
 
 
 def _parse_change(entry: Mapping[str, t.Any]) -> ApprovedChange:
     change = ApprovedChange(**entry)
-    subject = change.consumer if change.kind in {kind.name for kind in CONSUMER_KINDS} else change.finding.partition("/")[2]
+    subject = (
+        change.consumer
+        if change.kind in {kind.name for kind in CONSUMER_KINDS}
+        else change.finding.partition("/")[2]
+    )
     known = change.kind in {kind.name for kind in CHANGEABLE_KINDS}
-    if not known or change.finding != f"{change.kind}/{subject}" or not subject or normalize_uuid(subject) != subject:
+    if (
+        not known
+        or change.finding != f"{change.kind}/{subject}"
+        or not subject
+        or normalize_uuid(subject) != subject
+    ):
         raise InvalidInput(
             f"The compact plan has a change for the finding {change.finding!r} of kind {change.kind!r}, which it cannot settle."
         )
@@ -178,20 +227,34 @@ def _parse_change(entry: Mapping[str, t.Any]) -> ApprovedChange:
 def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
     """Tell whether the consumer was asked about by name, and holds nothing."""
     named = findings["scope"]["consumers"]
-    return change.consumer in named and change.consumer not in findings["held"] and not _find_entries(change, findings)
+    return (
+        change.consumer in named
+        and change.consumer not in findings["held"]
+        and not _find_entries(change, findings)
+    )
 
 
-def _describe_difference(change: ApprovedChange, now: ApprovedChange | None, findings: t.Any) -> str:
+def _describe_difference(
+    change: ApprovedChange, now: ApprovedChange | None, findings: t.Any
+) -> str:
     if now and now.generation != change.generation:
         return f"it changed since, generation {change.generation} then, {now.generation} now."
     if now:
         return "what would be written is another document than then."
     if entries := _find_entries(change, findings):
         return f"it is {entries[0]['verdict']} now ({entries[0]['kind']}): {entries[0]['reason']}"
-    return "it is healthy now." if change.consumer in findings["scope"]["consumers"] else "it is not found any more."
+    return (
+        "it is healthy now."
+        if change.consumer in findings["scope"]["consumers"]
+        else "it is not found any more."
+    )
 
 
 def _find_entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
     """Return what the findings say of the subject of a change, under whatever kind."""
     subject = change.finding.partition("/")[2]
-    return [entry for entry in iterate_entries(findings) if subject in (entry["consumer"], entry["id"].partition("/")[2])]
+    return [
+        entry
+        for entry in iterate_entries(findings)
+        if subject in (entry["consumer"], entry["id"].partition("/")[2])
+    ]

@@ -13,7 +13,10 @@ import dataclasses as d
 import math
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    BreakerTripped,
+    InvalidInput,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
@@ -64,7 +67,10 @@ class Limits:
 
 def limits_options() -> dict[str, dict[str, t.Any]]:
     """Return the options that `doc_fragments/_limits.py` documents."""
-    return {"max_changes": {"type": "int", "default": 100}, "max_share": {"type": "float", "default": 0.1}}
+    return {
+        "max_changes": {"type": "int", "default": 100},
+        "max_share": {"type": "float", "default": 0.1},
+    }
 
 
 def parse_limits(options: Mapping[str, t.Any]) -> Limits:
@@ -80,7 +86,9 @@ def parse_max_failures(options: Mapping[str, t.Any]) -> int:
     """Return after how many failed changes a run gives up. Raises InvalidInput for less than one."""
     allowed = int(options["max_failures"])
     if allowed < 1:
-        raise InvalidInput(f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. Nothing was changed.")
+        raise InvalidInput(
+            f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. Nothing was changed."
+        )
     return allowed
 
 

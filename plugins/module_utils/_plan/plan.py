@@ -13,11 +13,19 @@ import contextlib
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, UnsoundReading
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    UnsoundReading,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep, parse_count, parse_steps
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import (
+    Step,
+    TreeStep,
+    parse_count,
+    parse_steps,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterator, Mapping
@@ -67,14 +75,26 @@ class Plan:
         Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
         """
         with _validate_findings(findings):
-            chosen = [entry for entry in _select_entries(findings, kinds, approved) if entry["change"]]
-            steps, removals = parse_steps((entry["id"], entry["kind"], entry["change"]) for entry in chosen)
+            chosen = [
+                entry for entry in _select_entries(findings, kinds, approved) if entry["change"]
+            ]
+            steps, removals = parse_steps(
+                (entry["id"], entry["kind"], entry["change"]) for entry in chosen
+            )
             return cls(
                 placement_endpoint=findings["cloud"]["placement_endpoint"],
                 region=findings["cloud"]["region"],
                 detected_at=findings["finished_at"],
                 consumers=_count_consumers(findings),
-                steps=_check_unique(sorted(steps, key=lambda step: (_ACTION_ORDER.index(step.change.action), step.change.consumer))),
+                steps=_check_unique(
+                    sorted(
+                        steps,
+                        key=lambda step: (
+                            _ACTION_ORDER.index(step.change.action),
+                            step.change.consumer,
+                        ),
+                    )
+                ),
                 removals=removals,
                 shard=_parse_shard(findings["scope"]["shard"]),
             )
@@ -83,11 +103,14 @@ class Plan:
     def parse(cls, told: t.Any) -> Plan:
         """Return the plan that `as_dict` wrote. Raises InvalidInput for anything else, also if only one change of it is not right."""
         if is_compact(told):
-            raise InvalidInput("The plan is a compact one, without its documents: give it to orphan_plan, with findings of its consumers.")
+            raise InvalidInput(
+                "The plan is a compact one, without its documents: give it to orphan_plan, with findings of its consumers."
+            )
         _check_format(told, "plan", "orphan_plan")
         try:
             steps, removals = parse_steps(
-                (entry["finding"], entry["kind"], _omit_keys(entry, "finding", "kind")) for entry in told["changes"]
+                (entry["finding"], entry["kind"], _omit_keys(entry, "finding", "kind"))
+                for entry in told["changes"]
             )
             plan = cls(
                 placement_endpoint=told["placement_endpoint"],
@@ -99,7 +122,9 @@ class Plan:
                 shard=_parse_shard(told["shard"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(f"The plan is not as orphan_plan writes it ({_format_error(error)}): plan again.") from error
+            raise InvalidInput(
+                f"The plan is not as orphan_plan writes it ({_format_error(error)}): plan again."
+            ) from error
         return plan
 
     def as_dict(self) -> dict[str, t.Any]:
@@ -110,7 +135,10 @@ class Plan:
             "detected_at": self.detected_at,
             "consumers": self.consumers,
             "shard": d.asdict(self.shard) if self.shard else None,
-            "changes": [*(step.as_dict() for step in self.steps), *(step.as_dict() for step in self.removals)],
+            "changes": [
+                *(step.as_dict() for step in self.steps),
+                *(step.as_dict() for step in self.removals),
+            ],
         }
 
     def check_limits(self, limits: Limits) -> None:
@@ -127,7 +155,9 @@ def check_cloud(planned: HasCloud, here: HasCloud) -> None:
     """Raise InvalidInput when a plan is for another cloud than that which is `here`."""
     for what in ("placement_endpoint", "region"):
         if getattr(planned, what) != getattr(here, what):
-            raise InvalidInput(f"The plan is for another cloud: {what} is {getattr(planned, what)} there and {getattr(here, what)} here.")
+            raise InvalidInput(
+                f"The plan is for another cloud: {what} is {getattr(planned, what)} there and {getattr(here, what)} here."
+            )
 
 
 def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
@@ -162,11 +192,15 @@ def _validate_findings(findings: t.Any) -> Iterator[None]:
             raise UnsoundReading(f"Nothing may be changed after this reading. {' '.join(closed)}")
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(f"The findings are not as orphan_detect writes them ({_format_error(error)}): detect again.") from error
+        raise InvalidInput(
+            f"The findings are not as orphan_detect writes them ({_format_error(error)}): detect again."
+        ) from error
 
 
 def _select_entries(findings: t.Any, kinds: Collection[str], approved: bool = False) -> list[t.Any]:
-    chosen = [entry for entry in findings["findings"] if entry["kind"] in kinds and entry["selected"]]
+    chosen = [
+        entry for entry in findings["findings"] if entry["kind"] in kinds and entry["selected"]
+    ]
     # Those that version 1.0 wrote do not wait.
     return [entry for entry in chosen if approved or not entry.get("waiting")]
 
@@ -176,14 +210,20 @@ def _count_consumers(findings: t.Any) -> int | None:
     if findings["scope"]["hosts"] or findings["scope"]["consumers"]:
         return None
     # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
-    return parse_count(findings["summary"]["coverage"]["servers" if findings["scope"]["mode"] == "triage" else "consumers"])
+    return parse_count(
+        findings["summary"]["coverage"][
+            "servers" if findings["scope"]["mode"] == "triage" else "consumers"
+        ]
+    )
 
 
 def _check_format(document: t.Any, what: str, writer: str) -> None:
     if not isinstance(document, dict) or "format" not in document:
         raise InvalidInput(f"The {what} given is not as {writer} writes it: it has no format.")
     if document["format"] != FORMAT:
-        raise InvalidInput(f"The {what} given has format {document['format']!r} and this version of the collection reads format {FORMAT}.")
+        raise InvalidInput(
+            f"The {what} given has format {document['format']!r} and this version of the collection reads format {FORMAT}."
+        )
 
 
 def _check_unique(steps: list[Step]) -> tuple[Step, ...]:

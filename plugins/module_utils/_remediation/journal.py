@@ -13,9 +13,15 @@ import os
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    JournalError,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_bytes
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import rename_finding, rename_kind
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    rename_finding,
+    rename_kind,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
@@ -60,7 +66,9 @@ class Journal:
     """An append-only file of mode 0600, made with its first record."""
 
     def __init__(self, directory: str, placement_endpoint: str) -> None:
-        self.path = os.path.join(directory, f"journal-{get_utc_now().replace(':', '')}-{os.getpid()}.jsonl")
+        self.path = os.path.join(
+            directory, f"journal-{get_utc_now().replace(':', '')}-{os.getpid()}.jsonl"
+        )
         self._endpoint = placement_endpoint
         self._file: int | None = None
         self.broken = False
@@ -76,14 +84,22 @@ class Journal:
     def record_after(self, outcomes: Iterable[RecordableOutcome]) -> None:
         """Record what became of it. Raises JournalError when that cannot be."""
         self._append(
-            _add_header(AFTER, finding=known.step.finding, consumer=known.step.subject, outcome=known.outcome, reason=known.reason)
+            _add_header(
+                AFTER,
+                finding=known.step.finding,
+                consumer=known.step.subject,
+                outcome=known.outcome,
+                reason=known.reason,
+            )
             for known in outcomes
         )
 
     def _append(self, records: Iterable[dict[str, t.Any]]) -> None:
         lines = "".join(json.dumps(known, sort_keys=True) + "\n" for known in records)
         if self.broken:
-            raise JournalError(f"The journal {self.path} could not be written before, and without it nothing is changed.")
+            raise JournalError(
+                f"The journal {self.path} could not be written before, and without it nothing is changed."
+            )
         try:
             if self._file is None:
                 self._file = self._create()
@@ -120,7 +136,9 @@ def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
     The write that a torn record was to precede was never sent. Raises InvalidInput for what is no journal.
     """
     if isinstance(journal, list):
-        return [_check_record(entry, f"Record {number}") for number, entry in enumerate(journal, 1)], False
+        return [
+            _check_record(entry, f"Record {number}") for number, entry in enumerate(journal, 1)
+        ], False
     if not isinstance(journal, str) or not journal.strip():
         raise InvalidInput("The journal must be the path of one, or a list of its records.")
     lines = read_bytes(journal).split(b"\n")
@@ -145,7 +163,9 @@ def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
     if not isinstance(entry, dict) or entry.get("event") not in (PLANNED, BEFORE, AFTER):
         raise InvalidInput(f"{where} is no record of a journal.")
     if entry.get("format") != FORMAT:
-        raise InvalidInput(f"{where} has format {entry.get('format')!r} and this version of the collection reads format {FORMAT}.")
+        raise InvalidInput(
+            f"{where} has format {entry.get('format')!r} and this version of the collection reads format {FORMAT}."
+        )
     renamed = dict(entry)
     if isinstance(entry.get("kind"), str):
         renamed["kind"] = rename_kind(entry["kind"])

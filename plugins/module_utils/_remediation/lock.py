@@ -25,7 +25,9 @@ _PAUSE = 0.2
 
 
 @contextlib.contextmanager
-def acquire_lock(placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True) -> t.Iterator[None]:
+def acquire_lock(
+    placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True
+) -> t.Iterator[None]:
     """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `parse_sighting_policy` seconds.
 
     A run that is not `writing`, as in check mode, neither waits nor keeps anybody waiting. Raises InvalidInput when another one is not over
@@ -40,7 +42,9 @@ def acquire_lock(placement_endpoint: str, patience: int, stopped: Callable[[], s
         deadline = time.monotonic() + patience
         while not _try_lock(file):
             if why := stopped():
-                raise InvalidInput(f"{why} It was waiting for another run to end: nothing was changed.")
+                raise InvalidInput(
+                    f"{why} It was waiting for another run to end: nothing was changed."
+                )
             if time.monotonic() >= deadline:
                 raise InvalidInput(
                     f"Another run changes {placement_endpoint} and has not ended in {patience} seconds (lock {path}): nothing was changed. "
@@ -68,7 +72,9 @@ def _open_lock(path: str) -> int:
         # Somebody else may have put a pipe there, which would wait for a writer.
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise InvalidInput(f"The lock {path} cannot be opened: {error.strerror}. Remove it or set TMPDIR to another folder.") from error
+        raise InvalidInput(
+            f"The lock {path} cannot be opened: {error.strerror}. Remove it or set TMPDIR to another folder."
+        ) from error
 
 
 def _try_lock(file: int) -> bool:

@@ -12,16 +12,37 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import ProviderStateReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+    ProviderStateReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
+    ProviderWriter,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, JournalError, UnsoundReading
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    JournalError,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    FAILED,
+    OUTCOME_BY_ACTION,
+    SKIPPED,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome, count_failed
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    MAX_FAILURES,
+    explain_abort,
+)
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    Outcome,
+    count_failed,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_absence_checks
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    list_failed_absence_checks,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Sequence
@@ -29,13 +50,21 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+        Journal,
+    )
 
 
 class TreeRemover:
     """The last part of a run over a plan; without a journal (check mode) everything is proven and nothing deleted."""
 
-    def __init__(self, session: Session, policy: Policy, journal: Journal | None, max_failures: int = MAX_FAILURES) -> None:
+    def __init__(
+        self,
+        session: Session,
+        policy: Policy,
+        journal: Journal | None,
+        max_failures: int = MAX_FAILURES,
+    ) -> None:
         self._reading = Collector(session)
         self._states = ProviderStateReader(session.placement)
         self._writer = ProviderWriter(session.placement)
@@ -43,7 +72,9 @@ class TreeRemover:
         self._journal = journal
         self._max_failures = max_failures
 
-    def remove_trees(self, steps: Sequence[TreeStep], stopped: Callable[[], str], failed_before: int = 0) -> list[Outcome]:
+    def remove_trees(
+        self, steps: Sequence[TreeStep], stopped: Callable[[], str], failed_before: int = 0
+    ) -> list[Outcome]:
         """Prove each of `steps` anew and make it, in their order.
 
         One that cannot be made does not keep the others from being made; a reading that is not sound does, a journal that cannot be
@@ -53,7 +84,9 @@ class TreeRemover:
         """
         outcomes: list[Outcome] = []
         for position, step in enumerate(steps):
-            if why := stopped() or explain_abort(failed_before + count_failed(outcomes), self._max_failures):
+            if why := stopped() or explain_abort(
+                failed_before + count_failed(outcomes), self._max_failures
+            ):
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[position:]]
             try:
                 outcomes.append(self._remove_tree(step))
@@ -63,7 +96,9 @@ class TreeRemover:
                 outcomes.append(Outcome(step, FAILED, str(error)))
             except Exception as error:
                 # What was done so far must be told whatever happens, a fault of our own included.
-                outcomes.append(Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}"))
+                outcomes.append(
+                    Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}")
+                )
         return outcomes
 
     def _remove_tree(self, step: TreeStep) -> Outcome:
@@ -102,7 +137,11 @@ class TreeRemover:
             return Outcome(step, FAILED, str(error), partly=True)
         if not refusal:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
-        told = f" {len(gone)} of its {len(step.change.providers)} providers are deleted." if gone else ""
+        told = (
+            f" {len(gone)} of its {len(step.change.providers)} providers are deleted."
+            if gone
+            else ""
+        )
         return Outcome(step, FAILED, refusal + told, partly=bool(gone))
 
     def _find_mismatch(self, step: TreeStep) -> str:
@@ -113,7 +152,9 @@ class TreeRemover:
             return "It is gone."
         if closed := list_failed_absence_checks(now):
             raise UnsoundReading(f"Nothing may be deleted now. {' '.join(closed)}")
-        finding = next((known for known in judge(now, self._policy) if step.subject == known.subject), None)
+        finding = next(
+            (known for known in judge(now, self._policy) if step.subject == known.subject), None
+        )
         if finding is None:
             return "It is no longer found."
         if finding.id != step.finding or finding.change is None:

@@ -13,7 +13,9 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import read_monotonic_clock
+from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
+    read_monotonic_clock,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
@@ -28,21 +30,32 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     build_body,
     is_same_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    MAX_FAILURES,
+    explain_abort,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_checks
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    list_failed_checks,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-    from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
+    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+        AllocationWriter,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._collector.collector import (
+        Collector,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+        Journal,
+    )
 
 OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
 
@@ -106,11 +119,15 @@ class Remediation:
         One that cannot be made does not keep the others from being made; a cell that stops answering does, a journal that cannot
         be written, too many failures, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
         """
-        listings = self._reading.collect_listings(with_servers=any(step.kind == _UNKNOWN_CONSUMER for step in steps))
+        listings = self._reading.collect_listings(
+            with_servers=any(step.kind == _UNKNOWN_CONSUMER for step in steps)
+        )
         if closed := list_failed_checks(listings):
             raise UnsoundReading(f"Nothing may be changed now. {' '.join(closed)}")
         outcomes: list[Outcome] = []
-        batches = collections.deque(steps[start : start + _BATCH_SIZE] for start in range(0, len(steps), _BATCH_SIZE))
+        batches = collections.deque(
+            steps[start : start + _BATCH_SIZE] for start in range(0, len(steps), _BATCH_SIZE)
+        )
         while batches:
             if why := stopped() or explain_abort(count_failed(outcomes), self._max_failures):
                 return outcomes + [Outcome(left, SKIPPED, why) for left in steps[len(outcomes) :]]
@@ -118,7 +135,9 @@ class Remediation:
             try:
                 outcomes += self._remediate_batch(batch, listings, stopped)
             except (UnsoundReading, JournalError) as error:
-                return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]]
+                return outcomes + [
+                    Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]
+                ]
             except _Unproven as error:
                 if len(batch) > 1:
                     batches.extendleft([step] for step in reversed(batch))
@@ -126,27 +145,43 @@ class Remediation:
                     outcomes.append(Outcome(batch[0], FAILED, str(error)))
             except Exception as error:
                 # What was done so far must be told whatever happens, a fault of our own included.
-                outcomes += [Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}") for step in batch]
+                outcomes += [
+                    Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}")
+                    for step in batch
+                ]
         return outcomes
 
-    def _remediate_batch(self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]) -> list[Outcome]:
+    def _remediate_batch(
+        self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]
+    ) -> list[Outcome]:
         began = read_monotonic_clock()
         try:
             proven = self._verify_batch(batch, listings)
         except UnsoundReading:
             raise
         except Exception as error:
-            told = error if isinstance(error, CloudError) else f"An unexpected {type(error).__name__}: {error}"
+            told = (
+                error
+                if isinstance(error, CloudError)
+                else f"An unexpected {type(error).__name__}: {error}"
+            )
             raise _Unproven(f"It could not be proven anew. {told}") from error
         if read_monotonic_clock() - began > _MAX_PROOF_AGE:
-            raise _Unproven(f"Its proof took longer than {_MAX_PROOF_AGE} seconds, and was too old at its end to rely on.")
+            raise _Unproven(
+                f"Its proof took longer than {_MAX_PROOF_AGE} seconds, and was too old at its end to rely on."
+            )
         ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
         if self._journal is None or not ready:
             return proven
         if why := stopped():
             # A service that hardly answers can have kept the proof waiting for minutes.
-            return [Outcome(outcome.step, SKIPPED, why) if outcome.changed else outcome for outcome in proven]
-        made = {outcome.step.finding: outcome for outcome in self._write_batch(ready, self._journal)}
+            return [
+                Outcome(outcome.step, SKIPPED, why) if outcome.changed else outcome
+                for outcome in proven
+            ]
+        made = {
+            outcome.step.finding: outcome for outcome in self._write_batch(ready, self._journal)
+        }
         return [made.get(outcome.step.finding, outcome) for outcome in proven]
 
     def _verify_batch(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
@@ -154,12 +189,23 @@ class Remediation:
         now = self._reading.refresh_evidence(listings, [step.change.consumer for step in batch])
         if closed := list_failed_checks(now):
             raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(closed)}")
-        findings = {finding.consumer: finding for finding in judge_consumers(SnapshotIndex(now), self._policy)}
+        findings = {
+            finding.consumer: finding
+            for finding in judge_consumers(SnapshotIndex(now), self._policy)
+        }
         reasons = {step.finding: _find_mismatch(step, now, findings) for step in batch}
-        moved = self._writer.find_conflicts([step.change for step in batch if not reasons[step.finding]])
-        reasons |= {step.finding: str(moved[step.change.consumer]) for step in batch if step.change.consumer in moved}
+        moved = self._writer.find_conflicts(
+            [step.change for step in batch if not reasons[step.finding]]
+        )
+        reasons |= {
+            step.finding: str(moved[step.change.consumer])
+            for step in batch
+            if step.change.consumer in moved
+        }
         return [
-            Outcome(step, SKIPPED, reason) if (reason := reasons[step.finding]) else Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+            Outcome(step, SKIPPED, reason)
+            if (reason := reasons[step.finding])
+            else Outcome(step, OUTCOME_BY_ACTION[step.change.action])
             for step in batch
         ]
 
@@ -171,7 +217,10 @@ class Remediation:
             journal.record_after(outcomes)
         except JournalError as error:
             # The changes are made and must be told as made; that their end is not in the journal is told beside it.
-            return [d.replace(outcome, reason=f"{outcome.reason} {error}".strip()) for outcome in outcomes]
+            return [
+                d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
+                for outcome in outcomes
+            ]
         return outcomes
 
 

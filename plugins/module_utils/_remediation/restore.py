@@ -30,7 +30,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     build_body,
     is_same_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import MAX_FAILURES, explain_abort
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    MAX_FAILURES,
+    explain_abort,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, parse_step
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import AFTER
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
@@ -44,11 +47,19 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+        AllocationWriter,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+        Journal,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
+        TreeRestorer,
+    )
 
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
 
@@ -80,7 +91,10 @@ class Restoration:
 
 
 def find_restore_steps(
-    records: Sequence[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str], providers: Collection[str]
+    records: Sequence[Mapping[str, t.Any]],
+    placement_endpoint: str,
+    consumers: Collection[str],
+    providers: Collection[str],
 ) -> list[Step | TreeRecord]:
     """Return what is to be taken back of what a journal tells of: deleted trees first, then changes of allocations, both the newest first.
 
@@ -89,15 +103,26 @@ def find_restore_steps(
     """
     trees = select_trees(find_deleted_trees(records, placement_endpoint), providers)
     changes = find_changes(records, placement_endpoint, consumers)
-    return [*(trees if providers or not consumers else ()), *(changes if consumers or not providers else ())]
+    return [
+        *(trees if providers or not consumers else ()),
+        *(changes if consumers or not providers else ()),
+    ]
 
 
-def find_deleted_providers(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> dict[str, str]:
+def find_deleted_providers(
+    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
+) -> dict[str, str]:
     """Return the names of the providers that a journal says were deleted, by uuid."""
-    return {provider.uuid: provider.name for tree in find_deleted_trees(records, placement_endpoint) for provider in tree.providers}
+    return {
+        provider.uuid: provider.name
+        for tree in find_deleted_trees(records, placement_endpoint)
+        for provider in tree.providers
+    }
 
 
-def find_changes(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]) -> list[Step]:
+def find_changes(
+    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]
+) -> list[Step]:
     """Return the changes of the `consumers` (of all without any) that a journal tells of, the newest first.
 
     One that Placement refused because its consumer had moved is none of ours, whatever the consumer holds now. Raises InvalidInput for a
@@ -109,12 +134,18 @@ def find_changes(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
             continue
         if entry["event"] == AFTER:
             if entry.get("outcome") == SKIPPED:
-                refused = [position for position, step in enumerate(steps) if step.finding == entry.get("finding")]
+                refused = [
+                    position
+                    for position, step in enumerate(steps)
+                    if step.finding == entry.get("finding")
+                ]
                 if refused:
                     del steps[refused[-1]]
             continue
         try:
-            step = parse_step(entry["finding"], entry["kind"], {key: entry[key] for key in _CHANGE_KEYS})
+            step = parse_step(
+                entry["finding"], entry["kind"], {key: entry[key] for key in _CHANGE_KEYS}
+            )
             there = entry["placement_endpoint"]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
@@ -127,9 +158,13 @@ def find_changes(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
         steps.append(step)
     named = {part.consumer for step in steps for part in step.change.parts}
     if unknown := sorted(set(consumers) - named):
-        raise InvalidInput(f"The journal tells of nothing that was taken from consumer {', '.join(unknown)}.")
+        raise InvalidInput(
+            f"The journal tells of nothing that was taken from consumer {', '.join(unknown)}."
+        )
     wanted = set(consumers) or named
-    return [step for step in reversed(steps) if wanted & {part.consumer for part in step.change.parts}]
+    return [
+        step for step in reversed(steps) if wanted & {part.consumer for part in step.change.parts}
+    ]
 
 
 def restore(
@@ -168,7 +203,12 @@ def restore(
     return done
 
 
-def _restore_tree(tree: TreeRecord, providers: Mapping[str, Provider], trees: TreeRestorer, journal: Journal | None) -> Restoration:
+def _restore_tree(
+    tree: TreeRecord,
+    providers: Mapping[str, Provider],
+    trees: TreeRestorer,
+    journal: Journal | None,
+) -> Restoration:
     became = trees.restore_tree(tree, providers)
     restoration = Restoration(tree, became.outcome, became.reason, became.write, became.partly)
     if journal is not None and became.write:
@@ -192,7 +232,9 @@ def _restore_step(
     journal: Journal | None,
 ) -> Restoration:
     held = {
-        part.consumer: build_body(allocation) for part in step.change.parts if (allocation := reader.get_allocation(part.consumer).value)
+        part.consumer: build_body(allocation)
+        for part in step.change.parts
+        if (allocation := reader.get_allocation(part.consumer).value)
     }
     inverse, why = invert_change(step.change, held)
     if inverse is None:
@@ -201,12 +243,19 @@ def _restore_step(
         # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
         if set(gone) <= set(deleted):
             return Restoration(step, SKIPPED, _explain_missing_providers(gone, providers, deleted))
-        return Restoration(step, FAILED, f"Provider {', '.join(gone)}, of which it held a share, is gone.", hopeless=True)
+        return Restoration(
+            step,
+            FAILED,
+            f"Provider {', '.join(gone)}, of which it held a share, is gone.",
+            hopeless=True,
+        )
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.record_before([Step(step.finding, step.kind, inverse)])
     (error,) = writer.write([inverse])
-    outcome = RESTORED if error is None else SKIPPED if isinstance(error, AllocationConflict) else FAILED
+    outcome = (
+        RESTORED if error is None else SKIPPED if isinstance(error, AllocationConflict) else FAILED
+    )
     restoration = Restoration(step, outcome, str(error or ""), inverse)
     with contextlib.suppress(JournalError):
         # The journal knows that it is broken, and says so at the end; what was restored must be told as restored.
@@ -214,7 +263,9 @@ def _restore_step(
     return restoration
 
 
-def _explain_missing_providers(gone: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]) -> str:
+def _explain_missing_providers(
+    gone: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]
+) -> str:
     """Say why there is no room for an allocation of providers that the journal itself says were deleted."""
     names = {known.name: known.uuid for known in providers.values()}
     reasons = []
@@ -233,7 +284,9 @@ def _explain_missing_providers(gone: Iterable[str], providers: Mapping[str, Prov
     return " ".join(reasons)
 
 
-def invert_change(change: Change, current: Mapping[str, Mapping[str, t.Any]]) -> tuple[Change | None, str]:
+def invert_change(
+    change: Change, current: Mapping[str, Mapping[str, t.Any]]
+) -> tuple[Change | None, str]:
     """Return the write that takes `change` back from consumers that hold `current`, or None and why there is none.
 
     What a server was given is not taken from it, for it may need it by now. A pair is taken back whole: what the server then loses its
@@ -245,10 +298,24 @@ def invert_change(change: Change, current: Mapping[str, Mapping[str, t.Any]]) ->
         if is_same_allocation(now, part.before):
             return None, f"{part.consumer} holds what it held before: there is nothing to put back."
         if not is_same_allocation(now, part.after):
-            return None, f"{part.consumer} meanwhile holds something else, on {', '.join(sorted(now['allocations'])) or 'no provider'}."
+            return (
+                None,
+                f"{part.consumer} meanwhile holds something else, on {', '.join(sorted(now['allocations'])) or 'no provider'}.",
+            )
         generation = now["consumer_generation"]
-        before = {**now, "project_id": part.before["project_id"], "user_id": part.before["user_id"]} if generation is None else now
-        inverses.append(Change(part.consumer, generation, before, {**part.before, "consumer_generation": generation}))
+        before = (
+            {**now, "project_id": part.before["project_id"], "user_id": part.before["user_id"]}
+            if generation is None
+            else now
+        )
+        inverses.append(
+            Change(
+                part.consumer,
+                generation,
+                before,
+                {**part.before, "consumer_generation": generation},
+            )
+        )
     first, *others = reversed(inverses)
     inverse = d.replace(first, partner=others[0] if others else None)
     if inverse.frees:

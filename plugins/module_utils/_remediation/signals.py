@@ -37,11 +37,21 @@ def watch_for_stop() -> t.Iterator[Callable[[], str]]:
         received.append(signal.Signals(number).name)
 
     # Under nohup the terminal's end is to be survived.
-    heard = [number for number in _SIGNALS if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+    heard = [
+        number
+        for number in _SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, note) for number in heard}
     workers = _find_workers()
     try:
-        yield lambda: f"The run was stopped by {received[0]}." if received else _describe_abandonment(workers)
+        yield (
+            lambda: (
+                f"The run was stopped by {received[0]}."
+                if received
+                else _describe_abandonment(workers)
+            )
+        )
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -52,7 +62,10 @@ def _describe_abandonment(workers: Mapping[int, int]) -> str:
     poller = select.poll()
     poller.register(sys.__stdout__.fileno() if sys.__stdout__ else 1, select.POLLERR)
     # A pipe tells it by an error, a socket or a terminal by a hang-up.
-    gone = any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _file, event in poller.poll(0))
+    gone = any(
+        event & (select.POLLERR | select.POLLHUP | select.POLLNVAL)
+        for _file, event in poller.poll(0)
+    )
     gone = gone or any(_read_parent_pid(worker) != parent for worker, parent in workers.items())
     return "The run was stopped: Ansible, which started it, is gone." if gone else ""
 
@@ -99,7 +112,10 @@ def _is_proc_reliable() -> bool:
 
 def _read_parent_pid(number: int) -> int:
     """Return the parent of a process, 0 where that cannot be known."""
-    with contextlib.suppress(OSError), open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as stream:
+    with (
+        contextlib.suppress(OSError),
+        open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as stream,
+    ):
         # The name before it may have blanks and parentheses in it.
         return int(stream.read().rpartition(")")[2].split()[1])
     return 0

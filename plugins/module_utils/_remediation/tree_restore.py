@@ -23,7 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.provider_
     ProviderStateReader,
     parse_provider_state,
 )
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
+    ProviderWriter,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
@@ -31,7 +33,10 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import find_tree, require_compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+    find_tree,
+    require_compute_nodes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     DELETE_PROVIDERS,
     FAILED,
@@ -39,16 +44,24 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     RESTORED,
     SKIPPED,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep, parse_tree_step
+from ansible_collections.osops.placement.plugins.module_utils._plan.steps import (
+    TreeStep,
+    parse_tree_step,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import AFTER
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
+        Hypervisor,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
+    from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+        Journal,
+    )
 
 RESTORE_PROVIDERS = "restore_providers"
 
@@ -113,7 +126,10 @@ class ProviderAddition:
 
     def get_side(self, side: str) -> dict[str, t.Any]:
         more = {"before": ((), ()), "after": (self.traits, self.aggregates)}[side]
-        return {"traits": sorted(self.before.traits.union(more[0])), "aggregates": sorted(self.before.aggregates.union(more[1]))}
+        return {
+            "traits": sorted(self.before.traits.union(more[0])),
+            "aggregates": sorted(self.before.aggregates.union(more[1])),
+        }
 
 
 @d.dataclass(frozen=True)
@@ -125,7 +141,10 @@ class TreeAddition:
     additions: tuple[ProviderAddition, ...]
 
     def get_side(self, side: str) -> dict[str, t.Any]:
-        return {known.provider.uuid: {"name": known.provider.name, **known.get_side(side)} for known in self.additions}
+        return {
+            known.provider.uuid: {"name": known.provider.name, **known.get_side(side)}
+            for known in self.additions
+        }
 
     def as_dict(self) -> dict[str, t.Any]:
         providers = [
@@ -138,7 +157,12 @@ class TreeAddition:
             }
             for known in self.additions
         ]
-        return {"finding": self.finding, "kind": self.kind, "action": RESTORE_PROVIDERS, "providers": providers}
+        return {
+            "finding": self.finding,
+            "kind": self.kind,
+            "action": RESTORE_PROVIDERS,
+            "providers": providers,
+        }
 
 
 @d.dataclass(frozen=True)
@@ -152,7 +176,9 @@ class TreeOutcome:
     partly: bool = False
 
 
-def find_deleted_trees(records: Iterable[Mapping[str, t.Any]], placement_endpoint: str) -> list[TreeRecord]:
+def find_deleted_trees(
+    records: Iterable[Mapping[str, t.Any]], placement_endpoint: str
+) -> list[TreeRecord]:
     """Return the deleted trees that a journal tells of, the newest first.
 
     Raises InvalidInput for a journal of another cloud, and for records that were edited.
@@ -160,7 +186,11 @@ def find_deleted_trees(records: Iterable[Mapping[str, t.Any]], placement_endpoin
     trees: dict[str, TreeRecord] = {}
     for entry in records:
         if entry["event"] == AFTER and entry.get("outcome") == OUTCOME_BY_ACTION[DELETE_PROVIDERS]:
-            trees |= {root: d.replace(tree, deleted=True) for root, tree in trees.items() if tree.finding == entry.get("finding")}
+            trees |= {
+                root: d.replace(tree, deleted=True)
+                for root, tree in trees.items()
+                if tree.finding == entry.get("finding")
+            }
         if entry["event"] == AFTER or entry.get("action") != DELETE_PROVIDERS:
             continue
         try:
@@ -180,7 +210,9 @@ def find_deleted_trees(records: Iterable[Mapping[str, t.Any]], placement_endpoin
 
 
 def _parse_tree(entry: Mapping[str, t.Any]) -> TreeRecord:
-    step = parse_tree_step(entry["finding"], entry["kind"], {key: entry[key] for key in ("action", "providers")})
+    step = parse_tree_step(
+        entry["finding"], entry["kind"], {key: entry[key] for key in ("action", "providers")}
+    )
     details = entry.get("details", {})
     # A journal of version 1.0 lacks those of a provider that went just before.
     return TreeRecord(step, {uuid: parse_provider_state(known) for uuid, known in details.items()})
@@ -192,17 +224,25 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
     wanted = {normalize_uuid(name) or name for name in names}
     known = {name for tree in every for name in (tree.root.uuid, tree.root.name)}
     if unknown := sorted(wanted - known):
-        raise InvalidInput(f"The journal does not tell of the deletion of provider {', '.join(unknown)}. Give the root of a tree.")
+        raise InvalidInput(
+            f"The journal does not tell of the deletion of provider {', '.join(unknown)}. Give the root of a tree."
+        )
     return [tree for tree in every if not wanted or wanted & {tree.root.uuid, tree.root.name}]
 
 
-def find_lost_traits(then: ProviderState, now: ProviderState) -> tuple[frozenset[str], frozenset[str]]:
+def find_lost_traits(
+    then: ProviderState, now: ProviderState
+) -> tuple[frozenset[str], frozenset[str]]:
     """Return the traits that a provider had and lacks: those to be added, and those that are left to the service that reports them."""
     lost = then.traits - now.traits
     owned = bool(_MANAGED_PROVIDER_TRAITS & (then.traits | now.traits)) or any(
         trait.startswith(_NEUTRON_TRAIT_PREFIXES) for trait in then.traits | now.traits
     )
-    operators = frozenset() if owned else frozenset(trait for trait in lost if trait.startswith(_OPERATOR_TRAIT_PREFIXES))
+    operators = (
+        frozenset()
+        if owned
+        else frozenset(trait for trait in lost if trait.startswith(_OPERATOR_TRAIT_PREFIXES))
+    )
     return operators, lost - operators
 
 
@@ -216,7 +256,9 @@ def find_lost_aggregates(
     aggregates: Nova's, by uuid.
     """
     lost = then.aggregates - now.aggregates
-    left = frozenset(uuid for uuid in lost if uuid in aggregates and host not in aggregates[uuid].hosts)
+    left = frozenset(
+        uuid for uuid in lost if uuid in aggregates and host not in aggregates[uuid].hosts
+    )
     return lost - left, left
 
 
@@ -230,7 +272,9 @@ def describe_inventory_changes(then: ProviderState, now: ProviderState) -> list[
             continue
         for field in ("reserved", "allocation_ratio"):
             if getattr(before, field) != getattr(after, field):
-                said.append(f"{field} of {cls} {getattr(after, field)} (it had {getattr(before, field)})")
+                said.append(
+                    f"{field} of {cls} {getattr(after, field)} (it had {getattr(before, field)})"
+                )
     return said
 
 
@@ -262,17 +306,24 @@ class TreeRestorer:
             return TreeOutcome(SKIPPED, reason)
         state = self._states.read(root.uuid)
         if state is None or not state.inventories:
-            return TreeOutcome(SKIPPED, f"{root.name} has no inventory yet: nova-compute is about to report it; run this again then.")
+            return TreeOutcome(
+                SKIPPED,
+                f"{root.name} has no inventory yet: nova-compute is about to report it; run this again then.",
+            )
         additions, notes = self._find_additions(tree, root, providers)
         if not additions:
-            return TreeOutcome(SKIPPED, " ".join([f"There is nothing to add to {root.name}.", *notes]))
+            return TreeOutcome(
+                SKIPPED, " ".join([f"There is nothing to add to {root.name}.", *notes])
+            )
         write = TreeAddition(tree.finding, tree.kind, tuple(additions))
         if self._journal is None:
             return TreeOutcome(RESTORED, " ".join(notes), write)
         self._journal.record_before([write])
         return self._write_additions(write, notes)
 
-    def _find_root(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> tuple[Provider | None, str]:
+    def _find_root(
+        self, tree: TreeRecord, providers: Mapping[str, Provider]
+    ) -> tuple[Provider | None, str]:
         """Return the root that nova-compute has made again, or None and why there is none.
 
         It most often has the same uuid, which nova-compute keeps in its file compute_id; a host that lost that file, or was installed
@@ -283,7 +334,10 @@ class TreeRestorer:
         if now is None:
             return None, f"Provider {old.name} ({old.uuid}) does not exist: {_RECREATE_HINT}."
         if now.uuid != now.root:
-            return None, f"Provider {now.name} ({now.uuid}) is a part of the tree of {now.root} now, and left as it is."
+            return (
+                None,
+                f"Provider {now.name} ({now.uuid}) is a part of the tree of {now.root} now, and left as it is.",
+            )
         if self._find_node(now.uuid) is None:
             return None, (
                 f"Provider {now.name} ({now.uuid}) exists, but Nova lists no compute node with that UUID: nova-compute did not make it, "
@@ -329,13 +383,19 @@ class TreeRestorer:
         if now is root and not _HOST_RESOURCE_CLASSES & set(state.inventories):
             traits, reported = frozenset(), traits | reported
         if reported:
-            notes.append(f"{now.name}: left to the service that reports them: {', '.join(sorted(reported))}.")
+            notes.append(
+                f"{now.name}: left to the service that reports them: {', '.join(sorted(reported))}."
+            )
         known = self._read_aggregates() if then.aggregates - state.aggregates else {}
         aggregates, left = find_lost_aggregates(then, state, node.host, known)
         for uuid in sorted(left):
-            notes.append(f"{now.name}: {node.host} is not in Nova's aggregate {known[uuid].name} any more, so it is not added to {uuid}.")
+            notes.append(
+                f"{now.name}: {node.host} is not in Nova's aggregate {known[uuid].name} any more, so it is not added to {uuid}."
+            )
         if different := describe_inventory_changes(then, state):
-            notes.append(f"{now.name}: its inventory is nova-compute's and has now {', '.join(different)}.")
+            notes.append(
+                f"{now.name}: its inventory is nova-compute's and has now {', '.join(different)}."
+            )
         return ProviderAddition(now, state, tuple(sorted(traits)), tuple(sorted(aggregates))), notes
 
     def _write_additions(self, write: TreeAddition, notes: list[str]) -> TreeOutcome:
@@ -353,14 +413,24 @@ class TreeRestorer:
         """Give one provider what it lacks; return the outcome, why it is not restored, and whether anything was written, or may have been."""
         wanted = {*addition.traits, *addition.aggregates}
         try:
-            lacking, refusal = self._writer.add_traits_and_aggregates(addition.provider, addition.traits, addition.aggregates)
+            lacking, refusal = self._writer.add_traits_and_aggregates(
+                addition.provider, addition.traits, addition.aggregates
+            )
         except CloudError as error:
             return FAILED, str(error), True
         if not lacking:
             return RESTORED, "", True
-        why = str(refusal) if refusal else f"Placement accepted the change of {addition.provider.name}, but does not show it."
+        why = (
+            str(refusal)
+            if refusal
+            else f"Placement accepted the change of {addition.provider.name}, but does not show it."
+        )
         nothing = lacking == wanted
-        return SKIPPED if nothing and isinstance(refusal, ProviderConflict) else FAILED, why, not nothing
+        return (
+            SKIPPED if nothing and isinstance(refusal, ProviderConflict) else FAILED,
+            why,
+            not nothing,
+        )
 
     def _find_node(self, uuid: str) -> Hypervisor | None:
         if self._nodes is None:
@@ -379,9 +449,13 @@ class TreeRestorer:
 
 def _is_recreated(old: Provider, now: Provider, state: ProviderState) -> bool:
     """Tell whether a provider is surely not the one that the journal tells of: its generation only ever grows."""
-    return now.uuid != old.uuid or (state.generation is not None and state.generation < old.generation)
+    return now.uuid != old.uuid or (
+        state.generation is not None and state.generation < old.generation
+    )
 
 
 def _find_same_provider(old: Provider, providers: Mapping[str, Provider]) -> Provider | None:
     """Return the provider that has the uuid of `old`, else the one that has its name: no two have the same."""
-    return providers.get(old.uuid) or next((known for known in providers.values() if known.name == old.name), None)
+    return providers.get(old.uuid) or next(
+        (known for known in providers.values() if known.name == old.name), None
+    )

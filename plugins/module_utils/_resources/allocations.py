@@ -12,16 +12,25 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+        Provider,
+        Resources,
+    )
 
 
-def describe_allocation(allocation: Allocation, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def describe_allocation(
+    allocation: Allocation, providers: Mapping[str, Provider]
+) -> dict[str, t.Any]:
     """Return `allocation` as the modules return it."""
     return {
         "consumer": allocation.consumer,
@@ -42,39 +51,62 @@ def describe_allocation(allocation: Allocation, providers: Mapping[str, Provider
     }
 
 
-def set_resources(current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:
+def set_resources(
+    current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]
+) -> Allocation:
     """Return `current` with the wished resources, and nothing else, in it."""
     if not params["resources"]:
-        raise InvalidInput(f"state=present of {current.consumer} needs resources; use state=absent to remove what it holds.")
+        raise InvalidInput(
+            f"state=present of {current.consumer} needs resources; use state=absent to remove what it holds."
+        )
     if params["resource_provider"] is not None or params["resource_classes"] is not None:
-        raise InvalidInput("resource_provider and resource_classes say what goes with state=absent; state=present takes resources.")
+        raise InvalidInput(
+            "resource_provider and resource_classes say what goes with state=absent; state=present takes resources."
+        )
     shares = {name: find_provider_uuid(name, providers) for name in params["resources"]}
     if len(set(shares.values())) < len(shares):
-        raise InvalidInput(f"resources of {current.consumer} names a provider twice, by its name and by its UUID.")
+        raise InvalidInput(
+            f"resources of {current.consumer} names a provider twice, by its name and by its UUID."
+        )
     if unknown := sorted(set(shares.values()) - set(providers)):
         # Placement would refuse it and keep an empty record of a new consumer, in the way of every later claim.
-        raise InvalidInput(f"Placement has no resource provider with the UUID {', '.join(unknown)}.")
+        raise InvalidInput(
+            f"Placement has no resource provider with the UUID {', '.join(unknown)}."
+        )
     wanted = d.replace(
         current,
         project=params["project"] or current.project,
         user=params["user"] or current.user,
         type=params["consumer_type"] or current.type,
-        resources={shares[name]: parse_amounts(f"resources of {name}", share) for name, share in params["resources"].items()},
+        resources={
+            shares[name]: parse_amounts(f"resources of {name}", share)
+            for name, share in params["resources"].items()
+        },
     )
     if not wanted.project or not wanted.user:
-        raise InvalidInput(f"Consumer {current.consumer} holds nothing yet: give project and user, which Placement asks for a new one.")
+        raise InvalidInput(
+            f"Consumer {current.consumer} holds nothing yet: give project and user, which Placement asks for a new one."
+        )
     return wanted
 
 
-def remove_resources(current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]) -> Allocation:
+def remove_resources(
+    current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]
+) -> Allocation:
     """Return `current` without the shares that the wish names: all of them, or those of some providers, some classes, or both."""
     where, what = params["resource_provider"], params["resource_classes"]
-    named = set(current.resources) if where is None else {find_provider_uuid(name, providers) for name in where}
+    named = (
+        set(current.resources)
+        if where is None
+        else {find_provider_uuid(name, providers) for name in where}
+    )
     left = {}
     for provider, share in current.resources.items():
         if provider not in named:
             left[provider] = share
-        elif what is not None and (kept := {cls: amount for cls, amount in share.items() if cls not in what}):
+        elif what is not None and (
+            kept := {cls: amount for cls, amount in share.items() if cls not in what}
+        ):
             left[provider] = kept
     return d.replace(current, resources=left)
 
@@ -105,4 +137,6 @@ def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
         # A template makes text of a number; everything else that int() would take is a mistake.
         return {cls: int(str(amount)) for cls, amount in resources.items()}
     except (AttributeError, ValueError) as error:
-        raise InvalidInput(f"{what} must be whole amounts by resource class, such as VCPU: 2.") from error
+        raise InvalidInput(
+            f"{what} must be whole amounts by resource class, such as VCPU: 2."
+        ) from error

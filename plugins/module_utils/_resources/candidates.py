@@ -17,13 +17,20 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import parse_amounts
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Inventory,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
+    parse_amounts,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+    from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+        PlacementReader,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         AllocationCandidates,
         Allocations,
@@ -71,15 +78,23 @@ def parse_request(options: Mapping[str, t.Any]) -> ResourceRequest:
         resources=resources,
         required=frozenset(trait for trait in traits if not trait.startswith("!")),
         forbidden=frozenset(trait.removeprefix("!") for trait in traits if trait.startswith("!")),
-        member_of=frozenset(require_uuid(aggregate, "member_of") for aggregate in options["member_of"] or ()),
+        member_of=frozenset(
+            require_uuid(aggregate, "member_of") for aggregate in options["member_of"] or ()
+        ),
         limit=options["limit"],
     )
 
 
-def find_candidates(placement: PlacementReader, wanted: ResourceRequest, name: str | None) -> dict[str, t.Any]:
+def find_candidates(
+    placement: PlacementReader, wanted: ResourceRequest, name: str | None
+) -> dict[str, t.Any]:
     """Return Placement's answer for any host, or for the one with a provider of that name or uuid in its tree."""
     if name is None:
-        return describe_all_hosts(wanted, placement.list_allocation_candidates(build_query(wanted)), placement.list_providers())
+        return describe_all_hosts(
+            wanted,
+            placement.list_allocation_candidates(build_query(wanted)),
+            placement.list_providers(),
+        )
     tree = placement.list_providers_in_trees([name])
     if not tree:
         raise InvalidInput(f"Placement has no resource provider with the name or UUID {name!r}.")
@@ -88,17 +103,23 @@ def find_candidates(placement: PlacementReader, wanted: ResourceRequest, name: s
     if offered.allocations:
         return describe_fitting_host(wanted, root, offered, tree)
     details = placement.get_details(tree)
-    sharing = placement.list_sharing_providers({aggregate for known in details.values() for aggregate in known.aggregates})
+    sharing = placement.list_sharing_providers(
+        {aggregate for known in details.values() for aggregate in known.aggregates}
+    )
     elsewhere = placement.get_details(sorted(sharing.keys() - tree.keys()))
     ways = list_groupings(wanted, details.values(), elsewhere.values())
     for groups in ways:
         offered = placement.list_allocation_candidates(build_query(wanted, root, groups))
         if offered.allocations:
             return describe_fitting_host(wanted, root, offered, {**sharing, **tree})
-    return describe_unfit_host(wanted, HostTree(root, {**sharing, **tree}, {**details, **elsewhere} if ways else details))
+    return describe_unfit_host(
+        wanted, HostTree(root, {**sharing, **tree}, {**details, **elsewhere} if ways else details)
+    )
 
 
-def build_query(wanted: ResourceRequest, root: Provider | None = None, groups: RequestGroups | None = None) -> dict[str, str]:
+def build_query(
+    wanted: ResourceRequest, root: Provider | None = None, groups: RequestGroups | None = None
+) -> dict[str, str]:
     """Return the parameters of `GET /allocation_candidates`.
 
     With a `root`, everything must come of its tree but the classes of `groups`: each of these is a request group of its own, which
@@ -119,15 +140,25 @@ def build_query(wanted: ResourceRequest, root: Provider | None = None, groups: R
 
 
 def list_groupings(
-    wanted: ResourceRequest, own: Collection[ProviderDetails], elsewhere: Collection[ProviderDetails]
+    wanted: ResourceRequest,
+    own: Collection[ProviderDetails],
+    elsewhere: Collection[ProviderDetails],
 ) -> list[RequestGroups]:
     """Return the groups to ask for, one way after the other, when providers `elsewhere` share with a tree that has its `own`.
 
     Something must always be left for the tree itself, for else nothing would tie the request to it. A trait is asked of the others
     when they alone have it, and in another way when they have it too.
     """
-    lent = {cls: traits for cls in wanted.resources if (traits := _collect_traits(cls, elsewhere)) is not None}
-    stays = [cls for cls in lent if _collect_traits(cls, own) is not None] if len(lent) == len(wanted.resources) else [None]
+    lent = {
+        cls: traits
+        for cls in wanted.resources
+        if (traits := _collect_traits(cls, elsewhere)) is not None
+    }
+    stays = (
+        [cls for cls in lent if _collect_traits(cls, own) is not None]
+        if len(lent) == len(wanted.resources)
+        else [None]
+    )
     alone = wanted.required.difference(*(known.traits for known in own))
     ways: list[RequestGroups] = []
     for stay in stays:
@@ -138,7 +169,9 @@ def list_groupings(
     return ways
 
 
-def describe_all_hosts(wanted: ResourceRequest, candidates: AllocationCandidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def describe_all_hosts(
+    wanted: ResourceRequest, candidates: AllocationCandidates, providers: Mapping[str, Provider]
+) -> dict[str, t.Any]:
     """Return the answer for all hosts."""
     found = _describe_candidates(candidates, providers)
     disabled = sum(candidate["disabled"] for candidate in found)
@@ -146,17 +179,29 @@ def describe_all_hosts(wanted: ResourceRequest, candidates: AllocationCandidates
     if not found:
         reason = f"Placement offers no candidate for {_format_resources(wanted.resources)}: name a host as resource_provider to learn what it lacks"
     elif disabled:
-        reason += f", but Nova passes over {disabled} of them, where the compute service is disabled"
+        reason += (
+            f", but Nova passes over {disabled} of them, where the compute service is disabled"
+        )
     return {"fits": bool(found), "reason": f"{reason}.", "candidates": found}
 
 
 def describe_fitting_host(
-    wanted: ResourceRequest, root: Provider, candidates: AllocationCandidates, providers: Mapping[str, Provider]
+    wanted: ResourceRequest,
+    root: Provider,
+    candidates: AllocationCandidates,
+    providers: Mapping[str, Provider],
 ) -> dict[str, t.Any]:
     """Return the answer for a host that Placement offers."""
     found = _describe_candidates(candidates, providers)
     disabled = _DISABLED in candidates.summaries[root.uuid].traits
-    lenders = [{share["name"] or share["uuid"] for share in candidate["providers"] if share["root"] != root.uuid} for candidate in found]
+    lenders = [
+        {
+            share["name"] or share["uuid"]
+            for share in candidate["providers"]
+            if share["root"] != root.uuid
+        }
+        for candidate in found
+    ]
     reason = f"{root.name} has room for {_format_resources(wanted.resources)}"
     if all(lenders):
         names = ", ".join(sorted(set().union(*lenders)))
@@ -164,7 +209,13 @@ def describe_fitting_host(
     if disabled:
         reason += ", but Nova passes over it, for its compute service is disabled"
     nothing: dict[str, list[t.Any]] = {"lacking": [], "missing_traits": [], "forbidden_traits": []}
-    return {"fits": True, "reason": f"{reason}.", "candidates": found, "disabled": disabled, **nothing}
+    return {
+        "fits": True,
+        "reason": f"{reason}.",
+        "candidates": found,
+        "disabled": disabled,
+        **nothing,
+    }
 
 
 def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.Any]:
@@ -175,9 +226,10 @@ def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.
     outside = False
     for cls, asked in wanted.resources.items():
         having = [uuid for uuid, known in host.details.items() if cls in known.inventories]
-        entries = [_describe_inventory(cls, asked, host.providers[uuid], host.details[uuid]) for uuid in having] or [
-            _describe_inventory(cls, asked)
-        ]
+        entries = [
+            _describe_inventory(cls, asked, host.providers[uuid], host.details[uuid])
+            for uuid in having
+        ] or [_describe_inventory(cls, asked)]
         able = [entry["uuid"] for entry in entries if not entry["violates"]]
         if not able:
             short += entries
@@ -187,7 +239,11 @@ def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.
         clean = [uuid for uuid in counting if not host.details[uuid].traits & wanted.forbidden]
         if not clean:
             forbidden.update(*(host.details[uuid].traits & wanted.forbidden for uuid in counting))
-        outside = outside or bool(counting and wanted.member_of and not any(_is_member(uuid, wanted, host) for uuid in clean or counting))
+        outside = outside or bool(
+            counting
+            and wanted.member_of
+            and not any(_is_member(uuid, wanted, host) for uuid in clean or counting)
+        )
     missing = wanted.required.difference(*(host.details[uuid].traits for uuid in counted))
     disabled = _DISABLED in host.details.get(host.root.uuid, ProviderDetails()).traits
     causes = [
@@ -195,7 +251,9 @@ def describe_unfit_host(wanted: ResourceRequest, host: HostTree) -> dict[str, t.
         *(f"trait {trait} is missing" for trait in sorted(missing)),
         *(f"trait {trait} is set and forbidden" for trait in sorted(forbidden)),
         *(["it is in none of the aggregates asked for"] if outside else []),
-    ] or ["each amount, trait and aggregate is there, but not together in any combination of its providers, or it changed meanwhile"]
+    ] or [
+        "each amount, trait and aggregate is there, but not together in any combination of its providers, or it changed meanwhile"
+    ]
     if disabled and _DISABLED not in forbidden:
         causes.append("Nova would pass over it anyway, for its compute service is disabled")
     return {
@@ -215,24 +273,44 @@ def _collect_traits(cls: str, details: Collection[ProviderDetails]) -> frozenset
     return frozenset[str]().union(*having) if having else None
 
 
-def _build_group(suffix: str, resources: Resources, traits: frozenset[str], wanted: ResourceRequest) -> dict[str, str]:
+def _build_group(
+    suffix: str, resources: Resources, traits: frozenset[str], wanted: ResourceRequest
+) -> dict[str, str]:
     asked = {
         "resources": ",".join(f"{cls}:{amount}" for cls, amount in resources.items()),
-        "required": ",".join([*sorted(traits), *(f"!{trait}" for trait in sorted(wanted.forbidden))]),
+        "required": ",".join(
+            [*sorted(traits), *(f"!{trait}" for trait in sorted(wanted.forbidden))]
+        ),
         "member_of": f"in:{','.join(sorted(wanted.member_of))}" if wanted.member_of else "",
     }
     return {f"{name}{suffix}": value for name, value in asked.items() if value}
 
 
-def _describe_candidates(candidates: AllocationCandidates, providers: Mapping[str, Provider]) -> list[dict[str, t.Any]]:
-    found = [_describe_candidate(allocations, candidates, providers) for allocations in candidates.allocations]
-    return sorted(found, key=lambda found: (found["root_name"] or "", found["root"], [share["uuid"] for share in found["providers"]]))
+def _describe_candidates(
+    candidates: AllocationCandidates, providers: Mapping[str, Provider]
+) -> list[dict[str, t.Any]]:
+    found = [
+        _describe_candidate(allocations, candidates, providers)
+        for allocations in candidates.allocations
+    ]
+    return sorted(
+        found,
+        key=lambda found: (
+            found["root_name"] or "",
+            found["root"],
+            [share["uuid"] for share in found["providers"]],
+        ),
+    )
 
 
-def _describe_candidate(allocations: Allocations, candidates: AllocationCandidates, providers: Mapping[str, Provider]) -> dict[str, t.Any]:
+def _describe_candidate(
+    allocations: Allocations, candidates: AllocationCandidates, providers: Mapping[str, Provider]
+) -> dict[str, t.Any]:
     # All shares are of one tree but those of providers that share with it.
     roots = sorted({candidates.summaries[uuid].root for uuid in allocations})
-    root = next((root for root in roots if not (root in providers and providers[root].sharing)), roots[0])
+    root = next(
+        (root for root in roots if not (root in providers and providers[root].sharing)), roots[0]
+    )
     shares = [
         {
             "uuid": uuid,
@@ -252,8 +330,16 @@ def _describe_candidate(allocations: Allocations, candidates: AllocationCandidat
     }
 
 
-def _describe_inventory(cls: str, asked: int, provider: Provider | None = None, details: ProviderDetails | None = None) -> dict[str, t.Any]:
-    told: dict[str, t.Any] = {"resource_class": cls, "asked": asked, "uuid": None, "name": None, "violates": ["inventory"]}
+def _describe_inventory(
+    cls: str, asked: int, provider: Provider | None = None, details: ProviderDetails | None = None
+) -> dict[str, t.Any]:
+    told: dict[str, t.Any] = {
+        "resource_class": cls,
+        "asked": asked,
+        "uuid": None,
+        "name": None,
+        "violates": ["inventory"],
+    }
     if provider is None or details is None:
         return {**told, **dict.fromkeys(_INVENTORY_FIELDS)}
     inventory, used = details.inventories[cls], details.usages.get(cls, 0)

@@ -17,17 +17,27 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider, ProviderDetails
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Inventory,
+        Provider,
+        ProviderDetails,
+    )
 
 
 def describe_providers(
-    providers: Mapping[str, Provider], details: Mapping[str, ProviderDetails], parts: Collection[str]
+    providers: Mapping[str, Provider],
+    details: Mapping[str, ProviderDetails],
+    parts: Collection[str],
 ) -> list[dict[str, t.Any]]:
     """Return the `providers` that have details, with these `parts` of them; roots by name, each before the providers below it."""
     known = sorted(
-        (provider for uuid, provider in providers.items() if uuid in details), key=lambda provider: _build_path(provider, providers)
+        (provider for uuid, provider in providers.items() if uuid in details),
+        key=lambda provider: _build_path(provider, providers),
     )
-    return [{**d.asdict(provider), **_describe_details(details[provider.uuid], parts)} for provider in known]
+    return [
+        {**d.asdict(provider), **_describe_details(details[provider.uuid], parts)}
+        for provider in known
+    ]
 
 
 def find_unknown_names(wanted: Iterable[str], providers: Mapping[str, Provider]) -> list[str]:
@@ -44,13 +54,20 @@ def _build_path(provider: Provider, providers: Mapping[str, Provider]) -> tuple[
 
 def _describe_details(details: ProviderDetails, parts: Collection[str]) -> dict[str, t.Any]:
     described: dict[str, t.Any] = {
-        "inventories": {cls: _describe_inventory(inventory) for cls, inventory in sorted(details.inventories.items())},
+        "inventories": {
+            cls: _describe_inventory(inventory)
+            for cls, inventory in sorted(details.inventories.items())
+        },
         "usages": dict(sorted(details.usages.items())),
         "traits": sorted(details.traits),
         "aggregates": sorted(details.aggregates),
     }
     shown = {part: value for part, value in described.items() if part in parts}
-    return {**shown, "free": dict(sorted(details.free.items()))} if {"inventories", "usages"} <= {*parts} else shown
+    return (
+        {**shown, "free": dict(sorted(details.free.items()))}
+        if {"inventories", "usages"} <= {*parts}
+        else shown
+    )
 
 
 def _describe_inventory(inventory: Inventory) -> dict[str, t.Any]:

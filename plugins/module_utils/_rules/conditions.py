@@ -15,18 +15,37 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
-from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration, seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval, sort_children_first
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import DRIFTED, PROTECTED, UNDECIDED, Finding
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    format_duration,
+    seconds_between,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    ProviderRemoval,
+    sort_children_first,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    DRIFTED,
+    PROTECTED,
+    UNDECIDED,
+    Finding,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterator, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Migration,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Inventory,
+        Provider,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
 
 
 def orphaned_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
@@ -89,7 +108,14 @@ def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]
             told += _describe_inventory_differences(node, inventory)
         if told:
             reason = f"On {index.get_name(uuid)}, {'; '.join(told)}."
-            yield Finding("capacity_mismatch", DRIFTED, uuid, reason, providers=(uuid,), evidence=(index.snapshot.hypervisors,))
+            yield Finding(
+                "capacity_mismatch",
+                DRIFTED,
+                uuid,
+                reason,
+                providers=(uuid,),
+                evidence=(index.snapshot.hypervisors,),
+            )
 
 
 def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
@@ -128,7 +154,12 @@ def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     listing = index.snapshot.migrations
     for migration in _list_migrations_in_scope(index):
         age = seconds_between(migration.updated_at or migration.created_at, listing.at)
-        if not migration.ended and migration.status != "finished" and age is not None and age >= policy.stuck_min_age:
+        if (
+            not migration.ended
+            and migration.status != "finished"
+            and age is not None
+            and age >= policy.stuck_min_age
+        ):
             yield Finding(
                 "stuck_migration",
                 DRIFTED,
@@ -159,10 +190,21 @@ def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         if (named is not None and service.host not in named) or not index.is_in_shard(service.host):
             continue
         age = seconds_between(service.updated_at, listing.at)
-        if service.binary != COMPUTE or service.state != "down" or age is None or age < policy.stale_min_age:
+        if (
+            service.binary != COMPUTE
+            or service.state != "down"
+            or age is None
+            or age < policy.stale_min_age
+        ):
             continue
         if service.status == "disabled" or service.forced_down or service.host not in hosts:
-            why = "has no compute node" if service.host not in hosts else "is forced down" if service.forced_down else "is disabled"
+            why = (
+                "has no compute node"
+                if service.host not in hosts
+                else "is forced down"
+                if service.forced_down
+                else "is disabled"
+            )
             yield Finding(
                 "stale_service",
                 DRIFTED,
@@ -181,13 +223,17 @@ def _list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
     """
     if index.failed_absence_checks:
         return []
-    return [root for root in index.roots if root.uuid not in index.nodes and index.covers(root.uuid)]
+    return [
+        root for root in index.roots if root.uuid not in index.nodes and index.covers(root.uuid)
+    ]
 
 
 def _find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hypervisor]]:
     """Return the strangers that have the name of a compute node which has no provider of its own."""
     named = {node.name: node for node in index.nodes.values() if node.uuid not in index.providers}
-    return [(root, named[root.name]) for root in _list_roots_without_node(index) if root.name in named]
+    return [
+        (root, named[root.name]) for root in _list_roots_without_node(index) if root.name in named
+    ]
 
 
 def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
@@ -195,7 +241,9 @@ def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
     if not index.snapshot.scope.is_narrow:
         return None
     roots = [root for root in index.roots if index.covers(root.uuid)]
-    return {root.name for root in roots} | {index.nodes[root.uuid].host for root in roots if root.uuid in index.nodes}
+    return {root.name for root in roots} | {
+        index.nodes[root.uuid].host for root in roots if root.uuid in index.nodes
+    }
 
 
 def _list_migrations_in_scope(index: SnapshotIndex) -> list[Migration]:
@@ -204,7 +252,11 @@ def _list_migrations_in_scope(index: SnapshotIndex) -> list[Migration]:
     rows = [row for row in index.migrations.values() if index.is_in_shard(row.uuid)]
     if hosts is None:
         return rows
-    return [row for row in rows if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts]
+    return [
+        row
+        for row in rows
+        if row.server in scope.consumers or {row.source_compute, row.dest_compute} & hosts
+    ]
 
 
 def _explain_possible_use(index: SnapshotIndex, root: Provider) -> str:
@@ -216,9 +268,13 @@ def _explain_possible_use(index: SnapshotIndex, root: Provider) -> str:
     return index.find_possible_host(root.uuid)
 
 
-def _build_tree_finding(kind: str, index: SnapshotIndex, root: Provider, reason: str, policy: Policy) -> Finding:
+def _build_tree_finding(
+    kind: str, index: SnapshotIndex, root: Provider, reason: str, policy: Policy
+) -> Finding:
     tree = sort_children_first(root.uuid, index.providers.values())
-    if excluded := policy.explain_exclusion(name for provider in tree for name in (provider.uuid, provider.name)):
+    if excluded := policy.explain_exclusion(
+        name for provider in tree for name in (provider.uuid, provider.name)
+    ):
         return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
     holders = index.consumers_by_tree.get(root.uuid, frozenset())
     doubt = _explain_possible_use(index, root)
@@ -244,11 +300,15 @@ def _describe_consumers(holders: Collection[str]) -> str:
     return f"{len(holders)} consumers hold allocations of its tree ({summarize_names(sorted(holders))}), and before these are gone it cannot be deleted."
 
 
-def _describe_inventory_differences(node: Hypervisor, inventory: Mapping[str, Inventory]) -> list[str]:
+def _describe_inventory_differences(
+    node: Hypervisor, inventory: Mapping[str, Inventory]
+) -> list[str]:
     """Say where the inventory of a root is not what nova-compute reports of its host."""
     told = []
     for cls, members in node.PLACEMENT_CLASSES.items():
         stocks = [inventory[member].total for member in members if member in inventory]
         if stocks and node.has.get(cls) and sum(stocks) != node.has[cls]:
-            told.append(f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports {node.has[cls]}")
+            told.append(
+                f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports {node.has[cls]}"
+            )
     return told

@@ -21,24 +21,40 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     COLD_MIGRATION_TYPES,
     SUCCESSFUL_MIGRATION_STATUSES,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import drifted, protected, undecided
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    drifted,
+    protected,
+    undecided,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import (
     protect_excluded,
     protect_foreign_type,
     protect_too_young,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import format_providers
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import calculate_plain_resources, may_explain_children
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import find_source_doubt
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+    format_providers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
+    calculate_plain_resources,
+    may_explain_children,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
+    find_source_doubt,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import group_by_tree
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+        Resources,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
 
 
 def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
@@ -60,13 +76,24 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
     own = view.own_tree
     if not _is_settled_without_own_tree(view) or own is None:
         return None
-    swapped = {uuid: claim for uuid, claim in view.migration_allocations.items() if own in group_by_tree(claim.resources, view.index)}
+    swapped = {
+        uuid: claim
+        for uuid, claim in view.migration_allocations.items()
+        if own in group_by_tree(claim.resources, view.index)
+    }
     if not swapped:
         return None
     names = ", ".join(sorted(swapped))
-    evidence = (*view.server_answers, *(view.index.snapshot.evidence[uuid].allocation for uuid in swapped))
+    evidence = (
+        *view.server_answers,
+        *(view.index.snapshot.evidence[uuid].allocation for uuid in swapped),
+    )
     uuid, claim = next(iter(swapped.items()))
-    whole = set(group_by_tree(claim.resources, view.index)) == {own} and claim.resources.get(own) and claim.generation is not None
+    whole = (
+        set(group_by_tree(claim.resources, view.index)) == {own}
+        and claim.resources.get(own)
+        and claim.generation is not None
+    )
     if len(swapped) > 1 or not whole:
         return undecided(
             f"Server {view.consumer} rests on {view.node_name} and holds nothing of it, while migration {names} holds that and more.",
@@ -74,7 +101,9 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
         )
     migration = next(known for known in view.server_migrations if known.uuid == uuid)
     if spared := _find_protection(view, claim, migration, policy):
-        return protected(f"Migration {uuid} holds what server {view.consumer} needs. {spared}", *evidence)
+        return protected(
+            f"Migration {uuid} holds what server {view.consumer} needs. {spared}", *evidence
+        )
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return undecided(
             f"Server {view.consumer} rests on {view.node_name}, and migration {uuid}, which left that host, still holds it: "
@@ -92,11 +121,18 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
     evidence = (*evidence, *view.subject.last_actions)
     if unproven := _explain_uncertain_guest_location(view, own, migration):
         return undecided(f"{reason} But {unproven}.", *evidence)
-    change = build_change(view.allocation, partner=build_change(claim, resources={}), resources=claim.resources, **_choose_owner(view))
+    change = build_change(
+        view.allocation,
+        partner=build_change(claim, resources={}),
+        resources=claim.resources,
+        **_choose_owner(view),
+    )
     return drifted(reason, *evidence, change=change, migration=migration)
 
 
-def _explain_uncertain_guest_location(view: ConsumerView, own: str, migration: Migration) -> str | None:
+def _explain_uncertain_guest_location(
+    view: ConsumerView, own: str, migration: Migration
+) -> str | None:
     """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
     if not view.is_source(own, migration):
         return f"that migration did not leave {view.node_name} but {migration.source_compute}"
@@ -120,10 +156,18 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     claim, why = calculate_plain_resources(view)
     if failed := view.find_failed_move_to([root for root in view.trees if root]):
-        claim, why = None, f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+        claim, why = (
+            None,
+            f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there",
+        )
     elif set(view.allocation.resources) != set(view.trees):
         claim, why = None, "it also holds shares of other providers than the root of a host"
-    return _decide_rewrite(f"Server {view.consumer} rests on {view.node_name} and holds only {format_providers(view)}.", view, claim, why)
+    return _decide_rewrite(
+        f"Server {view.consumer} rests on {view.node_name} and holds only {format_providers(view)}.",
+        view,
+        claim,
+        why,
+    )
 
 
 def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
@@ -139,7 +183,9 @@ def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     if not _is_settled_without_own_tree(view) or view.allocation.resources:
         return None
     return _decide_rewrite(
-        f"Server {view.consumer} rests on {view.node_name} and holds nothing at all.", view, *calculate_plain_resources(view)
+        f"Server {view.consumer} rests on {view.node_name} and holds nothing at all.",
+        view,
+        *calculate_plain_resources(view),
     )
 
 
@@ -160,9 +206,21 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     claim, why = calculate_plain_resources(view)
     if claim is None or claim == held[own]:
         return None
-    if failed := next((known for known in view.server_migrations if known.type == "resize" and view.is_at_failed_destination(known)), None):
-        claim, why = None, f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size"
-        return _decide_rewrite(f"Server {view.consumer} does not hold what its flavor says.", view, claim, why)
+    if failed := next(
+        (
+            known
+            for known in view.server_migrations
+            if known.type == "resize" and view.is_at_failed_destination(known)
+        ),
+        None,
+    ):
+        claim, why = (
+            None,
+            f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size",
+        )
+        return _decide_rewrite(
+            f"Server {view.consumer} does not hold what its flavor says.", view, claim, why
+        )
     reason = f"Server {view.consumer} holds {_format_amounts(held[own])} of {view.node_name}, and by its flavor it should hold {_format_amounts(claim)}."
     return _decide_rewrite(reason, view, claim, "")
 
@@ -199,7 +257,12 @@ def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     Change: none: look on the host whether its guest uses such a device.
     """
     own = view.own_tree
-    if not _is_settled_and_healthy(view) or own is None or view.server is None or may_explain_children(view.server, view):
+    if (
+        not _is_settled_and_healthy(view)
+        or own is None
+        or view.server is None
+        or may_explain_children(view.server, view)
+    ):
         return None
     children = view.trees[own] - {own}
     if not children:
@@ -226,7 +289,9 @@ def _is_settled_without_own_tree(view: ConsumerView) -> bool:
     )
 
 
-def _decide_rewrite(reason: str, view: ConsumerView, resources: Resources | None, why: str) -> Decision:
+def _decide_rewrite(
+    reason: str, view: ConsumerView, resources: Resources | None, why: str
+) -> Decision:
     own = view.own_tree
     if resources is None or own is None:
         left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
@@ -238,17 +303,35 @@ def _decide_rewrite(reason: str, view: ConsumerView, resources: Resources | None
 def _choose_owner(view: ConsumerView) -> dict[str, t.Any]:
     """Return whom the claim is to count for: whom it counts for now, and the server's owner where it holds nothing."""
     held, server = view.allocation, view.server
-    return {"project": held.project or (server and server.project), "user": held.user or (server and server.user)}
+    return {
+        "project": held.project or (server and server.project),
+        "user": held.user or (server and server.user),
+    }
 
 
 def _list_flavor_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
-    return (*view.server_answers, view.subject.shape, view.subject.interfaces, view.subject.ports, view.subject.stock)
+    return (
+        *view.server_answers,
+        view.subject.shape,
+        view.subject.interfaces,
+        view.subject.ports,
+        view.subject.stock,
+    )
 
 
-def _find_protection(view: ConsumerView, allocation: Allocation, migration: Migration, policy: Policy) -> str | None:
+def _find_protection(
+    view: ConsumerView, allocation: Allocation, migration: Migration, policy: Policy
+) -> str | None:
     """Say why a migration's claim is to be left alone, as it would be for its own sake."""
     own = d.replace(view, allocation=allocation, migration=migration)
-    return next((reason for spare in (protect_excluded, protect_foreign_type, protect_too_young) if (reason := spare(own, policy))), None)
+    return next(
+        (
+            reason
+            for spare in (protect_excluded, protect_foreign_type, protect_too_young)
+            if (reason := spare(own, policy))
+        ),
+        None,
+    )
 
 
 def _format_amounts(resources: Resources) -> str:

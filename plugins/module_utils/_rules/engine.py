@@ -17,7 +17,12 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import build_reduction
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS, Kind
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    ORPHAN_KINDS,
+    Kind,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
     DRIFTED,
     ORPHANED,
@@ -26,10 +31,16 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     protected,
     undecided,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules import conditions, drift, orphans
+from ansible_collections.osops.placement.plugins.module_utils._rules import (
+    conditions,
+    drift,
+    orphans,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import explain_unprovable
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+    explain_unprovable,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
@@ -48,7 +59,9 @@ PROOFS: t.Mapping[str, Proof] = {
     **{kind.name: getattr(orphans, kind.name) for kind in ORPHAN_KINDS},
     **{kind.name: getattr(drift, kind.name) for kind in DRIFT_KINDS},
 }
-CHECKS: t.Mapping[str, Check] = {kind.name: getattr(conditions, kind.name) for kind in CONDITION_KINDS}
+CHECKS: t.Mapping[str, Check] = {
+    kind.name: getattr(conditions, kind.name) for kind in CONDITION_KINDS
+}
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
@@ -82,7 +95,11 @@ def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:
     kind, decision = _decide(view, policy)
     if decision is None:
         return None
-    dropped = frozenset() if decision.verdict != ORPHANED else decision.freed_providers or frozenset(view.allocation.resources)
+    dropped = (
+        frozenset()
+        if decision.verdict != ORPHANED
+        else decision.freed_providers or frozenset(view.allocation.resources)
+    )
     return Finding(
         kind=kind,
         verdict=decision.verdict,

@@ -22,18 +22,35 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     REVERT_ACTION,
     UNHOSTED_STATUSES,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import orphaned, protected, undecided
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import find_deletion, format_providers
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    orphaned,
+    protected,
+    undecided,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+    find_deletion,
+    format_providers,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Evidence
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Decision
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
 
 
 def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
@@ -50,8 +67,14 @@ def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     if view.migration or not is_deleted(view.subject):
         return None
     if doubt := view.contradiction or _explain_marker_conflict(view.subject):
-        return undecided(f"Nova knows server {view.subject.uuid} as deleted, but {doubt}.", *view.server_answers)
-    return orphaned(f"{describe_deletion(view.subject)} Its claim stayed.", *view.server_answers, server=find_deleted_server(view.subject))
+        return undecided(
+            f"Nova knows server {view.subject.uuid} as deleted, but {doubt}.", *view.server_answers
+        )
+    return orphaned(
+        f"{describe_deletion(view.subject)} Its claim stayed.",
+        *view.server_answers,
+        server=find_deleted_server(view.subject),
+    )
 
 
 def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
@@ -68,16 +91,25 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     if view.migration is None:
         return None
     evidence = (view.index.snapshot.migrations, *view.server_answers)
-    current = next((known for known in view.subject.migrations.value or () if known.uuid == view.consumer), None)
+    current = next(
+        (known for known in view.subject.migrations.value or () if known.uuid == view.consumer),
+        None,
+    )
     if current is None:
-        return undecided(f"Nova listed migration {view.consumer} and then no longer did: its server is changing.", *evidence)
+        return undecided(
+            f"Nova listed migration {view.consumer} and then no longer did: its server is changing.",
+            *evidence,
+        )
     if is_deleted(view.subject) and not view.contradiction:
         return orphaned(
-            f"{_describe_ended_migration(current)} {describe_deletion(view.subject)}", *evidence, server=find_deleted_server(view.subject)
+            f"{_describe_ended_migration(current)} {describe_deletion(view.subject)}",
+            *evidence,
+            server=find_deleted_server(view.subject),
         )
     if not view.settled or not view.arrived:
         return undecided(
-            f"{_describe_ended_migration(current)} Its server {current.server} is not at rest, so what it needs is not known.", *evidence
+            f"{_describe_ended_migration(current)} Its server {current.server} is not at rest, so what it needs is not known.",
+            *evidence,
         )
     if reverted := _explain_possible_revert(view, current):
         return undecided(f"{_describe_ended_migration(current)} {reverted}", *evidence)
@@ -88,7 +120,8 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
             *evidence,
         )
     return orphaned(
-        f"{_describe_ended_migration(current)} Its server {current.server} rests on {view.node_name} and holds that itself.", *evidence
+        f"{_describe_ended_migration(current)} Its server {current.server} rests on {view.node_name} and holds that itself.",
+        *evidence,
     )
 
 
@@ -104,7 +137,13 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     Change: all that it holds is removed.
     """
     subject = view.subject
-    if view.migration or not is_unlisted(subject) or subject.marker.status != 200 or subject.actions.status != 404 or view.contradiction:
+    if (
+        view.migration
+        or not is_unlisted(subject)
+        or subject.marker.status != 200
+        or subject.actions.status != 404
+        or view.contradiction
+    ):
         return None
     differing = [answer for answer in subject.markers if answer.status != 200]
     if differing:
@@ -170,7 +209,11 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
         return undecided(_describe_doubtful_trees(view), *view.server_answers)
     if not _has_own_and_other_trees_allocated(view):
         return None
-    doubtful = sorted(view.index.get_name(root) for root in view.other_trees if not _has_compute_allocation(view, root))
+    doubtful = sorted(
+        view.index.get_name(root)
+        for root in view.other_trees
+        if not _has_compute_allocation(view, root)
+    )
     if doubtful:
         return undecided(
             f"Server {view.consumer} rests on {view.node_name} and also holds a part of {', '.join(doubtful)}, "
@@ -216,14 +259,23 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
         return _explain_lost_host(server, view)
     if server.node:
         return None
-    if not view.trees or not all(root and (root in view.index.nodes or view.index.has_nova_trait(root)) for root in view.trees):
+    if not view.trees or not all(
+        root and (root in view.index.nodes or view.index.has_nova_trait(root))
+        for root in view.trees
+    ):
         return None
     evidence = (*view.server_answers, *subject.last_actions)
     doubt = view.contradiction or _explain_possible_placement(view)
     if doubt or not server.task_known or not server.host_known or subject.migrations.value is None:
         told = doubt or "not all of its state was told"
-        return undecided(f"Server {server.uuid} is {server.status} and seems to have no host, but {told}.", *evidence)
-    return orphaned(f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it is over.", *evidence)
+        return undecided(
+            f"Server {server.uuid} is {server.status} and seems to have no host, but {told}.",
+            *evidence,
+        )
+    return orphaned(
+        f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it is over.",
+        *evidence,
+    )
 
 
 def _explain_lost_host(server: Server, view: ConsumerView) -> Decision | None:
@@ -253,11 +305,21 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
     """
     index, age = view.index, view.allocation.age_seconds
     gone = [root for root in view.trees if root is not None and index.is_gone(root)]
-    if not is_unknown_to_nova(view) or not view.trees or not set(view.trees) <= {*index.nodes, *gone}:
+    if (
+        not is_unknown_to_nova(view)
+        or not view.trees
+        or not set(view.trees) <= {*index.nodes, *gone}
+    ):
         return None
-    evidence: tuple[Answer[t.Any], ...] = (index.snapshot.hypervisors, *view.migration_listings, *view.server_answers)
+    evidence: tuple[Answer[t.Any], ...] = (
+        index.snapshot.hypervisors,
+        *view.migration_listings,
+        *view.server_answers,
+    )
     if unnamed := [
-        index.get_name(root) for root in gone if not index.is_named(root) and view.consumer not in index.snapshot.scope.consumers
+        index.get_name(root)
+        for root in gone
+        if not index.is_named(root) and view.consumer not in index.snapshot.scope.consumers
     ]:
         return undecided(
             f"Nova has no memory of it, and no compute node stands behind {', '.join(sorted(unnamed))}, which was one's by its traits: name "
@@ -272,12 +334,18 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
         )
     if not index.has_servers_of_every_host:
         return undecided(
-            "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.", *evidence
+            "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.",
+            *evidence,
         )
     if not any(sample.status == 200 for sample in index.snapshot.samples):
-        return undecided("Nova says that it does not know it, but there was no live server to see whether it would tell us.", *evidence)
+        return undecided(
+            "Nova says that it does not know it, but there was no live server to see whether it would tell us.",
+            *evidence,
+        )
     others = index.snapshot.cloud.allocators
-    if not view.allocation.type and (suspects := [name for name in others if name not in policy.ignore_allocators]):
+    if not view.allocation.type and (
+        suspects := [name for name in others if name not in policy.ignore_allocators]
+    ):
         return undecided(
             f"Nova has no memory of it, but it has no consumer type and this cloud has {', '.join(suspects)} in its catalogue: it may hold "
             "this. Look there, and name in ignore_allocators (orphan_cleanup_ignore_allocators) what holds nothing on Nova's hosts.",
@@ -294,7 +362,9 @@ def _describe_allocators(others: Collection[str], policy: Policy) -> str:
     if not others:
         return "this cloud has no container service in its catalogue"
     ignored = ", ".join(name for name in others if name in policy.ignore_allocators)
-    by_whom = f"; ignore_allocators says that {ignored} holds nothing on Nova's hosts" if ignored else ""
+    by_whom = (
+        f"; ignore_allocators says that {ignored} holds nothing on Nova's hosts" if ignored else ""
+    )
     return f"this cloud has {', '.join(others)} in its catalogue{by_whom}"
 
 
@@ -303,9 +373,19 @@ def is_unknown_to_nova(view: ConsumerView) -> bool:
     subject = view.subject
     if any(answer.status != 400 for answer in subject.markers):
         return False
-    if view.migration or not is_unlisted(subject) or subject.marker.status != 400 or subject.actions.status != 404 or view.contradiction:
+    if (
+        view.migration
+        or not is_unlisted(subject)
+        or subject.marker.status != 400
+        or subject.actions.status != 404
+        or view.contradiction
+    ):
         return False
-    named = any(known.server == view.consumer for listing in view.migration_listings for known in listing.value or ())
+    named = any(
+        known.server == view.consumer
+        for listing in view.migration_listings
+        for known in listing.value or ()
+    )
     return not named and not view.server_migrations
 
 
@@ -329,9 +409,13 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
     actions = [answer.value for answer in view.subject.last_actions]
     if not all(action is not None and action.is_finished for action in actions):
         return "its last actions may still run"
-    placing = next((action for action in actions if action and action.action in PLACING_ACTIONS), None)
+    placing = next(
+        (action for action in actions if action and action.action in PLACING_ACTIONS), None
+    )
     claimed = set(view.index.list_hosts_of(view.allocation.resources))
-    shelved_by = next((action.shelving_hosts for action in actions if action and action.shelving_hosts), None)
+    shelved_by = next(
+        (action.shelving_hosts for action in actions if action and action.shelving_hosts), None
+    )
     if shelved_by is not None:
         return _explain_possible_queued_action(view, placing is not None, claimed <= shelved_by)
     if placing is None:
@@ -344,7 +428,9 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
     return None
 
 
-def _explain_possible_queued_action(view: ConsumerView, placed: bool, only_on_shelving_host: bool) -> str | None:
+def _explain_possible_queued_action(
+    view: ConsumerView, placed: bool, only_on_shelving_host: bool
+) -> str | None:
     """Say why something that was asked before a finished shelve may still give the server a host.
 
     Only a host that has the server shelves it, and the API takes no other action while one has a task (nova/compute/api.py,
@@ -358,7 +444,9 @@ def _explain_possible_queued_action(view: ConsumerView, placed: bool, only_on_sh
         return None
     if not placed:
         return "what gave it its last host is not known"
-    if view.subject.actions.value is None or any(action.action == RESET_ACTION for action in view.subject.actions.value):
+    if view.subject.actions.value is None or any(
+        action.action == RESET_ACTION for action in view.subject.actions.value
+    ):
         return "its state was reset once, and what was asked before that may wait for the host that it claims"
     return None
 
@@ -390,9 +478,16 @@ def find_deleted_server(subject: Evidence) -> Server | None:
     """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
-    named = next((server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid), None)
+    named = next(
+        (server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid),
+        None,
+    )
     # The listing of the deleted also has the soft-deleted, which can be restored; the brief one does not say which they are.
-    if named is None or named.status == "SOFT_DELETED" or (not named.status and find_deletion(subject.actions) is None):
+    if (
+        named is None
+        or named.status == "SOFT_DELETED"
+        or (not named.status and find_deletion(subject.actions) is None)
+    ):
         return None
     return named
 
@@ -404,7 +499,11 @@ def is_unlisted(subject: Evidence) -> bool:
 
 
 def _has_own_tree_allocated(view: ConsumerView) -> bool:
-    return view.is_settled_in_place and view.own_tree is not None and _has_compute_allocation(view, view.own_tree)
+    return (
+        view.is_settled_in_place
+        and view.own_tree is not None
+        and _has_compute_allocation(view, view.own_tree)
+    )
 
 
 def _has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
@@ -413,13 +512,21 @@ def _has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
 
 def _describe_doubtful_trees(view: ConsumerView) -> str:
     """Say what a server holds of providers that were a compute node's, and why it is not sure that they are nobody's now."""
-    told = "; ".join(f"{view.index.get_name(root)}: {view.index.find_possible_host(root)}" for root in sorted(view.doubtful_trees))
+    told = "; ".join(
+        f"{view.index.get_name(root)}: {view.index.find_possible_host(root)}"
+        for root in sorted(view.doubtful_trees)
+    )
     return f"Server {view.consumer} rests on {view.node_name} and also holds providers without a compute node that were one's ({told})."
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:
     """Return the resource classes that a server holds on hosts that are gone, and neither on its own host nor of what hosts share."""
-    gone = {provider for root, held in view.other_trees.items() if view.index.is_gone(root) for provider in held}
+    gone = {
+        provider
+        for root, held in view.other_trees.items()
+        if view.index.is_gone(root)
+        for provider in held
+    }
     own = {
         provider
         for provider in view.allocation.resources
@@ -433,7 +540,11 @@ def _list_resource_classes(view: ConsumerView, providers: Iterable[str]) -> set[
 
 
 def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
-    named = (known for known in view.server_migrations if known.type == "evacuation" and known.status in ("done", "completed"))
+    named = (
+        known
+        for known in view.server_migrations
+        if known.type == "evacuation" and known.status in ("done", "completed")
+    )
     return next((evacuation for evacuation in named if view.is_source(root, evacuation)), None)
 
 
@@ -465,30 +576,42 @@ def _describe_missing_resources(view: ConsumerView) -> str:
         root = view.index.get_root(provider)
         at_home = root == view.own_tree
         left = root is not None and (
-            view.find_migration_from(root) or (root in view.index.nodes and _list_compute_classes(view.allocation.resources, root) & claim)
+            view.find_migration_from(root)
+            or (
+                root in view.index.nodes
+                and _list_compute_classes(view.allocation.resources, root) & claim
+            )
         )
         if left and not at_home and not view.index.is_sharing(provider):
             continue
         if at_home and confirmed:
             continue
-        lacking = [cls for cls, amount in share.items() if held.get(provider, {}).get(cls, 0) < (1 if confirmed else amount)]
+        lacking = [
+            cls
+            for cls, amount in share.items()
+            if held.get(provider, {}).get(cls, 0) < (1 if confirmed else amount)
+        ]
         if lacking:
             return f"as much {', '.join(sorted(lacking))} of {view.index.get_name(provider)}"
     return ""
 
 
 def _describe_ended_migration(migration: Migration) -> str:
-    return (
-        f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since {migration.updated_at or migration.created_at}."
-    )
+    return f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since {migration.updated_at or migration.created_at}."
 
 
 def describe_deletion(subject: Evidence) -> str:
     """Say how a server that Nova knows as deleted came to be so."""
     deleted, deletion = find_deleted_server(subject), find_deletion(subject.actions)
     if deleted is None:
-        asked = f"user {deletion.user} asked for its deletion at {deletion.start_time}" if deletion else "Nova recorded no delete action"
+        asked = (
+            f"user {deletion.user} asked for its deletion at {deletion.start_time}"
+            if deletion
+            else "Nova recorded no delete action"
+        )
         return f"Server {subject.uuid} is marked as deleted in the database by hand, in a way that Nova itself does not use; {asked}."
     if deletion:
-        return f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
+        return (
+            f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
+        )
     return f"Server {deleted.uuid} is deleted, last changed {deleted.terminated_at or deleted.updated}; Nova recorded no delete action."

@@ -21,7 +21,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
 
 _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
@@ -33,7 +35,11 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
     held = {*view.allocation.resources, *filter(None, [view.own_tree])}
     trees = {view.index.get_root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.
-    return policy.explain_exclusion(name for name in policy.exclude_providers if name in held or view.index.find_root(name) in trees)
+    return policy.explain_exclusion(
+        name
+        for name in policy.exclude_providers
+        if name in held or view.index.find_root(name) in trees
+    )
 
 
 def protect_foreign_type(view: ConsumerView, policy: Policy) -> str | None:
@@ -59,7 +65,9 @@ def protect_verify_resize(view: ConsumerView, policy: Policy) -> str | None:
 
 def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
     """A migration of its server is under way, whichever side the claim is on."""
-    underway = view.migration if view.migration and not view.migration.ended else view.active_migration
+    underway = (
+        view.migration if view.migration and not view.migration.ended else view.active_migration
+    )
     if underway is None:
         return None
     return f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: {underway.status}."
@@ -83,7 +91,11 @@ def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
     """Its server is being built: the claim comes before the host."""
     if view.server is None or view.server.status != "BUILD" or view.server.host:
         return None
-    if view.server.task_known and view.server.task_state is None and (view.age_seconds or 0) >= policy.stuck_min_age:
+    if (
+        view.server.task_known
+        and view.server.task_state is None
+        and (view.age_seconds or 0) >= policy.stuck_min_age
+    ):
         return None
     return f"Server {view.server.uuid} is being built: its claim comes before its host."
 

@@ -24,7 +24,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Evidence, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+        Snapshot,
+    )
 
 _ADVICE = "Its API workers do not all know the same cells: restart every nova-api, then run again."
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
@@ -32,7 +36,14 @@ _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage ce
 
 def list_disagreements(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each way in which the answers of a reading contradict each other; none when all agree."""
-    checks = (_check_services, _check_hypervisors, _check_host_lookups, _check_servers, _check_markers, _check_migrations)
+    checks = (
+        _check_services,
+        _check_hypervisors,
+        _check_host_lookups,
+        _check_servers,
+        _check_markers,
+        _check_migrations,
+    )
     found = [check(snapshot) for check in checks]
     return tuple(sentence for sentence in found if sentence)
 
@@ -42,7 +53,9 @@ def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
     return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
 
 
-def have_same_compute_hosts(one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]) -> bool:
+def have_same_compute_hosts(
+    one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]
+) -> bool:
     """Tell whether two answers name the same compute services."""
     return get_compute_hosts(one) == get_compute_hosts(other)
 
@@ -57,7 +70,11 @@ def list_hosts_to_look_up(snapshot: Snapshot) -> list[str]:
 def list_doubtful_hosts(snapshot: Snapshot) -> list[str]:
     """Return the hosts that aggregates and servers name, that a listing lacks, and of which a direct look-up did not say whether they exist."""
     lookups = snapshot.host_lookups
-    return [name for name in list_hosts_to_look_up(snapshot) if name in lookups and lookups[name].status not in (200, 404)]
+    return [
+        name
+        for name in list_hosts_to_look_up(snapshot)
+        if name in lookups and lookups[name].status not in (200, 404)
+    ]
 
 
 def list_host_names(name: str) -> tuple[str, ...]:
@@ -87,7 +104,9 @@ def _check_hypervisors(snapshot: Snapshot) -> str | None:
     """Each compute node has a compute service."""
     if snapshot.services.value is None or snapshot.hypervisors.value is None:
         return None
-    lacking = {node.host for node in snapshot.hypervisors.value} - get_compute_hosts(snapshot.services)
+    lacking = {node.host for node in snapshot.hypervisors.value} - get_compute_hosts(
+        snapshot.services
+    )
     if not lacking:
         return None
     return f"Nova lists compute nodes of {summarize_names(sorted(lacking))}, and no compute service there. {_ADVICE}"
@@ -96,7 +115,11 @@ def _check_hypervisors(snapshot: Snapshot) -> str | None:
 def _check_host_lookups(snapshot: Snapshot) -> str | None:
     """No host that a listing lacks is found by a direct look-up."""
     listed = get_hosts_in_every_listing(snapshot)
-    found = [name for name, answer in sorted(snapshot.host_lookups.items()) if answer.status == 200 and name not in listed]
+    found = [
+        name
+        for name, answer in sorted(snapshot.host_lookups.items())
+        if answer.status == 200 and name not in listed
+    ]
     if not found:
         return None
     return f"Nova has compute nodes on {summarize_names(found)} (GET /os-hosts), which its listings leave out. {_ADVICE} {_STALE_HOST}"

@@ -36,8 +36,14 @@ class Requirement:
 REQUIREMENTS = (
     Requirement("Nova", (2, 59), "which consumers are migrations"),
     Requirement("Nova", (2, 69), "whether every cell answers"),
-    Requirement("Placement", (1, 28), "the generations of consumers, without which no claim can be changed safely"),
-    Requirement("Placement", (1, 38), "which consumers are of another service", ("unknown_consumer",)),
+    Requirement(
+        "Placement",
+        (1, 28),
+        "the generations of consumers, without which no claim can be changed safely",
+    ),
+    Requirement(
+        "Placement", (1, 38), "which consumers are of another service", ("unknown_consumer",)
+    ),
 )
 
 
@@ -48,17 +54,28 @@ def list_unmet_requirements(cloud: Cloud) -> tuple[str, ...]:
 
 def list_blocking_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return those sentences that mean that nothing may be changed at all."""
-    return tuple(need.explain(offered) for need, offered in _find_unmet(cloud) if need.kinds is None)
+    return tuple(
+        need.explain(offered) for need, offered in _find_unmet(cloud) if need.kinds is None
+    )
 
 
 def explain_unprovable(kind: str, cloud: Cloud) -> str | None:
     """Say why no finding of `kind` can be proven; None if it can."""
-    return next((need.explain(offered) for need, offered in _find_unmet(cloud) if need.kinds is None or kind in need.kinds), None)
+    return next(
+        (
+            need.explain(offered)
+            for need, offered in _find_unmet(cloud)
+            if need.kinds is None or kind in need.kinds
+        ),
+        None,
+    )
 
 
 def _find_unmet(cloud: Cloud) -> list[tuple[Requirement, tuple[int, int]]]:
     offered = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    return [(need, offered[need.service]) for need in REQUIREMENTS if offered[need.service] < need.since]
+    return [
+        (need, offered[need.service]) for need in REQUIREMENTS if offered[need.service] < need.since
+    ]
 
 
 def format_version(version: tuple[int, int]) -> str:

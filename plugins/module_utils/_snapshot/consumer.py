@@ -16,7 +16,10 @@ import dataclasses as d
 import functools
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import is_earlier, seconds_between
+from ansible_collections.osops.placement.plugins.module_utils._common.times import (
+    is_earlier,
+    seconds_between,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
     DELETING_ACTIONS,
     FAILED_MIGRATION_STATUSES,
@@ -31,10 +34,21 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, Migration, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Evidence
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        Migration,
+        Server,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Evidence,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
 
 
 @d.dataclass(frozen=True)
@@ -65,14 +79,27 @@ class ConsumerView:
 
         A cell that is too slow for one of the questions is left out of its answer without a word.
         """
-        answers = (self.index.get_listed_migrations(self.subject.uuid), *self.subject.host_migrations, self.subject.migrations)
-        known = {row.uuid: row for answer in answers for row in answer.value or () if row.server == self.subject.uuid}
-        return tuple(sorted(known.values(), key=lambda migration: migration.created_at or "", reverse=True))
+        answers = (
+            self.index.get_listed_migrations(self.subject.uuid),
+            *self.subject.host_migrations,
+            self.subject.migrations,
+        )
+        known = {
+            row.uuid: row
+            for answer in answers
+            for row in answer.value or ()
+            if row.server == self.subject.uuid
+        }
+        return tuple(
+            sorted(known.values(), key=lambda migration: migration.created_at or "", reverse=True)
+        )
 
     @functools.cached_property
     def active_migration(self) -> Migration | None:
         """A migration of the server that is still under way."""
-        return next((migration for migration in self.server_migrations if not migration.ended), None)
+        return next(
+            (migration for migration in self.server_migrations if not migration.ended), None
+        )
 
     @functools.cached_property
     def own_tree(self) -> str | None:
@@ -105,18 +132,31 @@ class ConsumerView:
             return None
         if self.subject.actions.value is None:
             return "whether a move of it was ever asked for could not be read"
-        move = next((action for action in self.subject.actions.value if action.action in MOVING_ACTIONS), None)
-        return f"the action {move.action} of {move.start_time} was recorded and no migration is listed" if move else None
+        move = next(
+            (action for action in self.subject.actions.value if action.action in MOVING_ACTIONS),
+            None,
+        )
+        return (
+            f"the action {move.action} of {move.start_time} was recorded and no migration is listed"
+            if move
+            else None
+        )
 
     @functools.cached_property
     def arrived(self) -> bool:
         """The newest move that took place ended on the host where the server is said to be, or it was unshelved there since."""
-        took_place = [migration for migration in self.server_migrations if migration.status in SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}]
+        took_place = [
+            migration
+            for migration in self.server_migrations
+            if migration.status in SUCCESSFUL_MIGRATION_STATUSES | {"reverted"}
+        ]
         if not took_place:
             return True
         newest = took_place[0]
         end = newest.source_compute if newest.status == "reverted" else newest.dest_compute
-        return self.server is not None and (end in (None, self.server.host) or self._was_unshelved_after(took_place))
+        return self.server is not None and (
+            end in (None, self.server.host) or self._was_unshelved_after(took_place)
+        )
 
     def _was_unshelved_after(self, moves: Collection[Migration]) -> bool:
         """Tell whether the server was unshelved on its host after the last change of each of `moves`.
@@ -126,11 +166,18 @@ class ConsumerView:
         evacuation is `done` before the server's new host is saved.
         """
         newest = next(
-            (answer.value for answer in self.subject.last_actions if answer.value and answer.value.action == UNSHELVE_ACTION), None
+            (
+                answer.value
+                for answer in self.subject.last_actions
+                if answer.value and answer.value.action == UNSHELVE_ACTION
+            ),
+            None,
         )
         if newest is None or self.server is None or self.server.host not in newest.unshelving_hosts:
             return False
-        return all(is_earlier(move.updated_at or move.created_at, newest.start_time) for move in moves)
+        return all(
+            is_earlier(move.updated_at or move.created_at, newest.start_time) for move in moves
+        )
 
     @property
     def is_settled_in_place(self) -> bool:
@@ -139,7 +186,11 @@ class ConsumerView:
 
     def is_at_failed_destination(self, migration: Migration) -> bool:
         """Tell whether the server is said to be where a move ended that failed."""
-        return migration.status in FAILED_MIGRATION_STATUSES and self.server is not None and self.server.host == migration.dest_compute
+        return (
+            migration.status in FAILED_MIGRATION_STATUSES
+            and self.server is not None
+            and self.server.host == migration.dest_compute
+        )
 
     def find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
         """The newest failed move of the server to one of the trees `roots`, by host or node, that its guest may have survived there.
@@ -150,11 +201,14 @@ class ConsumerView:
         risky = [
             known
             for known in self.server_migrations
-            if known.type in GUEST_LEAVING_MIGRATION_TYPES and known.status in FAILED_MIGRATION_STATUSES
+            if known.type in GUEST_LEAVING_MIGRATION_TYPES
+            and known.status in FAILED_MIGRATION_STATUSES
         ]
         for known in risky:
             for root in roots:
-                if self.index.may_be_at(root, known.dest_compute, known.dest_node) and not self._has_left_after(known, root):
+                if self.index.may_be_at(
+                    root, known.dest_compute, known.dest_node
+                ) and not self._has_left_after(known, root):
                     return known
         return None
 
@@ -173,7 +227,8 @@ class ConsumerView:
         Moves between other hosts say nothing: after an evacuation that failed late, guests can run on both.
         """
         return any(
-            self._is_move_away_from(root, later) and is_earlier(failed.updated_at, later.created_at) for later in self.server_migrations
+            self._is_move_away_from(root, later) and is_earlier(failed.updated_at, later.created_at)
+            for later in self.server_migrations
         )
 
     def _is_move_away_from(self, root: str, move: Migration) -> bool:
@@ -199,7 +254,11 @@ class ConsumerView:
             for known in self.server_migrations
             if known.ended and known.uuid in evidence_by_uuid
         )
-        return {allocation.consumer: allocation for allocation in asked if allocation and allocation.resources}
+        return {
+            allocation.consumer: allocation
+            for allocation in asked
+            if allocation and allocation.resources
+        }
 
     @property
     def age_seconds(self) -> int | None:
@@ -216,20 +275,43 @@ class ConsumerView:
     @functools.cached_property
     def other_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees held that are another host's: a known compute node's, one's that is gone, or that of a migration's named source."""
-        return {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree and self._is_of_host(root)}
+        return {
+            root: held
+            for root, held in self.trees.items()
+            if root is not None and root != self.own_tree and self._is_of_host(root)
+        }
 
     @functools.cached_property
     def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees held that were a compute node's which Nova does not list, while it is not sure that nobody stands behind them."""
-        others = {root: held for root, held in self.trees.items() if root is not None and root != self.own_tree}
-        return {root: held for root, held in others.items() if self.index.has_nova_trait(root) and not self._is_of_host(root)}
+        others = {
+            root: held
+            for root, held in self.trees.items()
+            if root is not None and root != self.own_tree
+        }
+        return {
+            root: held
+            for root, held in others.items()
+            if self.index.has_nova_trait(root) and not self._is_of_host(root)
+        }
 
     def _is_of_host(self, root: str) -> bool:
-        return root in self.index.nodes or self.find_migration_from(root) is not None or self.index.is_gone(root)
+        return (
+            root in self.index.nodes
+            or self.find_migration_from(root) is not None
+            or self.index.is_gone(root)
+        )
 
     def find_migration_from(self, root: str) -> Migration | None:
         """The newest ended migration of the server that names the tree `root` as its source."""
-        return next((migration for migration in self.server_migrations if migration.ended and self.is_source(root, migration)), None)
+        return next(
+            (
+                migration
+                for migration in self.server_migrations
+                if migration.ended and self.is_source(root, migration)
+            ),
+            None,
+        )
 
     def is_source(self, root: str, migration: Migration) -> bool:
         """Tell whether `migration` names the tree `root` as the host that was left."""
@@ -244,7 +326,13 @@ class ConsumerView:
     def server_answers(self) -> tuple[Answer[t.Any], ...]:
         """All that was asked about the server, in the order in which it was asked."""
         subject = self.subject
-        return (subject.migrations, subject.server, subject.deleted_listing, subject.actions, subject.marker)
+        return (
+            subject.migrations,
+            subject.server,
+            subject.deleted_listing,
+            subject.actions,
+            subject.marker,
+        )
 
     @property
     def node_name(self) -> str:
@@ -268,7 +356,9 @@ class ConsumerView:
         if any(listing.value is None for listing in self.migration_listings):
             return "a listing of migrations could not be read"
         if self.migration is None and any(
-            known.uuid == self.consumer for listing in self.subject.host_migrations for known in listing.value or ()
+            known.uuid == self.consumer
+            for listing in self.subject.host_migrations
+            for known in listing.value or ()
         ):
             return "Nova lists a migration of this uuid in one answer and leaves it out in another"
         return None
@@ -279,7 +369,9 @@ def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
 
     Asked about a server that a direct look-up does not find, Nova answers with actions only if it finds it among the deleted.
     """
-    return next((action for action in actions.value or () if action.action in DELETING_ACTIONS), None)
+    return next(
+        (action for action in actions.value or () if action.action in DELETING_ACTIONS), None
+    )
 
 
 def format_providers(view: ConsumerView) -> str:

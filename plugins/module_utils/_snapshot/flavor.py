@@ -21,7 +21,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor, Server
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
 
 _PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
@@ -67,7 +69,10 @@ def calculate_plain_resources(view: ConsumerView) -> tuple[Resources | None, str
         return None, f"its flavor asks for more ({', '.join(special)})"
     if shape is None or not shape.image or shape.image_properties is None:
         # Booted from a volume, a server has the properties of that volume's image, which only Cinder shows.
-        return None, "the properties of its image are not shown (it is booted from a volume, or this is before compute microversion 2.98)"
+        return (
+            None,
+            "the properties of its image are not shown (it is booted from a volume, or this is before compute microversion 2.98)",
+        )
     if special := list_special_specs(shape.image_properties):
         return None, f"its image asks for more ({', '.join(special)})"
     if shape.volumes:
@@ -77,7 +82,9 @@ def calculate_plain_resources(view: ConsumerView) -> tuple[Resources | None, str
     if special := [port.uuid for port in ports if not port.plain]:
         return None, f"port {special[0]} asks for resources of its own"
     claim = calculate_resources(server.flavor, volume_backed=False)
-    if foreign := sorted({cls for share in view.allocation.resources.values() for cls in share} - _PLAIN_CLASSES):
+    if foreign := sorted(
+        {cls for share in view.allocation.resources.values() for cls in share} - _PLAIN_CLASSES
+    ):
         return None, f"it holds {', '.join(foreign)}, which no plain server has"
     if stock is None or set(claim) - set(stock):
         return None, f"its host does not itself have all of {', '.join(claim)}"
@@ -91,10 +98,16 @@ def may_explain_children(server: Server, view: ConsumerView) -> bool:
         return True
     if shape.image_properties is None or not _has_all_ports(view.subject):
         return True
-    return bool(list_special_specs({**server.flavor.extra_specs, **shape.image_properties})) or not all(port.plain for port in ports)
+    return bool(
+        list_special_specs({**server.flavor.extra_specs, **shape.image_properties})
+    ) or not all(port.plain for port in ports)
 
 
 def _has_all_ports(subject: Evidence) -> bool:
     """Tell whether Neutron shows just the ports that Nova knows: to some roles it shows nothing of other projects, and says so to nobody."""
     attached, shown = subject.interfaces.value, subject.ports.value
-    return attached is not None and shown is not None and set(attached) == {port.uuid for port in shown}
+    return (
+        attached is not None
+        and shown is not None
+        and set(attached) == {port.uuid for port in shown}
+    )

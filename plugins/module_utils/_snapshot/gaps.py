@@ -17,11 +17,17 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    list_host_names,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+        SnapshotIndex,
+    )
 
 
 def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
@@ -34,7 +40,11 @@ def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
     touched = sorted(list_touched_hosts(view) & silent)
     if touched:
         return f"it touches {summarize_names(touched)}, whose cell does not answer"
-    unknown = sorted(view.index.get_name(root) for root in list_touched_roots(view) if _may_be_of_silent_host(root, view.index))
+    unknown = sorted(
+        view.index.get_name(root)
+        for root in list_touched_roots(view)
+        if _may_be_of_silent_host(root, view.index)
+    )
     if unknown:
         return f"a cell does not answer, and {summarize_names(unknown)} may be of a host there"
     return None
@@ -47,7 +57,9 @@ def _may_be_of_silent_host(root: str, index: SnapshotIndex) -> bool:
 
 def list_touched_hosts(view: ConsumerView) -> set[str]:
     """Return the hosts on which the consumer or its server may be: where they hold, where the server is said to be, and where it moved."""
-    hosts = {view.index.nodes[root].host for root in list_touched_roots(view) if root in view.index.nodes}
+    hosts = {
+        view.index.nodes[root].host for root in list_touched_roots(view) if root in view.index.nodes
+    }
     for root in list_touched_roots(view) - set(view.index.nodes):
         hosts.update(list_host_names(view.index.get_name(root)))
     if view.server is not None and view.server.host:
@@ -61,5 +73,9 @@ def list_touched_roots(view: ConsumerView) -> set[str]:
     """Return the root providers of what the consumer and its server hold, sharing providers left out."""
     of_subject = view.subject.allocation.value
     held = {*view.allocation.resources, *(of_subject.resources if of_subject else ())}
-    roots = {view.index.get_root(provider) or provider for provider in held if not view.index.is_sharing(provider)}
+    roots = {
+        view.index.get_root(provider) or provider
+        for provider in held
+        if not view.index.is_sharing(provider)
+    }
     return roots | ({view.own_tree} if view.own_tree else set())

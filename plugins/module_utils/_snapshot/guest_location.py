@@ -29,8 +29,14 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, ActionEvent, Migration
-    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Action,
+        ActionEvent,
+        Migration,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
+        ConsumerView,
+    )
 
 # The event around the part of conductor in which it creates the migration, so that one process wrote both times.
 _SCHEDULED = "conductor_migrate_server"
@@ -54,7 +60,9 @@ def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> l
         if action.action not in COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}:
             continue
         found.append(action.request_id)
-        if len(found) == _MAX_ACTIONS or (action.action in COLD_MOVING_ACTIONS and not _is_later(action.start_time, since)):
+        if len(found) == _MAX_ACTIONS or (
+            action.action in COLD_MOVING_ACTIONS and not _is_later(action.start_time, since)
+        ):
             break
     return found
 
@@ -69,7 +77,9 @@ def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
         return "what was done to it since could not be read"
     known = [action for action in actions if action is not None]
     for move in _list_moves_since(view, migration):
-        if move.type not in COLD_MIGRATION_TYPES or move.status not in FAILED_MIGRATION_STATUSES | {"reverted"}:
+        if move.type not in COLD_MIGRATION_TYPES or move.status not in FAILED_MIGRATION_STATUSES | {
+            "reverted"
+        }:
             return f"{move.type} {move.uuid}, which came after that, is {move.status}"
         if not _has_stayed(view, move, known):
             return (
@@ -92,7 +102,11 @@ def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> b
     # Nova calls a move reverted when the guest at the destination is destroyed (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
     if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
         return True
-    began = [action for action in actions if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move)]
+    began = [
+        action
+        for action in actions
+        if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move)
+    ]
     if began and all(_has_never_left(action, move) for action in began):
         return True
     return _was_started_since(view, move, actions[: _find_move_index(actions, began)])
@@ -115,14 +129,20 @@ def _has_begun(action: Action, move: Migration) -> bool:
     rows = [event for event in action.events if event.event == _SCHEDULED]
     begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
     end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
-    return bool(begin and end and move.created_at) and begin <= _normalize_time(move.created_at) <= end
+    return (
+        bool(begin and end and move.created_at) and begin <= _normalize_time(move.created_at) <= end
+    )
 
 
 def _has_never_left(action: Action, move: Migration) -> bool:
     """Tell whether a move was given up before the source was asked for the guest, or by the source's driver while it copied the disks."""
     at_the_source = [event for event in action.events if event.event == _AT_THE_SOURCE]
     others = {event.event for event in action.events} - {_AT_THE_SOURCE}
-    return action.is_finished and others <= _BEFORE_THE_SOURCE and all(_has_failed_in_copy(event, move) for event in at_the_source)
+    return (
+        action.is_finished
+        and others <= _BEFORE_THE_SOURCE
+        and all(_has_failed_in_copy(event, move) for event in at_the_source)
+    )
 
 
 def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
@@ -131,7 +151,11 @@ def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
 
 def _find_move_index(actions: list[Action], began: list[Action]) -> int:
     """Return the place in `actions` of the request that began a move, or of the newest that may be it."""
-    places = (place for place, action in enumerate(actions) if (action in began if began else action.action in COLD_MOVING_ACTIONS))
+    places = (
+        place
+        for place, action in enumerate(actions)
+        if (action in began if began else action.action in COLD_MOVING_ACTIONS)
+    )
     return next(places, 0)
 
 

@@ -16,8 +16,14 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import get_hosts_in_every_listing, list_host_names
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE, may_have_unlisted_node
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    get_hosts_in_every_listing,
+    list_host_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+    COMPUTE,
+    may_have_unlisted_node,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     find_region_mismatch,
     has_every_cell_answered,
@@ -29,9 +35,20 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations, Provider, Resources
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Migration,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+        Resources,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Snapshot,
+    )
 
 
 class SnapshotIndex:
@@ -43,7 +60,9 @@ class SnapshotIndex:
         self.providers = snapshot.providers
         nodes = snapshot.hypervisors.value or ()
         self.nodes = {node.uuid: node for node in nodes}
-        self.migrations = {migration.uuid: migration for migration in snapshot.migrations.value or ()}
+        self.migrations = {
+            migration.uuid: migration for migration in snapshot.migrations.value or ()
+        }
         self._by_address: dict[tuple[str, str], list[Hypervisor]] = {}
         for node in nodes:
             self._by_address.setdefault((node.host, node.name), []).append(node)
@@ -81,7 +100,9 @@ class SnapshotIndex:
     @functools.cached_property
     def hosts_listed(self) -> frozenset[str]:
         """The hosts whose nova-compute and compute node are both listed: nobody else can stand behind a provider of such a name."""
-        return get_hosts_in_every_listing(self.snapshot) & {node.host for node in self.nodes.values()}
+        return get_hosts_in_every_listing(self.snapshot) & {
+            node.host for node in self.nodes.values()
+        }
 
     @property
     def has_servers_of_every_host(self) -> bool:
@@ -91,7 +112,11 @@ class SnapshotIndex:
     def get_listed_migrations(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return what the listing of all migrations says of one server, as if it had been asked for that."""
         listing = self.snapshot.migrations
-        return listing if listing.value is None else d.replace(listing, value=tuple(self._migrations_by_server.get(server, ())))
+        return (
+            listing
+            if listing.value is None
+            else d.replace(listing, value=tuple(self._migrations_by_server.get(server, ())))
+        )
 
     @functools.cached_property
     def _migrations_by_server(self) -> Mapping[str, list[Migration]]:
@@ -126,12 +151,18 @@ class SnapshotIndex:
 
     def is_gone(self, root: str) -> bool:
         """Tell whether the tree `root` was a compute node's, and neither a compute node nor a compute service stands behind it."""
-        return self.has_nova_trait(root) and root not in self.nodes and not self.find_possible_host(root)
+        return (
+            self.has_nova_trait(root)
+            and root not in self.nodes
+            and not self.find_possible_host(root)
+        )
 
     def is_named(self, root: str) -> bool:
         """Tell whether the user named the host with the tree `root`."""
         provider = self.providers.get(root)
-        return provider is not None and not {provider.uuid, provider.name}.isdisjoint(self.snapshot.scope.hosts)
+        return provider is not None and not {provider.uuid, provider.name}.isdisjoint(
+            self.snapshot.scope.hosts
+        )
 
     def find_possible_host(self, root: str) -> str:
         """Say who else may stand behind a root provider without a compute node; nothing if nobody."""
@@ -147,11 +178,15 @@ class SnapshotIndex:
         hosts = {node.host for node in self.nodes.values()}
         answers = (self.snapshot.services, self.snapshot.services_after)
         services = [service for answer in answers for service in answer.value or ()]
-        unlisted = sorted({service.host for service in services if _is_up_without_node(service, hosts)})
+        unlisted = sorted(
+            {service.host for service in services if _is_up_without_node(service, hosts)}
+        )
         if unlisted:
             return f"the {COMPUTE} of {', '.join(unlisted)} runs and has no compute node yet (nova-manage cell_v2 discover_hosts)"
         name = self.get_name(root)
-        if its_own := sorted({service.host for service in services if may_have_unlisted_node(service, hosts, name)}):
+        if its_own := sorted(
+            {service.host for service in services if may_have_unlisted_node(service, hosts, name)}
+        ):
             return f"the {COMPUTE} of {', '.join(its_own)} is down and may be the one behind it: retire that host (osops.placement.decommission_host)"
         return ""
 
@@ -168,9 +203,15 @@ class SnapshotIndex:
     @functools.cached_property
     def _listing_doubt(self) -> str:
         """Say why a compute node may be missing in Nova's listing of them as a whole; nothing when it is sound."""
-        if self.snapshot.hypervisors.value is None or not has_every_cell_answered(self.snapshot.services) or self.unjudged_hosts:
+        if (
+            self.snapshot.hypervisors.value is None
+            or not has_every_cell_answered(self.snapshot.services)
+            or self.unjudged_hosts
+        ):
             return "a cell is not answering, and it may be one of its hosts"
-        return find_region_mismatch(self.snapshot.hypervisors.value, self.providers) or " ".join(self.failed_checks)
+        return find_region_mismatch(self.snapshot.hypervisors.value, self.providers) or " ".join(
+            self.failed_checks
+        )
 
     def get_listed_host(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows `format_server`."""
@@ -216,8 +257,16 @@ class SnapshotIndex:
 
     def list_hosts_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
         """Return the hosts behind the providers of `holding`; one that Nova no longer lists goes by its root's name."""
-        roots = {self.get_root(provider) for provider in allocations if not self.is_sharing(provider)}
-        return tuple(sorted(self.nodes[root].host if root in self.nodes else self.get_name(root) for root in roots if root))
+        roots = {
+            self.get_root(provider) for provider in allocations if not self.is_sharing(provider)
+        }
+        return tuple(
+            sorted(
+                self.nodes[root].host if root in self.nodes else self.get_name(root)
+                for root in roots
+                if root
+            )
+        )
 
     def list_host_names_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
         """Return the names under which Nova may know the hosts behind the providers of `holding`."""
@@ -252,7 +301,9 @@ def _is_up_without_node(service: Service, hosts: Collection[str]) -> bool:
     return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
-def group_by_tree(allocations: Allocations, index: SnapshotIndex) -> dict[str | None, frozenset[str]]:
+def group_by_tree(
+    allocations: Allocations, index: SnapshotIndex
+) -> dict[str | None, frozenset[str]]:
     """Return the providers of `holding` by their root (None where the provider was not listed), sharing ones left out."""
     by_root: dict[str | None, set[str]] = {}
     for provider in allocations:
@@ -261,7 +312,9 @@ def group_by_tree(allocations: Allocations, index: SnapshotIndex) -> dict[str | 
     return {root: frozenset(held) for root, held in by_root.items()}
 
 
-def find_roots_of_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]) -> frozenset[str]:
+def find_roots_of_hosts(
+    hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> frozenset[str]:
     """Return the root providers of the named hosts: compute nodes by name, host or uuid, and providers that are none by name or uuid.
 
     Raises InvalidInput for a host that neither Nova nor Placement knows.
@@ -275,5 +328,7 @@ def find_roots_of_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor], provi
         for name in (node.uuid, node.name, node.host):
             known.setdefault(name, set()).add(node.uuid)
     if unknown := sorted(set(hosts) - set(known)):
-        raise InvalidInput(f"hosts names {', '.join(unknown)}, which neither Nova nor Placement knows: give hypervisor names or UUIDs.")
+        raise InvalidInput(
+            f"hosts names {', '.join(unknown)}, which neither Nova nor Placement knows: give hypervisor names or UUIDs."
+        )
     return frozenset().union(*(known[name] for name in hosts))

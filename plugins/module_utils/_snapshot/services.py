@@ -12,7 +12,10 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
 
@@ -28,19 +31,31 @@ COMPUTE = "nova-compute"
 def get_listed_services(answer: Answer[tuple[Service, ...]]) -> tuple[Service, ...]:
     """Return the services that Nova listed. Raises CloudError when it did not."""
     if answer.value is None:
-        raise CloudError(f"Nova answered {answer.status} when asked for its services ({answer.request}).")
+        raise CloudError(
+            f"Nova answered {answer.status} when asked for its services ({answer.request})."
+        )
     return answer.value
 
 
 def describe_services(services: Iterable[Service]) -> list[dict[str, t.Any]]:
     """Return `services` as the modules return them."""
-    return [d.asdict(service) for service in sorted(services, key=lambda service: (service.host, service.binary, service.id or ""))]
+    return [
+        d.asdict(service)
+        for service in sorted(
+            services, key=lambda service: (service.host, service.binary, service.id or "")
+        )
+    ]
 
 
-def filter_services(services: Iterable[Service], hosts: Collection[str] | None, binaries: Collection[str] | None) -> list[Service]:
+def filter_services(
+    services: Iterable[Service], hosts: Collection[str] | None, binaries: Collection[str] | None
+) -> list[Service]:
     """Return the services on those hosts and of those binaries; None is any."""
     return [
-        service for service in services if (hosts is None or service.host in hosts) and (binaries is None or service.binary in binaries)
+        service
+        for service in services
+        if (hosts is None or service.host in hosts)
+        and (binaries is None or service.binary in binaries)
     ]
 
 
@@ -54,7 +69,11 @@ def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Se
         wanted = require_uuid(params["id"], "id")
         found = [service for service in known if service.id == wanted]
     else:
-        found = [service for service in filter_services(known, [params["host"]], [params["binary"]]) if service.id is not None]
+        found = [
+            service
+            for service in filter_services(known, [params["host"]], [params["binary"]])
+            if service.id is not None
+        ]
     if not found and (silent := sorted({service.host for service in known if service.id is None})):
         raise CloudError(
             f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, and the service may be there."
@@ -69,13 +88,19 @@ def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Se
 
 def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the body that makes `service` as wished, nothing when it is so; Nova takes a reason only together with the status."""
-    enabled, reason, forced_down = params["enabled"], params["disabled_reason"], params["forced_down"]
+    enabled, reason, forced_down = (
+        params["enabled"],
+        params["disabled_reason"],
+        params["forced_down"],
+    )
     if reason is not None and enabled is not False:
         raise InvalidInput("disabled_reason is of a disabled service: give enabled=false with it.")
     body: dict[str, t.Any] = {}
     if enabled is True and service.status != "enabled":
         body["status"] = "enabled"
-    if enabled is False and (service.status != "disabled" or reason not in (None, service.disabled_reason)):
+    if enabled is False and (
+        service.status != "disabled" or reason not in (None, service.disabled_reason)
+    ):
         body |= {"status": "disabled", **({} if reason is None else {"disabled_reason": reason})}
     if forced_down is not None and forced_down != service.forced_down:
         body["forced_down"] = forced_down
@@ -87,7 +112,13 @@ def apply_update(service: Service, body: Mapping[str, t.Any]) -> Service:
     reason = body.get("disabled_reason") if "status" in body else service.disabled_reason
     forced_down = body.get("forced_down", service.forced_down)
     state = "down" if forced_down else service.state
-    return d.replace(service, status=body.get("status", service.status), disabled_reason=reason, forced_down=forced_down, state=state)
+    return d.replace(
+        service,
+        status=body.get("status", service.status),
+        disabled_reason=reason,
+        forced_down=forced_down,
+        state=state,
+    )
 
 
 def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: str) -> bool:
@@ -97,7 +128,11 @@ def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: s
 
     hosts: those of the compute nodes that it lists.
     """
-    return service.binary == COMPUTE and service.host not in hosts and _strip_domain(service.host) == _strip_domain(provider)
+    return (
+        service.binary == COMPUTE
+        and service.host not in hosts
+        and _strip_domain(service.host) == _strip_domain(provider)
+    )
 
 
 def _strip_domain(host: str) -> str:

@@ -22,13 +22,22 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
     list_disagreements,
     list_doubtful_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import list_blocking_requirements
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+    list_blocking_requirements,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Container
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Server, Service
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Hypervisor,
+        Server,
+        Service,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+        Answer,
+        Snapshot,
+    )
 
 
 def list_failed_checks(snapshot: Snapshot) -> tuple[str, ...]:
@@ -64,7 +73,9 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
     """Return a sentence for each reason why nothing may be concluded from the absence of something; none when all of Nova answered."""
     silent, doubtful = list_unjudged_hosts(snapshot), list_doubtful_hosts(snapshot)
     found = [
-        f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}." if silent else "",
+        f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}."
+        if silent
+        else "",
         f"Nova did not say whether {summarize_names(doubtful)}, which its listings leave out, has a compute node (GET /os-hosts)."
         if doubtful
         else "",
@@ -72,16 +83,22 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
     return (*list_failed_checks(snapshot), *filter(None, found))
 
 
-def is_same_listing(before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]) -> bool:
+def is_same_listing(
+    before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
+) -> bool:
     """Tell whether Nova, asked for its services once more, named the same ones and had an answer of as many cells."""
     return (
-        after.value is not None and have_same_compute_hosts(before, after) and list_down_cell_hosts(before) == list_down_cell_hosts(after)
+        after.value is not None
+        and have_same_compute_hosts(before, after)
+        and list_down_cell_hosts(before) == list_down_cell_hosts(after)
     )
 
 
 def list_unjudged_hosts(snapshot: Snapshot) -> list[str]:
     """Return the hosts of cells that did not answer at some time of the reading."""
-    return sorted({*list_down_cell_hosts(snapshot.services), *list_down_cell_hosts(snapshot.services_after)})
+    return sorted(
+        {*list_down_cell_hosts(snapshot.services), *list_down_cell_hosts(snapshot.services_after)}
+    )
 
 
 def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
@@ -91,7 +108,10 @@ def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
 
 def _check_listings(snapshot: Snapshot) -> str | None:
     """Nova cannot list its compute nodes or its migrations."""
-    for what, answer in (("compute nodes", snapshot.hypervisors), ("migrations", snapshot.migrations)):
+    for what, answer in (
+        ("compute nodes", snapshot.hypervisors),
+        ("migrations", snapshot.migrations),
+    ):
         if answer.value is not None:
             continue
         if answer.status == 400:
@@ -115,7 +135,11 @@ def _check_hypervisor_listing(snapshot: Snapshot) -> str | None:
 
 def _check_region(snapshot: Snapshot) -> str | None:
     """Less than half of the compute nodes are providers here: the wrong region, or a Placement that belongs to another Nova."""
-    return None if snapshot.hypervisors.value is None else find_region_mismatch(snapshot.hypervisors.value, snapshot.providers)
+    return (
+        None
+        if snapshot.hypervisors.value is None
+        else find_region_mismatch(snapshot.hypervisors.value, snapshot.providers)
+    )
 
 
 def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
@@ -128,9 +152,13 @@ def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str
 
 def _check_credentials(snapshot: Snapshot) -> str | None:
     """These credentials list servers that they may not look at, or see no host: every server then looks deleted."""
-    foreign = [sample for sample, project in _list_samples(snapshot) if project != snapshot.cloud.project]
+    foreign = [
+        sample for sample, project in _list_samples(snapshot) if project != snapshot.cloud.project
+    ]
     judged = foreign or snapshot.samples
-    if not judged and any(node.servers or node.servers is None for node in snapshot.hypervisors.value or ()):
+    if not judged and any(
+        node.servers or node.servers is None for node in snapshot.hypervisors.value or ()
+    ):
         return "These credentials see no server together with its host, though there are servers on hosts: use a role that may (admin by default)."
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None
@@ -157,6 +185,4 @@ def _check_filters(snapshot: Snapshot) -> str | None:
     """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for Nova."""
     if snapshot.control is None or snapshot.control.value == ():
         return None
-    return (
-        f"Nova lists a live server as deleted ({snapshot.control.request}): these credentials may not filter, or a proxy answers for Nova."
-    )
+    return f"Nova lists a live server as deleted ({snapshot.control.request}): these credentials may not filter, or a proxy answers for Nova."

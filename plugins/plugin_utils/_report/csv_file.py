@@ -14,9 +14,20 @@ import io
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject, iterate_entries
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import get_server_name, list_hosts, map_outcomes, sum_freed
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import COMMON_CLASSES, format_amounts
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    get_subject,
+    iterate_entries,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    get_server_name,
+    list_hosts,
+    map_outcomes,
+    sum_freed,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
+    COMMON_CLASSES,
+    format_amounts,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
@@ -31,7 +42,9 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 def render(report: Report) -> str:
     """Return a header and a row for each finding, each undecided and each protected entry."""
     made = map_outcomes(report)
-    rows = [_build_row(entry, made.get(entry["id"], "")) for entry in iterate_entries(report.findings)]
+    rows = [
+        _build_row(entry, made.get(entry["id"], "")) for entry in iterate_entries(report.findings)
+    ]
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(COLUMNS)

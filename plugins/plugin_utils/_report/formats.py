@@ -12,7 +12,13 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report import csv_file, html_page, junit, markdown, prometheus
+from ansible_collections.osops.placement.plugins.plugin_utils._report import (
+    csv_file,
+    html_page,
+    junit,
+    markdown,
+    prometheus,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable

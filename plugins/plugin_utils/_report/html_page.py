@@ -26,7 +26,10 @@ from markupsafe import Markup
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.plugin_utils._report.overview import build_overview
-from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import build_rows, make_details_builder
+from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import (
+    build_rows,
+    make_details_builder,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
@@ -50,7 +53,9 @@ _CONTROL = re.compile(r"\\[bfnrtu]")
 
 def render(report: Report) -> str:
     """Return the page. It is the same for the same report."""
-    style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script = (
+        (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
     listed = build_rows(report)
     return _load_template().render(
         policy="; ".join(
@@ -91,7 +96,11 @@ def _encode_list(entries: Iterable[t.Any]) -> Markup:
 def _encode_json(data: t.Any) -> str:
     text = _ENCODER.encode(data)
     # To look at every text by itself takes twice as long as all the rest.
-    return text if text.isprintable() and not _CONTROL.search(text) else _ENCODER.encode(_escape_unprintable(data))
+    return (
+        text
+        if text.isprintable() and not _CONTROL.search(text)
+        else _ENCODER.encode(_escape_unprintable(data))
+    )
 
 
 def _escape_unprintable(value: t.Any) -> t.Any:
@@ -99,8 +108,12 @@ def _escape_unprintable(value: t.Any) -> t.Any:
     if isinstance(value, str):
         return value if value.isprintable() else make_printable(value)
     if isinstance(value, dict):
-        return {_escape_unprintable(str(key)): _escape_unprintable(part) for key, part in value.items()}
-    return [_escape_unprintable(part) for part in value] if isinstance(value, list | tuple) else value
+        return {
+            _escape_unprintable(str(key)): _escape_unprintable(part) for key, part in value.items()
+        }
+    return (
+        [_escape_unprintable(part) for part in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def _compute_digest(text: str) -> str:

@@ -18,8 +18,13 @@ import xml.etree.ElementTree as ET
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject, iterate_entries
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    get_subject,
+    iterate_entries,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
     list_hosts,
@@ -54,11 +59,17 @@ def render(report: Report) -> str:
         ET.SubElement(view, "skipped", {"message": make_printable(unjudged)})
         kinds[_RUN].append(view)
     for entry in iterate_entries(report.findings):
-        kinds[entry["kind"]].append(_convert_entry(entry, made.get(entry["id"], ""), entry["id"] in settled))
+        kinds[entry["kind"]].append(
+            _convert_entry(entry, made.get(entry["id"], ""), entry["id"] in settled)
+        )
     root = ET.Element("testsuites")
     for number, (name, cases) in enumerate(kinds.items()):
         about = {"name": name, "package": _PACKAGE, "id": str(number), "hostname": "localhost"}
-        suite = ET.SubElement(root, "testsuite", {**about, **_format_times(report, name == _RUN), **_count_results(cases)})
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            {**about, **_format_times(report, name == _RUN), **_count_results(cases)},
+        )
         suite.append(_build_properties(report))
         suite.extend(cases)
         for output in ("system-out", "system-err"):
@@ -76,7 +87,11 @@ def _convert_entry(entry: Entry, outcome: str, settled: bool) -> ET.Element:
         ET.SubElement(view, "skipped", {"message": f"{entry['verdict']}: {reason}"})
     elif not settled:
         failure = ET.SubElement(view, "failure", {"type": entry["verdict"], "message": reason})
-        failure.text = "\n".join(f"{label}: {make_printable(text)}" for label, text in _list_details(entry, outcome) if text)
+        failure.text = "\n".join(
+            f"{label}: {make_printable(text)}"
+            for label, text in _list_details(entry, outcome)
+            if text
+        )
     return view
 
 
@@ -96,19 +111,32 @@ def _create_test_case(kind: str, name: str) -> ET.Element:
 
 
 def _count_results(cases: list[ET.Element]) -> dict[str, str]:
-    counted = {f"{name}s": sum(view.find(name) is not None for view in cases) for name in ("failure", "error")}
+    counted = {
+        f"{name}s": sum(view.find(name) is not None for view in cases)
+        for name in ("failure", "error")
+    }
     skipped = sum(view.find("skipped") is not None for view in cases)
-    return {name: str(count) for name, count in {"tests": len(cases), **counted, "skipped": skipped}.items()}
+    return {
+        name: str(count)
+        for name, count in {"tests": len(cases), **counted, "skipped": skipped}.items()
+    }
 
 
 def _format_times(report: Report, whole: bool) -> dict[str, str]:
     started, finished = report.findings["started_at"], report.findings["finished_at"]
-    return {"timestamp": started.removesuffix("Z"), "time": str(seconds_between(started, finished) or 0) if whole else "0"}
+    return {
+        "timestamp": started.removesuffix("Z"),
+        "time": str(seconds_between(started, finished) or 0) if whole else "0",
+    }
 
 
 def _build_properties(report: Report) -> ET.Element:
     cloud = report.findings["cloud"]
-    told = {"placement_endpoint": cloud["placement_endpoint"], "region": cloud["region"] or "", "journal": report.journal or ""}
+    told = {
+        "placement_endpoint": cloud["placement_endpoint"],
+        "region": cloud["region"] or "",
+        "journal": report.journal or "",
+    }
     properties = ET.Element("properties")
     for name, value in told.items():
         ET.SubElement(properties, "property", {"name": name, "value": make_printable(value)})

@@ -16,7 +16,9 @@ import re
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     get_server_name,
@@ -55,7 +57,11 @@ def render(report: Report) -> str:
     parts = [
         "# Orphaned allocations",
         f"{format_code_span(findings['cloud']['placement_endpoint'])}"
-        + (f", region {format_code_span(findings['cloud']['region'])}" if findings["cloud"]["region"] else "")
+        + (
+            f", region {format_code_span(findings['cloud']['region'])}"
+            if findings["cloud"]["region"]
+            else ""
+        )
         + f", {findings['finished_at']}",
         *(f"> **Failed:** {escape_text(trouble, 2000)}" for trouble in list_troubles(report)),
         *(
@@ -77,7 +83,9 @@ def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
     if not shown.strip():
         return ""
     # A table is cut at bars before anything else is read, but not at those behind an odd number of backslashes.
-    shown = re.sub(r"(\\*)\|", lambda match: f"{match[1]}{match[1][:1] if len(match[1]) % 2 else ''}\\|", shown)
+    shown = re.sub(
+        r"(\\*)\|", lambda match: f"{match[1]}{match[1][:1] if len(match[1]) % 2 else ''}\\|", shown
+    )
     ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     edge = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
     return f"{ticks}{edge}{shown}{edge}{ticks}"
@@ -117,7 +125,11 @@ def _render_stranded(stranded: Mapping[str, t.Any]) -> list[str]:
         [format_code_span(cls), str(amount), f"{shares[cls]:.1%}" if cls in shares else ""]
         for cls, amount in sorted(stranded["resource_classes"].items())
     ]
-    return ["## Stranded", format_table(["resource class", "amount", "of all that is claimed"], rows)] if rows else []
+    return (
+        ["## Stranded", format_table(["resource class", "amount", "of all that is claimed"], rows)]
+        if rows
+        else []
+    )
 
 
 def _render_entries(report: Report) -> list[str]:
@@ -131,23 +143,37 @@ def _render_entries(report: Report) -> list[str]:
         rows = [_build_row(entry) for entry in found[:MAX_ROWS]]
         if key == "findings" and made:
             head.append("outcome")
-            rows = [[*row, made.get(entry["id"], "")] for row, entry in zip(rows, found, strict=False)]
+            rows = [
+                [*row, made.get(entry["id"], "")] for row, entry in zip(rows, found, strict=False)
+            ]
         parts += [f"## {title}: {len(found)}", format_table(head, rows), *_render_omitted(found)]
     return parts
 
 
 def _build_row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
-    about = [format_code_span(text) for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))]
+    about = [
+        format_code_span(text)
+        for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
+    ]
     waiting = f" Not now, for {escape_text(entry['waiting'])}." if entry.get("waiting") else ""
-    return [entry["kind"], since, *about, escape_text(format_amounts(sum_freed(entry))), f"{escape_text(entry['reason'])}{waiting}"]
+    return [
+        entry["kind"],
+        since,
+        *about,
+        escape_text(format_amounts(sum_freed(entry))),
+        f"{escape_text(entry['reason'])}{waiting}",
+    ]
 
 
 def _render_plan(report: Report) -> list[str]:
     if report.plan is None:
         return []
     changes = report.plan["changes"]
-    rows = [[change["kind"], change["action"], format_code_span(change["finding"].partition("/")[2])] for change in changes[:MAX_ROWS]]
+    rows = [
+        [change["kind"], change["action"], format_code_span(change["finding"].partition("/")[2])]
+        for change in changes[:MAX_ROWS]
+    ]
     return [
         f"## Planned changes: {len(changes)}",
         *([format_table(["kind", "action", "about"], rows)] if rows else []),
@@ -159,16 +185,31 @@ def _render_remediation(report: Report) -> list[str]:
     told = report.remediation
     if told is None:
         return []
-    tally = ", ".join(f"{count} {name}" for name, count in told["tally"].items() if count) or "nothing to do"
-    parts = ["## Outcome", f"Check mode, nothing was written. Without it: {tally}." if told["check_mode"] else f"{tally}."]
+    tally = (
+        ", ".join(f"{count} {name}" for name, count in told["tally"].items() if count)
+        or "nothing to do"
+    )
+    parts = [
+        "## Outcome",
+        f"Check mode, nothing was written. Without it: {tally}."
+        if told["check_mode"]
+        else f"{tally}.",
+    ]
     left = [outcome for outcome in told["outcomes"] if outcome["reason"]]
     rows = [
-        [outcome["outcome"], outcome["kind"], format_code_span(outcome["finding"].partition("/")[2]), escape_text(outcome["reason"])]
+        [
+            outcome["outcome"],
+            outcome["kind"],
+            format_code_span(outcome["finding"].partition("/")[2]),
+            escape_text(outcome["reason"]),
+        ]
         for outcome in left[:MAX_ROWS]
     ]
     if rows:
         parts += [format_table(["outcome", "kind", "about", "why"], rows), *_render_omitted(left)]
-    return [*parts, f"Journal: {format_code_span(report.journal, 1000)}"] if report.journal else parts
+    return (
+        [*parts, f"Journal: {format_code_span(report.journal, 1000)}"] if report.journal else parts
+    )
 
 
 def _render_omitted(rows: Sequence[t.Any]) -> list[str]:

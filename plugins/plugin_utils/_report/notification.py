@@ -16,10 +16,19 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import escape_text, format_code_span
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import get_server_name, list_hosts, list_troubles
+from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import (
+    escape_text,
+    format_code_span,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    get_server_name,
+    list_hosts,
+    list_troubles,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -54,14 +63,20 @@ class Notice:
 
     @classmethod
     def from_report(
-        cls, report: Report | None, remediation: Mapping[str, t.Any] | None, failure: str, reports: Mapping[str, str]
+        cls,
+        report: Report | None,
+        remediation: Mapping[str, t.Any] | None,
+        failure: str,
+        reports: Mapping[str, str],
     ) -> Notice:
         """Make the notice of a run; without a report, of one that has no findings to tell of."""
         done = remediation or {}
         tally = {name: count for name, count in done.get("tally", {}).items() if count}
         check_mode = bool(done.get("check_mode"))
         if report is None:
-            return cls("", "", (failure,) if failure else (), (), 0, None, tally, check_mode, reports)
+            return cls(
+                "", "", (failure,) if failure else (), (), 0, None, tally, check_mode, reports
+            )
         new = [entry for entry in report.findings["findings"] if entry["new"]]
         cloud = report.findings["cloud"]
         return cls(
@@ -91,7 +106,14 @@ class Notice:
         """The figures, by what they are called."""
         told = [("cloud", f"{self.cloud} {self.region}".strip())]
         if self.summary:
-            told.append(("findings", ", ".join(f"{count} {verdict}" for verdict, count in self.summary["verdicts"].items())))
+            told.append(
+                (
+                    "findings",
+                    ", ".join(
+                        f"{count} {verdict}" for verdict, count in self.summary["verdicts"].items()
+                    ),
+                )
+            )
             told.append(("stranded", format_amounts(self.summary["stranded"]["resource_classes"])))
         if self.tally:
             outcome = ", ".join(f"{count} {name}" for name, count in self.tally.items())
@@ -110,7 +132,12 @@ def _format_slack(notice: Notice) -> dict[str, t.Any]:
     """Return text in Slack's own markup, in which three characters begin everything, mentions included."""
 
     def plain(text: t.Any, limit: int = _MAX_REASON) -> str:
-        return make_printable(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return (
+            make_printable(text, limit)
+            .replace("&", "&amp;")
+            .replace("<", "&lt;")
+            .replace(">", "&gt;")
+        )
 
     def name(text: t.Any, limit: int = 80) -> str:
         return f"`{plain(text, limit).replace('`', chr(0x2019))}`"
@@ -125,7 +152,13 @@ def _format_slack(notice: Notice) -> dict[str, t.Any]:
         ),
         notice.more,
     ]
-    return {"text": "\n".join(filter(None, lines)), "mrkdwn": True, "parse": "none", "link_names": False, "unfurl_links": False}
+    return {
+        "text": "\n".join(filter(None, lines)),
+        "mrkdwn": True,
+        "parse": "none",
+        "link_names": False,
+        "unfurl_links": False,
+    }
 
 
 def _escape_slack_markup(text: str) -> str:
@@ -151,24 +184,50 @@ def _format_teams(notice: Notice) -> dict[str, t.Any]:
     """Return an Adaptive Card. Its text runs, other than its text blocks, know no markup."""
 
     def line(*runs: tuple[str, bool]) -> dict[str, t.Any]:
-        told = [{"type": "TextRun", "text": text, **({"weight": "Bolder"} if bold else {})} for text, bold in runs]
+        told = [
+            {"type": "TextRun", "text": text, **({"weight": "Bolder"} if bold else {})}
+            for text, bold in runs
+        ]
         return {"type": "RichTextBlock", "inlines": told}
 
     def entry_line(entry: Entry) -> dict[str, t.Any]:
         about = " ".join(make_printable(text, 80) for text in _list_subject_names(entry))
-        return line((f"{entry['kind']} {about} ", True), (make_printable(entry["reason"], _MAX_REASON), False))
+        return line(
+            (f"{entry['kind']} {about} ", True),
+            (make_printable(entry["reason"], _MAX_REASON), False),
+        )
 
     body = [
-        {"type": "TextBlock", "text": notice.title, "weight": "Bolder", "size": "Medium", "wrap": True},
+        {
+            "type": "TextBlock",
+            "text": notice.title,
+            "weight": "Bolder",
+            "size": "Medium",
+            "wrap": True,
+        },
         *(line((make_printable(trouble, 1000), True)) for trouble in notice.troubles),
-        *(line((f"{fact}: ", True), (make_printable(text, _MAX_FACT), False)) for fact, text in notice.facts),
+        *(
+            line((f"{fact}: ", True), (make_printable(text, _MAX_FACT), False))
+            for fact, text in notice.facts
+        ),
         *map(entry_line, notice.new),
         *([line((notice.more, False))] if notice.more else []),
     ]
-    card = {"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": body}
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": body,
+    }
     return {
         "type": "message",
-        "attachments": [{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}],
+        "attachments": [
+            {
+                "contentType": "application/vnd.microsoft.card.adaptive",
+                "contentUrl": None,
+                "content": card,
+            }
+        ],
     }
 
 
@@ -184,7 +243,11 @@ def _format_json(notice: Notice) -> dict[str, t.Any]:
         "tally": dict(notice.tally),
         "check_mode": notice.check_mode,
         "new": [
-            {**{key: entry[key] for key in told}, "server": get_server_name(entry), "hosts": ", ".join(list_hosts(entry))}
+            {
+                **{key: entry[key] for key in told},
+                "server": get_server_name(entry),
+                "hosts": ", ".join(list_hosts(entry)),
+            }
             for entry in notice.new
         ],
         "new_count": notice.count,
@@ -193,7 +256,16 @@ def _format_json(notice: Notice) -> dict[str, t.Any]:
 
 
 def _list_subject_names(entry: Entry) -> list[str]:
-    return [text for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry))) if text]
+    return [
+        text
+        for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
+        if text
+    ]
 
 
-NOTICE_FORMATTERS = {"slack": _format_slack, "mattermost": _format_mattermost, "teams": _format_teams, "json": _format_json}
+NOTICE_FORMATTERS = {
+    "slack": _format_slack,
+    "mattermost": _format_mattermost,
+    "teams": _format_teams,
+    "json": _format_json,
+}

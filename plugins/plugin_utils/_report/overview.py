@@ -12,11 +12,23 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import iterate_entries
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records, get_record_subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import describe_complaint
-from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import RESOURCE_COLUMNS, VERDICTS
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    iterate_entries,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+    correlate_records,
+    get_record_subject,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    describe_complaint,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import (
+    RESOURCE_COLUMNS,
+    VERDICTS,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
     format_amounts,
     format_number,
@@ -55,7 +67,12 @@ def build_overview(report: Report) -> dict[str, t.Any]:
         "unjudged": describe_unjudged_hosts(coverage),
         "left_out": format_number(coverage["left_out"]) if coverage["left_out"] else "",
         "verdicts": [
-            {"name": verdict, "count": format_number(summary["verdicts"][verdict]), "meaning": _MEANING[verdict]} for verdict in VERDICTS
+            {
+                "name": verdict,
+                "count": format_number(summary["verdicts"][verdict]),
+                "meaning": _MEANING[verdict],
+            }
+            for verdict in VERDICTS
         ],
         "fresh": _count_new(findings),
         "read": [(key.replace("_", " "), format_number(coverage[key])) for key in _READ_COUNTS],
@@ -63,7 +80,10 @@ def build_overview(report: Report) -> dict[str, t.Any]:
         "kinds": _summarize_kinds(summary["kinds"]),
         "columns": [get_class_label(cls) for cls in RESOURCE_COLUMNS],
         "hosts": _summarize_hosts(findings),
-        "projects": _build_lines((project or "no project", held, {}) for project, held in summary["stranded"]["projects"].items()),
+        "projects": _build_lines(
+            (project or "no project", held, {})
+            for project, held in summary["stranded"]["projects"].items()
+        ),
         "remediation": _summarize_remediation(report),
         "unexplained": _list_unexplained(report),
     }
@@ -71,7 +91,11 @@ def build_overview(report: Report) -> dict[str, t.Any]:
 
 def _describe_scope(scope: Mapping[str, t.Any]) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to."""
-    narrowed = [(key, ", ".join(scope[key])) for key in ("hosts", "consumers", "projects", "kinds") if scope[key]]
+    narrowed = [
+        (key, ", ".join(scope[key]))
+        for key in ("hosts", "consumers", "projects", "kinds")
+        if scope[key]
+    ]
     return narrowed + ([("mode", scope["mode"])] if scope["mode"] != "full" else [])
 
 
@@ -83,7 +107,10 @@ def _count_new(findings: Mapping[str, t.Any]) -> dict[str, str] | None:
 
 def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return for each resource class what is stranded, and which share of all claims and of all capacity that is."""
-    stranded, shares = summary["stranded"]["resource_classes"], summary["stranded"]["share_of_claimed"]
+    stranded, shares = (
+        summary["stranded"]["resource_classes"],
+        summary["stranded"]["share_of_claimed"],
+    )
     told = []
     for cls in sort_resource_classes(stranded):
         stock = summary["capacity"].get(cls)
@@ -96,7 +123,9 @@ def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
                 "share_told": _format_percentage(shares[cls]) if cls in shares else "",
                 "claimed": humanize_amount(cls, stock["used"]) if stock else "",
                 "capacity": humanize_amount(cls, stock["capacity"]) if stock else "",
-                "of_capacity": _format_percentage(stranded[cls] / stock["capacity"]) if stock and stock["capacity"] else "",
+                "of_capacity": _format_percentage(stranded[cls] / stock["capacity"])
+                if stock and stock["capacity"]
+                else "",
             }
         )
     return told
@@ -105,7 +134,10 @@ def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 def _summarize_kinds(kinds: Mapping[str, int]) -> list[dict[str, t.Any]]:
     most = max(kinds.values(), default=1)
     ordered = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))
-    return [{"name": kind, "count": format_number(count), "share": count / most} for kind, count in ordered]
+    return [
+        {"name": kind, "count": format_number(count), "share": count / most}
+        for kind, count in ordered
+    ]
 
 
 def _summarize_hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -124,12 +156,18 @@ def _summarize_hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
         for cls, stock in provider["resource_classes"].items():
             held[root][cls] += stock["stranded"]
             used[root][cls] += stock["used"] or 0
-    return _build_lines((names[root], held[root], used[root]) for root in held if any(held[root].values()))
+    return _build_lines(
+        (names[root], held[root], used[root]) for root in held if any(held[root].values())
+    )
 
 
-def _build_lines(totals: Iterable[tuple[str, Mapping[str, int], Mapping[str, int]]]) -> dict[str, t.Any]:
+def _build_lines(
+    totals: Iterable[tuple[str, Mapping[str, int], Mapping[str, int]]],
+) -> dict[str, t.Any]:
     """Return lines of amounts, those with most first: some to be shown, some to be unfolded, and how many there are besides."""
-    ordered = sorted(totals, key=lambda line: ([-line[1].get(cls, 0) for cls in RESOURCE_COLUMNS], line[0]))
+    ordered = sorted(
+        totals, key=lambda line: ([-line[1].get(cls, 0) for cls in RESOURCE_COLUMNS], line[0])
+    )
     lines = [
         {
             "name": name,
@@ -138,11 +176,19 @@ def _build_lines(totals: Iterable[tuple[str, Mapping[str, int], Mapping[str, int
                     "label": get_class_label(cls),
                     "amount": humanize_amount(cls, held[cls]) if held.get(cls) else "",
                     "share": min(1.0, held.get(cls, 0) / used[cls]) if used.get(cls) else None,
-                    "share_told": _format_percentage(held.get(cls, 0) / used[cls]) if used.get(cls) else "",
+                    "share_told": _format_percentage(held.get(cls, 0) / used[cls])
+                    if used.get(cls)
+                    else "",
                 }
                 for cls in RESOURCE_COLUMNS
             ],
-            "others": format_amounts({cls: amount for cls, amount in held.items() if amount and cls not in RESOURCE_COLUMNS}),
+            "others": format_amounts(
+                {
+                    cls: amount
+                    for cls, amount in held.items()
+                    if amount and cls not in RESOURCE_COLUMNS
+                }
+            ),
         }
         for name, held, used in ordered[:_MAX_LINES]
     ]
@@ -158,8 +204,16 @@ def _summarize_remediation(report: Report) -> dict[str, t.Any] | None:
     """Return what a run changed, or would have."""
     if report.remediation is None:
         return None
-    tally = [{"name": name, "count": format_number(count)} for name, count in report.remediation["tally"].items() if count]
-    return {"check_mode": report.remediation["check_mode"], "tally": tally, "journal": report.journal}
+    tally = [
+        {"name": name, "count": format_number(count)}
+        for name, count in report.remediation["tally"].items()
+        if count
+    ]
+    return {
+        "check_mode": report.remediation["check_mode"],
+        "tally": tally,
+        "journal": report.journal,
+    }
 
 
 def _list_unexplained(report: Report) -> dict[str, t.Any]:
@@ -173,9 +227,16 @@ def _list_unexplained(report: Report) -> dict[str, t.Any]:
         }
         for record in records[:_MAX_LINES]
     ]
-    return {"told": told, "more": format_number(len(records) - len(told)) if len(records) > len(told) else ""}
+    return {
+        "told": told,
+        "more": format_number(len(records) - len(told)) if len(records) > len(told) else "",
+    }
 
 
 def _format_percentage(fraction: float) -> str:
     """Return a share as a percentage: nothing that is there is `0 %`."""
-    return "< 0.1 %" if 0 < fraction < 0.001 else f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")
+    return (
+        "< 0.1 %"
+        if 0 < fraction < 0.001
+        else f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")
+    )

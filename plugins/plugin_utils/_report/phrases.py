@@ -42,8 +42,12 @@ def get_server_name(entry: Entry) -> str:
 
 def list_hosts(entry: Entry) -> list[str]:
     """Return the hosts whose share is an orphan, or else all that an entry is about."""
-    about = [provider for provider in entry["providers"] if provider["dropped"]] or entry["providers"]
-    return sorted({provider["root_name"] for provider in about}) or ([entry["service"]["host"]] if entry["service"] else [])
+    about = [provider for provider in entry["providers"] if provider["dropped"]] or entry[
+        "providers"
+    ]
+    return sorted({provider["root_name"] for provider in about}) or (
+        [entry["service"]["host"]] if entry["service"] else []
+    )
 
 
 def sum_freed(entry: Entry) -> dict[str, int]:
@@ -65,7 +69,11 @@ def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
 def describe_complaint(record: Mapping[str, t.Any]) -> str:
     """Return who complained of what, how often and until when."""
     said = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
-    facts = {"to": record.get("other_host") or "no host", **(record.get("counts") or {}), **(record.get("versions") or {})}
+    facts = {
+        "to": record.get("other_host") or "no host",
+        **(record.get("counts") or {}),
+        **(record.get("versions") or {}),
+    }
     for name, fact in facts.items():
         said = said.replace(f"<{name}>", str(fact))
     claimed = f", holding {format_amounts(record['amounts'])}" if record.get("amounts") else ""
@@ -83,7 +91,11 @@ def list_remediated_findings(report: Report) -> set[str]:
     """Return the ids of the findings whose change was really made."""
     if _is_check_mode(report):
         return set()
-    return {known["finding"] for known in _list_outcomes(report) if known["outcome"] not in (SKIPPED, FAILED)}
+    return {
+        known["finding"]
+        for known in _list_outcomes(report)
+        if known["outcome"] not in (SKIPPED, FAILED)
+    }
 
 
 def list_troubles(report: Report) -> list[str]:

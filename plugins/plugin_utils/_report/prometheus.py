@@ -16,10 +16,21 @@ import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
 from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import list_unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, ORPHAN_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import DRIFTED, ORPHANED
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import list_remediated_findings, list_troubles
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    list_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    KINDS,
+    ORPHAN_KINDS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+    DRIFTED,
+    ORPHANED,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    list_remediated_findings,
+    list_troubles,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
@@ -34,7 +45,10 @@ _LAST_SUCCESS = "last_success_timestamp_seconds"
 
 def render(report: Report) -> str:
     """Return all metrics, each of them a gauge about the last run."""
-    cloud = {"cloud": report.findings["cloud"]["placement_endpoint"], "region": report.findings["cloud"]["region"] or ""}
+    cloud = {
+        "cloud": report.findings["cloud"]["placement_endpoint"],
+        "region": report.findings["cloud"]["region"] or "",
+    }
     lines: list[str] = []
     for name, (meaning, samples) in _collect_metrics(report, _format_labels(cloud)).items():
         full = f"placement_orphan_{name}"
@@ -44,7 +58,11 @@ def render(report: Report) -> str:
             key = _format_labels({**cloud, **labels})
             series[key] = series.get(key, 0) + value
         if series:
-            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} gauge", *(f"{full}{key} {value:.15g}" for key, value in series.items())]
+            lines += [
+                f"# HELP {full} {meaning}",
+                f"# TYPE {full} gauge",
+                *(f"{full}{key} {value:.15g}" for key, value in series.items()),
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -54,11 +72,26 @@ def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterabl
     finished = _parse_timestamp(report.findings["finished_at"])
     success = _find_last_success(report.metrics, cloud) if list_troubles(report) else finished
     told: dict[str, tuple[str, Iterable[Sample]]] = {
-        "findings": ("What is orphaned or not as it should be, by kind.", _build_kind_samples(summary["kinds"])),
-        "findings_left": ("Those of them that the last run has not put right.", _build_kind_samples(_count_remaining(report))),
-        "new_findings": ("Those of them that the run before did not know.", _build_kind_samples(summary["new"])),
-        "protected": ("What looked like an orphan and is never changed.", _build_single_sample(verdicts["protected"])),
-        "undecided": ("What could not be proven either way.", _build_single_sample(verdicts["undecided"])),
+        "findings": (
+            "What is orphaned or not as it should be, by kind.",
+            _build_kind_samples(summary["kinds"]),
+        ),
+        "findings_left": (
+            "Those of them that the last run has not put right.",
+            _build_kind_samples(_count_remaining(report)),
+        ),
+        "new_findings": (
+            "Those of them that the run before did not know.",
+            _build_kind_samples(summary["new"]),
+        ),
+        "protected": (
+            "What looked like an orphan and is never changed.",
+            _build_single_sample(verdicts["protected"]),
+        ),
+        "undecided": (
+            "What could not be proven either way.",
+            _build_single_sample(verdicts["undecided"]),
+        ),
         "stranded": (
             "What orphans hold of a provider, in the units of the resource class.",
             [
@@ -69,25 +102,52 @@ def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterabl
         ),
         "stranded_ratio": (
             "What orphans hold of all that is claimed in the cloud.",
-            [({"resource_class": cls}, share) for cls, share in stranded["share_of_claimed"].items()],
+            [
+                ({"resource_class": cls}, share)
+                for cls, share in stranded["share_of_claimed"].items()
+            ],
         ),
-        "complete": ("Whether the whole cloud was read and all answers agree (1) or not (0).", _build_single_sample(coverage["complete"])),
-        "failed_checks": ("For how many reasons the reading was not sound.", _build_single_sample(len(coverage["failed_checks"]))),
-        "silent_hosts": ("Hosts in cells that did not answer.", _build_single_sample(coverage["silent_hosts"])),
+        "complete": (
+            "Whether the whole cloud was read and all answers agree (1) or not (0).",
+            _build_single_sample(coverage["complete"]),
+        ),
+        "failed_checks": (
+            "For how many reasons the reading was not sound.",
+            _build_single_sample(len(coverage["failed_checks"])),
+        ),
+        "silent_hosts": (
+            "Hosts in cells that did not answer.",
+            _build_single_sample(coverage["silent_hosts"]),
+        ),
         "unjudged_hosts": (
             "Hosts that were not judged, because their cell did not answer.",
             _build_single_sample(len(list_unjudged_hosts(coverage))),
         ),
         "consumers": ("Consumers that were read.", _build_single_sample(coverage["consumers"])),
-        "hypervisors": ("Compute nodes that Nova lists.", _build_single_sample(coverage["hypervisors"])),
-        "failed": ("Whether anything went wrong in the last run.", _build_single_sample(bool(list_troubles(report)))),
+        "hypervisors": (
+            "Compute nodes that Nova lists.",
+            _build_single_sample(coverage["hypervisors"]),
+        ),
+        "failed": (
+            "Whether anything went wrong in the last run.",
+            _build_single_sample(bool(list_troubles(report))),
+        ),
     }
     if report.plan is not None:
-        told["planned_changes"] = ("Changes that were planned.", _build_single_sample(len(report.plan["changes"])))
+        told["planned_changes"] = (
+            "Changes that were planned.",
+            _build_single_sample(len(report.plan["changes"])),
+        )
     if report.remediation is not None and not report.remediation["check_mode"]:
         tally = report.remediation["tally"]
-        told["changes"] = ("Changes of the last run by what became of them.", [({"outcome": name}, count) for name, count in tally.items()])
-    told["last_run_timestamp_seconds"] = ("When the last reading ended.", _build_single_sample(finished))
+        told["changes"] = (
+            "Changes of the last run by what became of them.",
+            [({"outcome": name}, count) for name, count in tally.items()],
+        )
+    told["last_run_timestamp_seconds"] = (
+        "When the last reading ended.",
+        _build_single_sample(finished),
+    )
     told[_LAST_SUCCESS] = (
         "When the last sound reading ended after which nothing failed.",
         [] if success is None else _build_single_sample(success),
@@ -99,13 +159,18 @@ def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterabl
 
 def _count_remaining(report: Report) -> dict[str, int]:
     settled = list_remediated_findings(report)
-    return collections.Counter(entry["kind"] for entry in report.findings["findings"] if entry["id"] not in settled)
+    return collections.Counter(
+        entry["kind"] for entry in report.findings["findings"] if entry["id"] not in settled
+    )
 
 
 def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
     """Return a sample for every kind, so that one of which nothing is left is seen to be zero."""
     verdicts = {kind.name: ORPHANED if kind in ORPHAN_KINDS else DRIFTED for kind in KINDS}
-    return [({"kind": kind, "verdict": verdict}, counts.get(kind, 0)) for kind, verdict in verdicts.items()]
+    return [
+        ({"kind": kind, "verdict": verdict}, counts.get(kind, 0))
+        for kind, verdict in verdicts.items()
+    ]
 
 
 def _build_single_sample(value: float) -> list[Sample]:
@@ -123,10 +188,18 @@ def _escape_label_value(value: str) -> str:
 
 
 def _parse_timestamp(text: str) -> float:
-    return datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=datetime.UTC).timestamp()
+    return (
+        datetime.datetime.fromisoformat(text.removesuffix("Z"))
+        .replace(tzinfo=datetime.UTC)
+        .timestamp()
+    )
 
 
 def _find_last_success(before: str | None, cloud: str) -> float | None:
     """Return when a run of this cloud last succeeded by the textfile of the run before, None where it does not say."""
-    found = re.search(rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$", before or "", re.MULTILINE)
+    found = re.search(
+        rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$",
+        before or "",
+        re.MULTILINE,
+    )
     return float(found[1]) if found else None

@@ -14,9 +14,18 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject, iterate_entries
-from ansible_collections.osops.placement.plugins.module_utils._models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records
+from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+    get_subject,
+    iterate_entries,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    FAILED,
+    OUTCOME_BY_ACTION,
+    SKIPPED,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+    correlate_records,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
     describe_complaint,
     explain_unchanged,
@@ -24,7 +33,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     list_hosts,
     sum_freed,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts, humanize_amount
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
+    format_amounts,
+    humanize_amount,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Mapping
@@ -57,10 +69,17 @@ class State:
 def build_rows(report: Report) -> list[Row]:
     """Return the entries in the order of the table: by verdict, kind, host and id."""
     states = _make_state_getter(report)
-    listed = [Row(entry, _build_index(entry, states(entry))) for entry in iterate_entries(report.findings)]
+    listed = [
+        Row(entry, _build_index(entry, states(entry))) for entry in iterate_entries(report.findings)
+    ]
     return sorted(
         listed,
-        key=lambda row: (VERDICTS.index(row.index["verdict"]), row.index["kind"], row.index["hosts"], row.index["id"]),
+        key=lambda row: (
+            VERDICTS.index(row.index["verdict"]),
+            row.index["kind"],
+            row.index["hosts"],
+            row.index["id"],
+        ),
     )
 
 
@@ -70,7 +89,11 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     complaints: dict[str, list[str]] = collections.defaultdict(list)
     for pair in correlate_records(report.findings, report.complaints)["explained"]:
         complaints[pair["finding"]].append(describe_complaint(pair["record"]))
-    names = {provider["uuid"]: provider["name"] for entry in iterate_entries(report.findings) for provider in entry["providers"]}
+    names = {
+        provider["uuid"]: provider["name"]
+        for entry in iterate_entries(report.findings)
+        for provider in entry["providers"]
+    }
 
     def told(entry: Entry) -> dict[str, t.Any]:
         state = states(entry)
@@ -102,8 +125,12 @@ def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
         "hosts": list_hosts(entry),
         "project": entry["project"] or "",
         "frees": [frees.get(cls, 0) for cls in RESOURCE_COLUMNS],
-        "amounts": [humanize_amount(cls, frees[cls]) if frees.get(cls) else "" for cls in RESOURCE_COLUMNS],
-        "others": format_amounts({cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}),
+        "amounts": [
+            humanize_amount(cls, frees[cls]) if frees.get(cls) else "" for cls in RESOURCE_COLUMNS
+        ],
+        "others": format_amounts(
+            {cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}
+        ),
         "age": age,
         "age_told": "" if age is None else format_duration(age),
         "reason": entry["reason"],
@@ -115,8 +142,12 @@ def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
 
 def _make_state_getter(report: Report) -> Callable[[Entry], State]:
     """Return what tells of an entry what was, would be or could be written."""
-    planned = None if report.plan is None else {change["finding"] for change in report.plan["changes"]}
-    outcomes = {outcome["finding"]: outcome for outcome in (report.remediation or {}).get("outcomes", ())}
+    planned = (
+        None if report.plan is None else {change["finding"] for change in report.plan["changes"]}
+    )
+    outcomes = {
+        outcome["finding"]: outcome for outcome in (report.remediation or {}).get("outcomes", ())
+    }
     proven_only = bool(report.remediation and report.remediation["check_mode"])
 
     def state(entry: Entry) -> State:
@@ -125,14 +156,24 @@ def _make_state_getter(report: Report) -> Callable[[Entry], State]:
             made = outcome["outcome"]
             if made in (SKIPPED, FAILED):
                 return State(made, made, outcome["reason"])
-            return State(f"would be {made}" if proven_only else made, "planned" if proven_only else "done", outcome["reason"])
+            return State(
+                f"would be {made}" if proven_only else made,
+                "planned" if proven_only else "done",
+                outcome["reason"],
+            )
         if not change:
             return State("left alone", "left")
         done = OUTCOME_BY_ACTION[change["action"]]
         if planned is not None and entry["id"] in planned:
             return State(f"would be {done}", "planned")
-        left = explain_unchanged(entry, report.kinds) or ("" if planned is None else "it is not in the plan")
-        return State(f"could be {done}", "left", f"Not now, for {left}.") if left else State(f"would be {done}", "planned")
+        left = explain_unchanged(entry, report.kinds) or (
+            "" if planned is None else "it is not in the plan"
+        )
+        return (
+            State(f"could be {done}", "left", f"Not now, for {left}.")
+            if left
+            else State(f"would be {done}", "planned")
+        )
 
     return state
 
@@ -159,15 +200,26 @@ def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
             ("Its state", f"{server['status']}{task}{rests}" if server["status"] else None),
         ]
     if migration:
-        way = f"{migration['source_compute'] or 'nowhere'} → {migration['dest_compute'] or 'nowhere'}"
-        known.append(("Migration", f"{migration['uuid']}, {migration['type']}, {migration['status']}, {way}"))
+        way = (
+            f"{migration['source_compute'] or 'nowhere'} → {migration['dest_compute'] or 'nowhere'}"
+        )
+        known.append(
+            ("Migration", f"{migration['uuid']}, {migration['type']}, {migration['status']}, {way}")
+        )
     if service:
-        known.append(("Service", f"{service['binary']} on {service['host']}, {service['status']}, {service['state'] or 'state unknown'}"))
+        known.append(
+            (
+                "Service",
+                f"{service['binary']} on {service['host']}, {service['status']}, {service['state'] or 'state unknown'}",
+            )
+        )
         known.append(("Disabled, for", service["disabled_reason"]))
     return [(label, str(text)) for label, text in known if text not in (None, "")]
 
 
-def _describe_changes(change: Mapping[str, t.Any] | None, names: Mapping[str, str]) -> list[dict[str, t.Any]]:
+def _describe_changes(
+    change: Mapping[str, t.Any] | None, names: Mapping[str, str]
+) -> list[dict[str, t.Any]]:
     """Return the documents before and after of a change and of its partner, or the providers that it deletes."""
     if not change:
         return []
@@ -178,7 +230,12 @@ def _describe_changes(change: Mapping[str, t.Any] | None, names: Mapping[str, st
             "title": f"{part['action'].capitalize()} the allocation of {part['consumer']}",
             "before": part["before"],
             "after": part["after"],
-            "names": {uuid: names[uuid] for document in ("before", "after") for uuid in part[document]["allocations"] if uuid in names},
+            "names": {
+                uuid: names[uuid]
+                for document in ("before", "after")
+                for uuid in part[document]["allocations"]
+                if uuid in names
+            },
         }
         for part in (change, change["partner"])
         if part

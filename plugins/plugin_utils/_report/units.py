@@ -27,13 +27,24 @@ _BASE_UNITS = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
 
 def sort_resource_classes(classes: Iterable[str]) -> list[str]:
     """Return resource classes in the order in which they are told."""
-    return sorted(classes, key=lambda cls: (COMMON_CLASSES.index(cls) if cls in COMMON_CLASSES else len(COMMON_CLASSES), cls))
+    return sorted(
+        classes,
+        key=lambda cls: (
+            COMMON_CLASSES.index(cls) if cls in COMMON_CLASSES else len(COMMON_CLASSES),
+            cls,
+        ),
+    )
 
 
-def format_amounts(resources: Mapping[str, int], fractions: Mapping[str, float] | None = None) -> str:
+def format_amounts(
+    resources: Mapping[str, int], fractions: Mapping[str, float] | None = None
+) -> str:
     """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`, with `fractions` as `2 VCPU (0.4%)`; nothing for none."""
     told = {cls: f" ({share:.1%})" for cls, share in (fractions or {}).items()}
-    return ", ".join(f"{resources[cls]} {make_printable(cls)}{told.get(cls, '')}" for cls in sort_resource_classes(resources))
+    return ", ".join(
+        f"{resources[cls]} {make_printable(cls)}{told.get(cls, '')}"
+        for cls in sort_resource_classes(resources)
+    )
 
 
 def get_class_label(resource_class: str) -> str:

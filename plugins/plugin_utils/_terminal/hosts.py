@@ -44,9 +44,14 @@ def format_host(host: Mapping[str, t.Any], width: int) -> list[str]:
         state += f" ({service['disabled_reason']})"
     lines = ["", name, *format_field("service", state, width)]
     for label, key in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
-        told = [f"{make_printable(known['name'], MAX_NAME)} ({known['uuid']})" for known in host[key]]
+        told = [
+            f"{make_printable(known['name'], MAX_NAME)} ({known['uuid']})" for known in host[key]
+        ]
         lines += format_field(label, ", ".join(told), width)
-    for title, key, subject in (("Held back by:", "blockers", "subject"), ("Left over, and no hindrance:", "left_over", "consumer")):
+    for title, key, subject in (
+        ("Held back by:", "blockers", "subject"),
+        ("Left over, and no hindrance:", "left_over", "consumer"),
+    ):
         if host[key]:
             lines += ["", title]
         for known in host[key][:MAX_ROWS]:
@@ -56,7 +61,9 @@ def format_host(host: Mapping[str, t.Any], width: int) -> list[str]:
     return lines if host["blockers"] else [*lines, "", Line("Nothing holds it back.", OK)]
 
 
-def format_guests(document: Mapping[str, t.Any], path: str, kinds: Collection[str], width: int) -> list[str]:
+def format_guests(
+    document: Mapping[str, t.Any], path: str, kinds: Collection[str], width: int
+) -> list[str]:
     """Return what hypervisors have of servers that are not there: what is left over, and what only looks like it.
 
     kinds: those that are put away.
@@ -64,18 +71,35 @@ def format_guests(document: Mapping[str, t.Any], path: str, kinds: Collection[st
     coverage = document["summary"]["coverage"]
     lines = ["", f"Left over on {coverage['hosts']} hypervisors at {document['finished_at']}"]
     for entry in document["findings"][:MAX_ROWS]:
-        what = "undefine the domain" if entry["kind"] == "leftover_domain" else "move the directory to the quarantine"
-        left = "" if entry["kind"] in kinds else f"{entry['kind']} is not among the kinds to remediate"
+        what = (
+            "undefine the domain"
+            if entry["kind"] == "leftover_domain"
+            else "move the directory to the quarantine"
+        )
+        left = (
+            "" if entry["kind"] in kinds else f"{entry['kind']} is not among the kinds to remediate"
+        )
         lines += ["", *_format_guest(entry, width), *format_write(what, left, width)]
     lines += format_omitted(document["findings"], MAX_ROWS, path, width)
-    for title, key in (("Undecided, and left alone:", "undecided"), ("Protected, and left alone:", "protected")):
+    for title, key in (
+        ("Undecided, and left alone:", "undecided"),
+        ("Protected, and left alone:", "protected"),
+    ):
         if document[key]:
             lines += ["", title]
             for entry in document[key][:MAX_UNCHANGED_ROWS]:
                 lines += _format_guest(entry, width)
             lines += format_omitted(document[key], MAX_UNCHANGED_ROWS, path, width)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in document["summary"]["verdicts"].items())
-    lines += ["", *wrap_text(f"Of {coverage['domains']} domains and {coverage['directories']} directories: {told}.", width)]
+    told = ", ".join(
+        f"{count} {verdict}" for verdict, count in document["summary"]["verdicts"].items()
+    )
+    lines += [
+        "",
+        *wrap_text(
+            f"Of {coverage['domains']} domains and {coverage['directories']} directories: {told}.",
+            width,
+        ),
+    ]
     return [*lines, *format_coverage(coverage, width)]
 
 

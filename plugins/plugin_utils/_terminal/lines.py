@@ -14,7 +14,9 @@ import textwrap
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -50,7 +52,9 @@ def group_by_tone(lines: Iterable[str]) -> list[tuple[str | None, str]]:
 
 def format_write(text: str, left: str, width: int) -> list[str]:
     """Return what would be written, or could be but for the reason `left`."""
-    return format_field("could" if left else "write", f"{text}; not now, for {left}" if left else text, width)
+    return format_field(
+        "could" if left else "write", f"{text}; not now, for {left}" if left else text, width
+    )
 
 
 def format_server(entry: Entry, width: int) -> str:
@@ -64,9 +68,15 @@ def format_third_column(name: t.Any, width: int) -> str:
 
 def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:
     """Return why nothing may be changed, and what was not judged."""
-    told = [wrap_text(f"NOTHING MAY BE CHANGED: {make_printable(gate)}", width) for gate in coverage["failed_checks"]]
+    told = [
+        wrap_text(f"NOTHING MAY BE CHANGED: {make_printable(gate)}", width)
+        for gate in coverage["failed_checks"]
+    ]
     unjudged = wrap_text(make_printable(describe_unjudged_hosts(coverage)), width)
-    return [*(Line(line, ERROR) for line in itertools.chain.from_iterable(told)), *(Line(line, WARNING) for line in unjudged)]
+    return [
+        *(Line(line, ERROR) for line in itertools.chain.from_iterable(told)),
+        *(Line(line, WARNING) for line in unjudged),
+    ]
 
 
 def format_field(label: str, text: str, width: int) -> list[str]:

@@ -13,8 +13,15 @@ import collections
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records, get_record_subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME, describe_complaint, explain_unchanged
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+    correlate_records,
+    get_record_subject,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+    MAX_NAME,
+    describe_complaint,
+    explain_unchanged,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     CHANGED,
@@ -47,7 +54,11 @@ _DELETE_PROVIDERS = "delete_providers"
 
 
 def format_findings(
-    findings: Mapping[str, t.Any], path: str, kinds: Collection[str] | None, width: int, complaints: Iterable[Entry] = ()
+    findings: Mapping[str, t.Any],
+    path: str,
+    kinds: Collection[str] | None,
+    width: int,
+    complaints: Iterable[Entry] = (),
 ) -> list[str]:
     """Return the table of what a detection found: orphans, drift, what is protected and undecided, and a line of totals.
 
@@ -56,9 +67,17 @@ def format_findings(
     """
     told = correlate_records(findings, complaints)
     log = _make_log_formatter(told["explained"], width)
-    found = sorted(findings["findings"], key=lambda entry: (entry["kind"], _format_dropped_hosts(entry), entry["id"]))
+    found = sorted(
+        findings["findings"],
+        key=lambda entry: (entry["kind"], _format_dropped_hosts(entry), entry["id"]),
+    )
     # What a user chose to have put right is told like an orphan, with the write that would be made.
-    orphans = [entry for entry in found if entry["verdict"] == "orphaned" or (kinds and entry["kind"] in kinds and _has_change(entry))]
+    orphans = [
+        entry
+        for entry in found
+        if entry["verdict"] == "orphaned"
+        or (kinds and entry["kind"] in kinds and _has_change(entry))
+    ]
     drifted = [entry for entry in found if entry not in orphans]
     title = f"Orphaned allocations in {make_printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"
     lines = ["", *wrap_text(title, width)]
@@ -72,9 +91,16 @@ def format_findings(
     for entry in drifted[:MAX_ROWS]:
         lines += [*_format_entry(entry, width, CHANGED), *log(entry)]
         if _has_change(entry):
-            lines += format_field("could", f"be put right; not now, for {entry['kind']} is not among the kinds to remediate", width)
+            lines += format_field(
+                "could",
+                f"be put right; not now, for {entry['kind']} is not among the kinds to remediate",
+                width,
+            )
     lines += format_omitted(drifted, MAX_ROWS, path, width)
-    for title, key, tone in (("Undecided, and left alone:", "undecided", WARNING), ("Protected, and left alone:", "protected", SKIPPED)):
+    for title, key, tone in (
+        ("Undecided, and left alone:", "undecided", WARNING),
+        ("Protected, and left alone:", "protected", SKIPPED),
+    ):
         if findings[key]:
             lines += ["", title]
             for entry in findings[key][:MAX_UNCHANGED_ROWS]:
@@ -93,16 +119,23 @@ def format_findings(
     return [*lines, "", *_format_totals(findings["summary"], width)]
 
 
-def format_remediation(remediation: Mapping[str, t.Any], journal: str | None, width: int) -> list[str]:
+def format_remediation(
+    remediation: Mapping[str, t.Any], journal: str | None, width: int
+) -> list[str]:
     """Return what became of each change that was not simply made, and the tally."""
     lines = [""]
     told_of = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
     for outcome in told_of[:MAX_ROWS]:
         # What is deleted is no consumer's: its finding names the root of the tree.
         provider = outcome.get("provider") or {}
-        about = outcome.get("consumer") or make_printable(provider.get("name") or outcome["finding"].partition("/")[2], MAX_NAME)
+        about = outcome.get("consumer") or make_printable(
+            provider.get("name") or outcome["finding"].partition("/")[2], MAX_NAME
+        )
         tone = ERROR if outcome["outcome"] == "failed" else SKIPPED
-        lines += [Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone), *format_field("why", outcome["reason"], width)]
+        lines += [
+            Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone),
+            *format_field("why", outcome["reason"], width),
+        ]
     lines += format_omitted(told_of, MAX_ROWS, "remediation.json", width)
     told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
     if not told:
@@ -118,12 +151,25 @@ def format_remediation(remediation: Mapping[str, t.Any], journal: str | None, wi
 def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
     change, left = entry["change"], explain_unchanged(entry, kinds)
     if change["action"] == _DELETE_PROVIDERS:
-        tree = ", ".join(f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})" for provider in change["providers"])
-        return ["", *_format_entry(entry, width, CHANGED), *format_write(f"DELETE /resource_providers of {tree}", left, width)]
-    names = {provider["uuid"]: make_printable(provider["name"], MAX_NAME) for provider in entry["providers"]}
+        tree = ", ".join(
+            f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
+            for provider in change["providers"]
+        )
+        return [
+            "",
+            *_format_entry(entry, width, CHANGED),
+            *format_write(f"DELETE /resource_providers of {tree}", left, width),
+        ]
+    names = {
+        provider["uuid"]: make_printable(provider["name"], MAX_NAME)
+        for provider in entry["providers"]
+    }
 
     def told(shares: Mapping[str, Mapping[str, int]]) -> str:
-        return "; ".join(f"{format_amounts(share)} of {names.get(provider, provider)}" for provider, share in shares.items())
+        return "; ".join(
+            f"{format_amounts(share)} of {names.get(provider, provider)}"
+            for provider, share in shares.items()
+        )
 
     writes = [_format_consumer_generation(part) for part in (change, change["partner"]) if part]
     kept = ", ".join(names.get(provider, provider) for provider in change["after"]["allocations"])
@@ -140,7 +186,9 @@ def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) 
     ]
 
 
-def _make_log_formatter(explained: Iterable[Mapping[str, t.Any]], width: int) -> Callable[[Entry], list[str]]:
+def _make_log_formatter(
+    explained: Iterable[Mapping[str, t.Any]], width: int
+) -> Callable[[Entry], list[str]]:
     """Return what tells of an entry what hosts said of it."""
     records: dict[str, list[Entry]] = collections.defaultdict(list)
     for pair in explained:
@@ -149,7 +197,13 @@ def _make_log_formatter(explained: Iterable[Mapping[str, t.Any]], width: int) ->
     def lines(entry: Entry) -> list[str]:
         own = records[entry["id"]]
         more = f"; and {len(own) - _MAX_COMPLAINTS} more" if len(own) > _MAX_COMPLAINTS else ""
-        return format_field("log", "; ".join(map(describe_complaint, own[:_MAX_COMPLAINTS])) + more, width) if own else []
+        return (
+            format_field(
+                "log", "; ".join(map(describe_complaint, own[:_MAX_COMPLAINTS])) + more, width
+            )
+            if own
+            else []
+        )
 
     return lines
 
@@ -165,7 +219,11 @@ def _has_change(entry: Entry) -> bool:
 
 
 def _format_entry(entry: Entry, width: int, tone: str) -> list[str]:
-    return [Line(_format_heading(entry, width), tone), *_format_first_seen(entry, width), *format_field("why", entry["reason"], width)]
+    return [
+        Line(_format_heading(entry, width), tone),
+        *_format_first_seen(entry, width),
+        *format_field("why", entry["reason"], width),
+    ]
 
 
 def _format_first_seen(entry: Entry, width: int) -> list[str]:
@@ -180,7 +238,11 @@ def _format_heading(entry: Entry, width: int) -> str:
 
 
 def _format_dropped_hosts(entry: Entry) -> str:
-    dropped = {make_printable(provider["root_name"], MAX_NAME) for provider in entry["providers"] if provider["dropped"]}
+    dropped = {
+        make_printable(provider["root_name"], MAX_NAME)
+        for provider in entry["providers"]
+        if provider["dropped"]
+    }
     return ", ".join(sorted(dropped))
 
 
@@ -191,7 +253,11 @@ def _format_totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     told = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
     if verdicts["orphaned"] + verdicts["drifted"]:
         told += f" ({sum(summary['new'].values())} of them new)"
-    told += f"; {format_amounts(stranded, shares)} of all that is claimed are stranded" if stranded else ""
+    told += (
+        f"; {format_amounts(stranded, shares)} of all that is claimed are stranded"
+        if stranded
+        else ""
+    )
     lines = wrap_text(
         f"Total: {told}; {verdicts['protected']} protected; {verdicts['undecided']} undecided; "
         f"of {coverage['consumers']} consumers on {coverage['providers']} providers and {coverage['hypervisors']} hypervisors.",
@@ -199,6 +265,7 @@ def _format_totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     )
     if coverage["left_out"]:
         lines += wrap_text(
-            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, for nothing may be changed.", width
+            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, for nothing may be changed.",
+            width,
         )
     return [*lines, *format_coverage(coverage, width)]

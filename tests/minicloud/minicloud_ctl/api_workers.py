@@ -28,9 +28,13 @@ def start(paths: Paths, *names: str) -> dict[str, int]:
     """Start the workers that do not run; the port of each."""
     for name in names:
         if not NAME.fullmatch(name):
-            raise MinicloudError(f"'{name}' cannot be the name of a worker: small letters and digits only.")
+            raise MinicloudError(
+                f"'{name}' cannot be the name of a worker: small letters and digits only."
+            )
     with states.changing(paths) as state:
-        missing = [service for service in map(services.worker_name, names) if service not in state.ports]
+        missing = [
+            service for service in map(services.worker_name, names) if service not in state.ports
+        ]
         state.ports.update(states.free_ports(tuple(missing), state.ports.values()))
         state.workers += [name for name in names if name not in state.workers]
     wanted = [services.nova_api_worker(paths, state, name) for name in names]
@@ -45,7 +49,9 @@ def prime(paths: Paths, name: str, *caches: str) -> None:
     session = rest.Session(state)
     for cache in caches:
         if cache not in CACHES:
-            raise MinicloudError(f"There is no list of cells '{cache}'; there are: {', '.join(CACHES)}.")
+            raise MinicloudError(
+                f"There is no list of cells '{cache}'; there are: {', '.join(CACHES)}."
+            )
         session.must(services.worker_name(name), "GET", CACHES[cache])
 
 
@@ -58,6 +64,8 @@ def restart(paths: Paths, *names: str) -> None:
 def stop(paths: Paths, names: Sequence[str] | None = None) -> None:
     """End workers, all of them unless some are named, and forget them; their ports stay theirs."""
     with states.changing(paths) as state:
-        ended = state.workers if names is None else [name for name in names if name in state.workers]
+        ended = (
+            state.workers if names is None else [name for name in names if name in state.workers]
+        )
         state.workers = [name for name in state.workers if name not in ended]
     processes.stop(paths, [services.worker_name(name) for name in ended])

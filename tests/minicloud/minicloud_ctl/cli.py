@@ -19,34 +19,67 @@ from minicloud_ctl.scenarios import REGISTRY, runner
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="minicloud", description="A real small OpenStack on 127.0.0.1, without root.")
-    top.add_argument("--home", help="state folder (default: $MINICLOUD_HOME, else .minicloud in the repository)")
+    top = argparse.ArgumentParser(
+        prog="minicloud", description="A real small OpenStack on 127.0.0.1, without root."
+    )
+    top.add_argument(
+        "--home", help="state folder (default: $MINICLOUD_HOME, else .minicloud in the repository)"
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     commands.add_parser("install", help="create the virtual environment; 'up' does it when needed")
-    command = commands.add_parser("up", help="start everything that does not run, and wait until it is ready")
-    command.add_argument("--computes", type=int, default=4, metavar="N", help="there shall be compute-1 to compute-N (default: 4)")
+    command = commands.add_parser(
+        "up", help="start everything that does not run, and wait until it is ready"
+    )
+    command.add_argument(
+        "--computes",
+        type=int,
+        default=4,
+        metavar="N",
+        help="there shall be compute-1 to compute-N (default: 4)",
+    )
     command = commands.add_parser("down", help="stop everything")
-    command.add_argument("--purge", action="store_true", help="also remove all state but the virtual environment")
-    commands.add_parser("status", help="list the services; exit status 0 when all that should run do")
+    command.add_argument(
+        "--purge", action="store_true", help="also remove all state but the virtual environment"
+    )
+    commands.add_parser(
+        "status", help="list the services; exit status 0 when all that should run do"
+    )
     commands.add_parser("env", help="print 'export OS_...' lines for a shell")
     command = commands.add_parser("kill", help="SIGKILL the nova-compute of a host")
     command.add_argument("host")
-    command = commands.add_parser("start", help="start the nova-compute of a host; an unknown host is created")
+    command = commands.add_parser(
+        "start", help="start the nova-compute of a host; an unknown host is created"
+    )
     command.add_argument("host")
-    command = commands.add_parser("cell", help="add a cell to the running cloud; nova-api and the scheduler are restarted, workers are not")
+    command = commands.add_parser(
+        "cell",
+        help="add a cell to the running cloud; nova-api and the scheduler are restarted, workers are not",
+    )
     command.add_argument("name", help="cell2 and so on")
     command.add_argument("hosts", nargs="*", metavar="HOST", help="hosts to start in it")
-    command = commands.add_parser("worker", help="start another nova-api beside the first, and print its port")
+    command = commands.add_parser(
+        "worker", help="start another nova-api beside the first, and print its port"
+    )
     command.add_argument("name")
-    command.add_argument("--prime", action="append", default=[], choices=list(api_workers.CACHES), help="fill this list of cells now")
+    command.add_argument(
+        "--prime",
+        action="append",
+        default=[],
+        choices=list(api_workers.CACHES),
+        help="fill this list of cells now",
+    )
     command.add_argument("--stop", action="store_true", help="end it")
-    command = commands.add_parser("nova-manage", help="run nova-manage with this cloud's configuration")
+    command = commands.add_parser(
+        "nova-manage", help="run nova-manage with this cloud's configuration"
+    )
     command.add_argument("arguments", nargs=argparse.REMAINDER)
     command = commands.add_parser("scenario", help="make situations for real; see --list")
     command.add_argument("names", nargs="*", metavar="NAME", help="scenarios, or 'all'")
     command.add_argument("--list", action="store_true", help="print every scenario with what it is")
-    command.add_argument("--again", action="store_true", help="make another one of a scenario that is made already")
+    command.add_argument(
+        "--again", action="store_true", help="make another one of a scenario that is made already"
+    )
     command.add_argument("--undo", action="store_true", help="take the named scenarios back")
     return top
 
@@ -75,7 +108,9 @@ def _install(paths: Paths, arguments: argparse.Namespace) -> int:
 def _up(paths: Paths, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     lifecycle.up(paths, arguments.computes)
-    print(f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud env)"')
+    print(
+        f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud env)"'
+    )
     return 0
 
 
@@ -89,7 +124,9 @@ def _status(paths: Paths, arguments: argparse.Namespace) -> int:
     table = [("SERVICE", "HOST", "PID", "STATE"), *rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
     return 1 if any(word == "down" for *_rest, word in rows) else 0
 
 
@@ -115,7 +152,9 @@ def _scenario(paths: Paths, arguments: argparse.Namespace) -> int:
             print(f"{name:<24} {entry.description}")
         return 0
     if not arguments.names:
-        raise MinicloudError("Name at least one scenario, or 'all'; 'minicloud scenario --list' shows what there is.")
+        raise MinicloudError(
+            "Name at least one scenario, or 'all'; 'minicloud scenario --list' shows what there is."
+        )
     if arguments.undo:
         runner.undo(paths, arguments.names)
         return 0

@@ -28,16 +28,22 @@ FLAVORS = {
 class Cloud:
     """The API of one Nova (``first`` or ``second``) and of the services that both share."""
 
-    def __init__(self, state: State, nova: str = "first", user: str = "admin", project: str = "admin") -> None:
+    def __init__(
+        self, state: State, nova: str = "first", user: str = "admin", project: str = "admin"
+    ) -> None:
         self.session = Session(state, user, project)
         self._api = "nova-api" if nova == "first" else f"{nova}-nova-api"
         self._release = releases.choose(state.release)
 
     # Nova ---------------------------------------------------------------------------------------------------------------
 
-    def nova_call(self, method: str, path: str, body: object = None, version: str = "2.90") -> Answer:
+    def nova_call(
+        self, method: str, path: str, body: object = None, version: str = "2.90"
+    ) -> Answer:
         version = releases.at_most(version, self._release.compute)
-        return self.session.call(self._api, method, f"/v2.1{path}", body, {"OpenStack-API-Version": f"compute {version}"})
+        return self.session.call(
+            self._api, method, f"/v2.1{path}", body, {"OpenStack-API-Version": f"compute {version}"}
+        )
 
     def nova(self, method: str, path: str, body: object = None, version: str = "2.90") -> Any:
         answer = self.nova_call(method, path, body, version)
@@ -47,7 +53,10 @@ class Cloud:
 
     def compute_services(self) -> dict[str, dict]:
         """nova-compute services by host, as ``GET /os-services`` shows them."""
-        return {service["host"]: service for service in self.nova("GET", "/os-services?binary=nova-compute")["services"]}
+        return {
+            service["host"]: service
+            for service in self.nova("GET", "/os-services?binary=nova-compute")["services"]
+        }
 
     def hypervisors(self) -> dict[str, str]:
         """Host -> hypervisor uuid, which is also the uuid of its root provider."""
@@ -64,19 +73,28 @@ class Cloud:
 
     # Placement ----------------------------------------------------------------------------------------------------------
 
-    def placement_call(self, method: str, path: str, body: object = None, version: str = "1.36") -> Answer:
+    def placement_call(
+        self, method: str, path: str, body: object = None, version: str = "1.36"
+    ) -> Answer:
         version = releases.at_most(version, self._release.placement)
-        return self.session.call("placement", method, path, body, {"OpenStack-API-Version": f"placement {version}"})
+        return self.session.call(
+            "placement", method, path, body, {"OpenStack-API-Version": f"placement {version}"}
+        )
 
     def placement(self, method: str, path: str, body: object = None, version: str = "1.36") -> Any:
         answer = self.placement_call(method, path, body, version)
         if not answer.ok:
-            raise MinicloudError(f"Placement answered {answer.status} to {method} {path}: {answer.body}")
+            raise MinicloudError(
+                f"Placement answered {answer.status} to {method} {path}: {answer.body}"
+            )
         return answer.body
 
     def providers(self) -> dict[str, str]:
         """Provider uuid -> name."""
-        return {provider["uuid"]: provider["name"] for provider in self.placement("GET", "/resource_providers")["resource_providers"]}
+        return {
+            provider["uuid"]: provider["name"]
+            for provider in self.placement("GET", "/resource_providers")["resource_providers"]
+        }
 
     # What ``up`` puts there -----------------------------------------------------------------------------------------------
 
@@ -84,14 +102,23 @@ class Cloud:
         there = {flavor["name"] for flavor in self.nova("GET", "/flavors")["flavors"]}
         for name, (vcpus, memory, disk) in FLAVORS.items():
             if name not in there:
-                self.nova("POST", "/flavors", {"flavor": {"name": name, "vcpus": vcpus, "ram": memory, "disk": disk}})
+                self.nova(
+                    "POST",
+                    "/flavors",
+                    {"flavor": {"name": name, "vcpus": vcpus, "ram": memory, "disk": disk}},
+                )
 
     def create_image(self) -> str:
         """The one image; the fake driver never reads its content."""
         there = self.image()
         if there:
             return there
-        document = {"name": IMAGE, "disk_format": "raw", "container_format": "bare", "visibility": "public"}
+        document = {
+            "name": IMAGE,
+            "disk_format": "raw",
+            "container_format": "bare",
+            "visibility": "public",
+        }
         image = self.session.must("glance", "POST", "/v2/images", document)["id"]
         self.session.must("glance", "PUT", f"/v2/images/{image}/file", b"minicloud\n" * 64)
         wait_for("the image to become active", self.image, 30)

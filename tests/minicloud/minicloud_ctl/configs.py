@@ -135,14 +135,21 @@ def _glance(paths: Paths, state: State) -> None:
             "os_glance_staging_store": {"filesystem_store_datadir": folder / "staging"},
             "os_glance_tasks_store": {"filesystem_store_datadir": folder / "tasks"},
             "oslo_concurrency": {"lock_path": folder / "locks"},
-            "paste_deploy": {"flavor": "keystone", "config_file": paths.venv / "etc" / "glance" / "glance-api-paste.ini"},
+            "paste_deploy": {
+                "flavor": "keystone",
+                "config_file": paths.venv / "etc" / "glance" / "glance-api-paste.ini",
+            },
             "keystone_authtoken": _authtoken(state, "glance"),
         },
     )
 
 
 def _authtoken(state: State, user: str) -> dict[str, object]:
-    return {**_credentials(state, user), "www_authenticate_uri": state.url("keystone", "/v3"), "service_token_roles_required": "true"}
+    return {
+        **_credentials(state, user),
+        "www_authenticate_uri": state.url("keystone", "/v3"),
+        "service_token_roles_required": "true",
+    }
 
 
 def nova_folder(paths: Paths, nova: str) -> Path:
@@ -177,7 +184,11 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
             "keystone_authtoken": _authtoken(state, "nova"),
             "service_user": {"send_service_user_token": "true", **_credentials(state, "nova")},
             "placement": {**_credentials(state, "placement"), "region_name": region},
-            "neutron": {**_credentials(state, "neutron"), "endpoint_override": state.url("neutron"), "region_name": region},
+            "neutron": {
+                **_credentials(state, "neutron"),
+                "endpoint_override": state.url("neutron"),
+                "region_name": region,
+            },
             "glance": {"endpoint_override": state.url("glance")},
             "quota": {"instances": -1, "cores": -1, "ram": -1},
             "conductor": {"workers": 1},
@@ -189,7 +200,10 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
         ini(
             folder / f"{cell}.conf",
             {
-                "DEFAULT": {"host": f"{nova}-{cell}", "transport_url": transport_url(state, nova, cell)},
+                "DEFAULT": {
+                    "host": f"{nova}-{cell}",
+                    "transport_url": transport_url(state, nova, cell),
+                },
                 "database": _database(paths, f"{nova}_{cell}"),
             },
         )
@@ -203,7 +217,11 @@ def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
     ini(
         nova_folder(paths, nova) / "hosts" / f"{host}.conf",
         {
-            "DEFAULT": {"host": host, "state_path": paths.compute(host), **({"compute_driver": driver} if driver else {})},
+            "DEFAULT": {
+                "host": host,
+                "state_path": paths.compute(host),
+                **({"compute_driver": driver} if driver else {}),
+            },
             "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
         },
     )

@@ -36,7 +36,9 @@ def create(paths: Paths, name: str, template: str) -> None:
 @contextlib.contextmanager
 def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
     """One transaction that holds the write lock from its start, as the services' own do (``minicloud_venv.sqlite_plugin``)."""
-    with contextlib.closing(sqlite3.connect(paths.database(name), timeout=60, isolation_level=None)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(paths.database(name), timeout=60, isolation_level=None)
+    ) as connection:
         connection.row_factory = sqlite3.Row
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -47,21 +49,33 @@ def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
-def map_cell(paths: Paths, api_database: str, name: str, database_url: str, transport_url: str) -> None:
+def map_cell(
+    paths: Paths, api_database: str, name: str, database_url: str, transport_url: str
+) -> None:
     """What ``nova-manage cell_v2 map_cell0`` and ``create_cell`` write, without their three seconds of imports."""
     with writing(paths, api_database) as connection:
-        if connection.execute("SELECT 1 FROM cell_mappings WHERE name = ?", [name]).fetchone() is None:
+        if (
+            connection.execute("SELECT 1 FROM cell_mappings WHERE name = ?", [name]).fetchone()
+            is None
+        ):
             connection.execute(
                 "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, database_connection, disabled)"
                 " VALUES (datetime('now'), ?, ?, ?, ?, 0)",
-                [CELL0 if name == "cell0" else str(uuid.uuid4()), name, transport_url, database_url],
+                [
+                    CELL0 if name == "cell0" else str(uuid.uuid4()),
+                    name,
+                    transport_url,
+                    database_url,
+                ],
             )
 
 
 def point_cell(paths: Paths, api_database: str, name: str, database_url: str) -> None:
     """Give a cell mapping another database URL; running services keep the old one until they start anew."""
     with writing(paths, api_database) as connection:
-        connection.execute("UPDATE cell_mappings SET database_connection = ? WHERE name = ?", [database_url, name])
+        connection.execute(
+            "UPDATE cell_mappings SET database_connection = ? WHERE name = ?", [database_url, name]
+        )
 
 
 def keep_claims(paths: Paths) -> None:
@@ -73,7 +87,9 @@ def keep_claims(paths: Paths) -> None:
 
 def restore_claims(paths: Paths) -> None:
     """Let everybody hold what they held, at the same generations; Placement may run."""
-    with contextlib.closing(sqlite3.connect(paths.database("placement"), isolation_level=None, timeout=60)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(paths.database("placement"), isolation_level=None, timeout=60)
+    ) as connection:
         connection.execute("ATTACH ? AS kept", [str(_kept_claims(paths))])
         connection.execute("BEGIN IMMEDIATE")
         for name in ("allocations", "consumers", "resource_providers"):

@@ -17,20 +17,37 @@ from minicloud_ctl.paths import Paths
 
 CODENAME = "bookworm"
 PYTHON = "/usr/bin/python3"
-NEEDED_ONLY = [f"--no-{kind}" for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")]
+NEEDED_ONLY = [
+    f"--no-{kind}"
+    for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+]
 
 
 def unpack(paths: Paths, run: Callable[..., None]) -> None:
     """Make a virtual environment of the system's Python that finds the unpacked packages; ``run`` runs a command and logs it."""
     if not re.search(rf"^VERSION_CODENAME={CODENAME}$", _read("/etc/os-release"), re.MULTILINE):
         raise MinicloudError("It is made of the packages of Debian 12, and this is another system.")
-    wanted = [line for line in paths.release.requirements.read_text().splitlines() if not line.startswith("#")]
+    wanted = [
+        line
+        for line in paths.release.requirements.read_text().splitlines()
+        if not line.startswith("#")
+    ]
     root = paths.venv / "debian"
     run([PYTHON, "-m", "venv", "--without-pip", str(paths.venv)])
     with tempfile.TemporaryDirectory() as folder:
         # As root, apt downloads as a user of its own where it may.
         Path(folder).chmod(0o755)
-        run(["apt-get", "download", "--option", "Acquire::Retries=3", "--quiet", *sorted({*wanted, *_dependencies(wanted)})], cwd=folder)
+        run(
+            [
+                "apt-get",
+                "download",
+                "--option",
+                "Acquire::Retries=3",
+                "--quiet",
+                *sorted({*wanted, *_dependencies(wanted)}),
+            ],
+            cwd=folder,
+        )
         for package in sorted(Path(folder).glob("*.deb")):
             run(["dpkg-deb", "--extract", str(package), str(root)])
     (packages,) = paths.venv.glob("lib/python3*/site-packages")
@@ -40,7 +57,9 @@ def unpack(paths: Paths, run: Callable[..., None]) -> None:
             continue
         first, _end, rest = program.read_bytes().partition(b"\n")
         if first.startswith(b"#!") and b"python3" in first:
-            (paths.venv / "bin" / program.name).write_bytes(f"#!{paths.program('python')}\n".encode() + rest)
+            (paths.venv / "bin" / program.name).write_bytes(
+                f"#!{paths.program('python')}\n".encode() + rest
+            )
             (paths.venv / "bin" / program.name).chmod(0o755)
     etc = paths.venv / "etc"
     etc.mkdir()

@@ -40,18 +40,28 @@ def somebody() -> Holding:
 def of(cloud: Cloud, consumer: str) -> Holding:
     body = cloud.placement("GET", f"/allocations/{consumer}", version=UNTYPED)
     allocations = {provider: share["resources"] for provider, share in body["allocations"].items()}
-    return Holding(allocations, body.get("project_id", ""), body.get("user_id", ""), body.get("consumer_generation"))
+    return Holding(
+        allocations,
+        body.get("project_id", ""),
+        body.get("user_id", ""),
+        body.get("consumer_generation"),
+    )
 
 
 def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
     """Wait until the consumer holds exactly these: Nova ends most operations before it has tidied up in Placement."""
-    wait_for(f"consumer {consumer} to hold {list(providers)}", lambda: set(of(cloud, consumer).allocations) == set(providers))
+    wait_for(
+        f"consumer {consumer} to hold {list(providers)}",
+        lambda: set(of(cloud, consumer).allocations) == set(providers),
+    )
 
 
 def document(holding: Holding, allocations: Allocations) -> dict:
     """What ``PUT /allocations/{consumer}`` takes, with the owner and the generation of ``holding``."""
     return {
-        "allocations": {provider: {"resources": resources} for provider, resources in allocations.items()},
+        "allocations": {
+            provider: {"resources": resources} for provider, resources in allocations.items()
+        },
         "project_id": holding.project,
         "user_id": holding.user,
         "consumer_generation": holding.generation,
@@ -69,7 +79,9 @@ def write_back(cloud: Cloud, consumer: str, holding: Holding) -> None:
     put(cloud, consumer, holding.allocations, holding)
 
 
-def put_typed(cloud: Cloud, consumer: str, kind: str, allocations: Allocations, owner: Holding) -> None:
+def put_typed(
+    cloud: Cloud, consumer: str, kind: str, allocations: Allocations, owner: Holding
+) -> None:
     """A new consumer of somebody else than Nova."""
     body = {**document(owner, allocations), "consumer_generation": None, "consumer_type": kind}
     cloud.placement("PUT", f"/allocations/{consumer}", body, TYPED)
@@ -84,7 +96,11 @@ def create_provider(
 ) -> str:
     """A provider with so much of each resource class; custom classes are created on the way. Its uuid."""
     provider = str(uuid.uuid4())
-    cloud.placement("POST", "/resource_providers", {"uuid": provider, "name": name, **({"parent_provider_uuid": parent} if parent else {})})
+    cloud.placement(
+        "POST",
+        "/resource_providers",
+        {"uuid": provider, "name": name, **({"parent_provider_uuid": parent} if parent else {})},
+    )
     for resource_class in inventory:
         if resource_class.startswith("CUSTOM_"):
             cloud.placement("PUT", f"/resource_classes/{resource_class}")

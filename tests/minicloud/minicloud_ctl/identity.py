@@ -30,21 +30,34 @@ def set_up(state: State) -> None:
     users = {user["name"]: user["id"] for user in _list(session, "users")}
     for user, (password, project, wanted) in ACCOUNTS.items():
         if project not in projects:
-            projects[project] = _create(session, "project", {"name": project, "domain_id": "default"})
+            projects[project] = _create(
+                session, "project", {"name": project, "domain_id": "default"}
+            )
         if user not in users:
-            users[user] = _create(session, "user", {"name": user, "domain_id": "default", "password": state.secrets[password]})
+            users[user] = _create(
+                session,
+                "user",
+                {"name": user, "domain_id": "default", "password": state.secrets[password]},
+            )
         for role in wanted:
             # Keystone has had the role "service" from the start only since 2023.
             if role not in roles:
                 roles[role] = _create(session, "role", {"name": role})
-            session.must("keystone", "PUT", f"/v3/projects/{projects[project]}/users/{users[user]}/roles/{roles[role]}")
+            session.must(
+                "keystone",
+                "PUT",
+                f"/v3/projects/{projects[project]}/users/{users[user]}/roles/{roles[role]}",
+            )
     _catalogue(session, state)
 
 
 def _catalogue(session: Session, state: State) -> None:
     regions = {region["id"] for region in _list(session, "regions")}
     services = {service["type"]: service["id"] for service in _list(session, "services")}
-    endpoints = {(endpoint["service_id"], endpoint["region_id"], endpoint["interface"]) for endpoint in _list(session, "endpoints")}
+    endpoints = {
+        (endpoint["service_id"], endpoint["region_id"], endpoint["interface"])
+        for endpoint in _list(session, "endpoints")
+    }
     for nova, region in REGIONS.items():
         if region not in regions:
             _create(session, "region", {"id": region})
@@ -60,7 +73,16 @@ def _catalogue(session: Session, state: State) -> None:
                 services[kind] = _create(session, "service", {"type": kind, "name": name})
             for interface in ("public", "internal", "admin"):
                 if (services[kind], region, interface) not in endpoints:
-                    _create(session, "endpoint", {"service_id": services[kind], "region_id": region, "interface": interface, "url": url})
+                    _create(
+                        session,
+                        "endpoint",
+                        {
+                            "service_id": services[kind],
+                            "region_id": region,
+                            "interface": interface,
+                            "url": url,
+                        },
+                    )
 
 
 def _list(session: Session, collection: str) -> list[dict]:

@@ -33,7 +33,9 @@ MIGRATIONS = {
 def fingerprint(release: Release) -> str:
     """What the installed environment must have been made from, whichever Python runs the command line."""
     constraints = b"" if release.debian else release.constraints.read_bytes()
-    return hashlib.sha256(release.requirements.read_bytes() + constraints + f"{release.pythons}".encode()).hexdigest()
+    return hashlib.sha256(
+        release.requirements.read_bytes() + constraints + f"{release.pythons}".encode()
+    ).hexdigest()
 
 
 def is_installed(paths: Paths) -> bool:
@@ -47,11 +49,15 @@ def install(paths: Paths) -> bool:
     """Create the environment and the template databases; False when they are there already."""
     if is_installed(paths):
         return False
-    with files.locked(paths.install_lock, f"waiting: somebody else is installing into {paths.venv}"):
+    with files.locked(
+        paths.install_lock, f"waiting: somebody else is installing into {paths.venv}"
+    ):
         if is_installed(paths):
             return False
         if any(processes.alive(paths, name) for name in processes.names(paths)):
-            raise MinicloudError("The requirements have changed since this minicloud was started: run 'minicloud down' first.")
+            raise MinicloudError(
+                "The requirements have changed since this minicloud was started: run 'minicloud down' first."
+            )
         began = time.monotonic()
         print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
         _make(paths)
@@ -68,7 +74,15 @@ def _make(paths: Paths) -> None:
         debian.unpack(paths, functools.partial(_run, log))
     else:
         wanted = ["-r", str(paths.release.requirements), "-c", str(paths.release.constraints)]
-        _run(log, [str(REPOSITORY / "tests" / "tools" / "make-venv"), paths.release.python(), str(paths.venv), *wanted])
+        _run(
+            log,
+            [
+                str(REPOSITORY / "tests" / "tools" / "make-venv"),
+                paths.release.python(),
+                str(paths.venv),
+                *wanted,
+            ],
+        )
     make_templates(paths)
 
 
@@ -79,13 +93,21 @@ def make_templates(paths: Paths) -> None:
         running = {}
         for name, (section, commands) in MIGRATIONS.items():
             config = Path(folder, f"{name}.conf")
-            files.write(config, f"[{section}]\nconnection = sqlite:///{paths.templates / name}.db\n")
+            files.write(
+                config, f"[{section}]\nconnection = sqlite:///{paths.templates / name}.db\n"
+            )
             script = "\n".join(
-                f'"{paths.program(command)}" --config-file "{config}" {" ".join(arguments)} || exit 1' for command, *arguments in commands
+                f'"{paths.program(command)}" --config-file "{config}" {" ".join(arguments)} || exit 1'
+                for command, *arguments in commands
             )
             log = Path(folder, f"{name}.log")
             with open(log, "wb") as stream:
-                running[name] = (subprocess.Popen(["sh", "-c", script], stdout=stream, stderr=stream, env=_environment()), log)
+                running[name] = (
+                    subprocess.Popen(
+                        ["sh", "-c", script], stdout=stream, stderr=stream, env=_environment()
+                    ),
+                    log,
+                )
         for name, (process, log) in running.items():
             if process.wait() != 0:
                 raise MinicloudError(f"The database migration of {name} failed.", files.tail(log))
@@ -101,6 +123,11 @@ def _stamp(paths: Paths) -> Path:
 
 def _run(log: Path, argv: list[str], cwd: str | None = None) -> None:
     with open(log, "ab") as stream:
-        code = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False).returncode
+        code = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False
+        ).returncode
     if code != 0:
-        raise MinicloudError(f"'{' '.join(argv[:3])} ...' failed with exit status {code}; the whole log is {log}.", files.tail(log))
+        raise MinicloudError(
+            f"'{' '.join(argv[:3])} ...' failed with exit status {code}; the whole log is {log}.",
+            files.tail(log),
+        )

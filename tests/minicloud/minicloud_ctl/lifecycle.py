@@ -57,14 +57,20 @@ def up(paths: Paths, computes: int) -> None:
     cloud = Cloud(state)
     _once(paths, FLAVORS_AND_IMAGE, lambda: (cloud.create_flavors(), cloud.create_image()))
     for nova in state.novas:
-        hosts = [host for host, compute in state.computes.items() if compute["running"] and compute["nova"] == nova]
+        hosts = [
+            host
+            for host, compute in state.computes.items()
+            if compute["running"] and compute["nova"] == nova
+        ]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
 
 
 def _add_first_computes(paths: Paths, number: int) -> None:
     with states.changing(paths) as state:
         for index in range(1, number + 1):
-            state.computes.setdefault(f"compute-{index}", {"nova": "first", "cell": "cell1", "running": True})
+            state.computes.setdefault(
+                f"compute-{index}", {"nova": "first", "cell": "cell1", "running": True}
+            )
 
 
 def _once(paths: Paths, step: str, action: Callable[[], object]) -> None:
@@ -96,7 +102,9 @@ def start(paths: Paths, wanted: list[Service]) -> list[Service]:
             processes.stop(paths, [service.name], now=True)
             if service.port:
                 _await_port(service)
-            processes.start(paths, service.name, service.argv, services.environment(paths, service.environment))
+            processes.start(
+                paths, service.name, service.argv, services.environment(paths, service.environment)
+            )
             started.append(service)
     return started
 
@@ -125,7 +133,10 @@ def must_live(paths: Paths, names: list[str]) -> None:
     """Fail with the end of the log as soon as one of the services has died, instead of waiting for its answer."""
     for name in names:
         if not processes.alive(paths, name):
-            raise MinicloudError(f"The service {name} ended while it was starting.", files.tail(paths.logs / f"{name}.log"))
+            raise MinicloudError(
+                f"The service {name} ended while it was starting.",
+                files.tail(paths.logs / f"{name}.log"),
+            )
 
 
 def await_http(paths: Paths, wanted: list[Service]) -> None:
@@ -134,12 +145,16 @@ def await_http(paths: Paths, wanted: list[Service]) -> None:
 
         def ready(service: Service = service) -> bool:
             must_live(paths, [service.name])
-            return _listens(service.port) if service.kind == "broker" else rest.answers(service.port)
+            return (
+                _listens(service.port) if service.kind == "broker" else rest.answers(service.port)
+            )
 
         try:
             wait_for(f"{service.name} to answer on port {service.port}", ready)
         except MinicloudError as error:
-            raise MinicloudError(str(error), error.detail or files.tail(paths.logs / f"{service.name}.log")) from None
+            raise MinicloudError(
+                str(error), error.detail or files.tail(paths.logs / f"{service.name}.log")
+            ) from None
 
 
 def _listens(port: int) -> bool:
@@ -147,7 +162,9 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def await_computes(paths: Paths, nova: str, hosts: list[str], fresh: Collection[str], began: float) -> None:
+def await_computes(
+    paths: Paths, nova: str, hosts: list[str], fresh: Collection[str], began: float
+) -> None:
     """Until the hosts report (the ``fresh`` ones anew since ``began``), belong to a cell, and offer their inventory to the scheduler."""
     state = states.load(paths)
     cloud = Cloud(state, nova)
@@ -170,19 +187,30 @@ def await_computes(paths: Paths, nova: str, hosts: list[str], fresh: Collection[
     try:
         wait_for(f"the hosts {', '.join(hosts)} to be ready", ready, interval=0.5)
     except MinicloudError as error:
-        raise MinicloudError(str(error), error.detail or files.tail(paths.logs / f"{prefix}nova-scheduler.log")) from None
+        raise MinicloudError(
+            str(error), error.detail or files.tail(paths.logs / f"{prefix}nova-scheduler.log")
+        ) from None
 
 
 def _reports(service: dict | None, since: float) -> bool:
     """Whether Nova calls the service up, for a report later than ``since``: it goes on doing so for a while after a death."""
     if service is None or service["state"] != "up" or not service["updated_at"]:
         return False
-    return datetime.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=datetime.UTC).timestamp() >= since
+    return (
+        datetime.datetime.fromisoformat(service["updated_at"])
+        .replace(tzinfo=datetime.UTC)
+        .timestamp()
+        >= since
+    )
 
 
 def _is_offered(cloud: Cloud, host: str) -> bool:
     """nova-compute sets the trait after the inventory. By name, because a host may be kept from its provider (scenario name_conflict)."""
-    return bool(cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_IMAGE_TYPE_RAW")["resource_providers"])
+    return bool(
+        cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_IMAGE_TYPE_RAW")[
+            "resource_providers"
+        ]
+    )
 
 
 def down(paths: Paths, purge: bool) -> None:
@@ -208,21 +236,29 @@ def kill_compute(paths: Paths, host: str) -> None:
     """SIGKILL, and remember that it is to stay dead until ``start``."""
     with states.changing(paths) as state:
         if host not in state.computes:
-            raise MinicloudError(f"There is no compute host {host}; there are: {', '.join(sorted(state.computes)) or 'none'}.")
+            raise MinicloudError(
+                f"There is no compute host {host}; there are: {', '.join(sorted(state.computes)) or 'none'}."
+            )
         state.computes[host]["running"] = False
     processes.stop(paths, [f"nova-compute-{host}"], now=True)
 
 
-def start_computes(paths: Paths, hosts: list[str], nova: str = "first", cell: str = "cell1", driver: str = "") -> None:
+def start_computes(
+    paths: Paths, hosts: list[str], nova: str = "first", cell: str = "cell1", driver: str = ""
+) -> None:
     """Start the hosts, and wait until the scheduler can use them; new ones get ``driver``, one of ``minicloud_venv.virt``."""
     with states.changing(paths) as state:
         for host in hosts:
             if not HOST_NAME.fullmatch(host):
-                raise MinicloudError(f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens only.")
+                raise MinicloudError(
+                    f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens only."
+                )
             kind = {"driver": driver} if driver else {}
             state.computes.setdefault(host, {"nova": nova, "cell": cell, **kind})["running"] = True
     for host in hosts:
-        configs.write_compute(paths, host, state.computes[host]["nova"], state.computes[host].get("driver", ""))
+        configs.write_compute(
+            paths, host, state.computes[host]["nova"], state.computes[host].get("driver", "")
+        )
     began = time.time()
     fresh = start(paths, [services.compute(paths, host, **state.computes[host]) for host in hosts])
     by_nova: dict[str, list[str]] = {}
@@ -241,7 +277,9 @@ def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:
             service = cloud.compute_services().get(host, {})
             if not service.get("forced_down"):
                 return True
-            return cloud.nova_call("PUT", f"/os-services/{service['id']}", {"forced_down": False}).ok
+            return cloud.nova_call(
+                "PUT", f"/os-services/{service['id']}", {"forced_down": False}
+            ).ok
 
         wait_for(f"Nova to let {host} be up again", lifted, interval=0.5)
 
@@ -268,7 +306,11 @@ def without_placement(paths: Paths) -> Iterator[None]:
 def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
     """``nova-manage`` with the configuration of the first cell, as an operator has it on a controller; its exit status."""
     states.load(paths)
-    argv = [paths.program("nova-manage"), *services.nova_config_arguments(paths, nova, ["cell1.conf"]), *arguments]
+    argv = [
+        paths.program("nova-manage"),
+        *services.nova_config_arguments(paths, nova, ["cell1.conf"]),
+        *arguments,
+    ]
     return subprocess.run(argv, env=services.environment(paths, {}), check=False).returncode
 
 
@@ -279,5 +321,12 @@ def status(paths: Paths) -> list[tuple[str, str, str, str]]:
     for service in services.all_services(paths, state):
         lives = processes.alive(paths, service.name)
         word = "up" if lives else "down" if service.wanted else "killed"
-        rows.append((service.name, service.host, str(processes.pid(paths, service.name) or "-") if lives else "-", word))
+        rows.append(
+            (
+                service.name,
+                service.host,
+                str(processes.pid(paths, service.name) or "-") if lives else "-",
+                word,
+            )
+        )
     return rows

@@ -40,7 +40,9 @@ class Paths:
         )
         for path in (paths.home, paths.venv):
             if FORBIDDEN & set(str(path)):
-                raise MinicloudError(f"The path {path} holds a character that cannot stand in a database URL: one of ? # % $ or a quote.")
+                raise MinicloudError(
+                    f"The path {path} holds a character that cannot stand in a database URL: one of ? # % $ or a quote."
+                )
         return paths
 
     @property
@@ -86,7 +88,16 @@ class Paths:
 
     def made(self) -> list[Path]:
         """Everything but the virtual environment that a minicloud ever writes, as far as it exists."""
-        folders = [self.etc, self.databases, self.logs, self.run, self.plugins, self.scenarios, self.cache, self.home / "services"]
+        folders = [
+            self.etc,
+            self.databases,
+            self.logs,
+            self.run,
+            self.plugins,
+            self.scenarios,
+            self.cache,
+            self.home / "services",
+        ]
         found = [*folders, self.state, self.clouds_yaml, self.install_log, self.lock]
         return [path for path in found if path.exists()]
 

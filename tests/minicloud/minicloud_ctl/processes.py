@@ -71,9 +71,19 @@ def stop(paths: Paths, wanted: list[str], now: bool = False) -> None:
         _signal_all(paths, groups, signal.SIGTERM)
         # What is left is killed below: no error, some services finish a long call first.
         with contextlib.suppress(Exception):
-            wait_for("the services to end", lambda: not any(_members(paths, record) for record in groups.values()), STOP_SECONDS, 0.1)
+            wait_for(
+                "the services to end",
+                lambda: not any(_members(paths, record) for record in groups.values()),
+                STOP_SECONDS,
+                0.1,
+            )
     _signal_all(paths, groups, signal.SIGKILL)
-    wait_for("killed services to vanish", lambda: not any(_members(paths, record) for record in groups.values()), 10, 0.05)
+    wait_for(
+        "killed services to vanish",
+        lambda: not any(_members(paths, record) for record in groups.values()),
+        10,
+        0.05,
+    )
     for name in wanted:
         _record(paths, name).unlink(missing_ok=True)
 
@@ -96,14 +106,20 @@ def _members(paths: Paths, record: dict | None) -> list[int]:
         if stat is None or stat["group"] != record["pid"]:
             continue
         is_leader = int(entry) == record["pid"]
-        if stat["start_time"] == record["start_time"] if is_leader else _is_marked(paths, int(entry)):
+        if (
+            stat["start_time"] == record["start_time"]
+            if is_leader
+            else _is_marked(paths, int(entry))
+        ):
             found.append(int(entry))
     return found
 
 
 def _is_marked(paths: Paths, number: int) -> bool:
     try:
-        return f"MINICLOUD_HOME={paths.home}".encode() in Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
+        return f"MINICLOUD_HOME={paths.home}".encode() in Path(
+            f"/proc/{number}/environ"
+        ).read_bytes().split(b"\0")
     except OSError:
         return False
 

@@ -60,9 +60,13 @@ class Release:
         if not self.pythons:
             return sys.executable
         finder = SOURCE.parent / "tools" / "find-python"
-        done = subprocess.run([finder, " ".join(self.pythons)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [finder, " ".join(self.pythons)], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
-            raise MinicloudError(f"Release {self.name} needs a Python that was not found.", done.stderr.strip())
+            raise MinicloudError(
+                f"Release {self.name} needs a Python that was not found.", done.stderr.strip()
+            )
         return done.stdout.strip()
 
 
@@ -72,7 +76,13 @@ RELEASES = {
     for release in (
         NEWEST,
         Release("2024.2", pythons=("3.11", "3.12"), green=True),
-        Release("bookworm", green=True, compute_driver="fake.FakeDriver", debian=True, title="Zed, packages of Debian 12"),
+        Release(
+            "bookworm",
+            green=True,
+            compute_driver="fake.FakeDriver",
+            debian=True,
+            title="Zed, packages of Debian 12",
+        ),
         Release(
             "train",
             pythons=("3.7",),

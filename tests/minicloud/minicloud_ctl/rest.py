@@ -31,13 +31,20 @@ class Answer:
         return 200 <= self.status < 300
 
 
-def send(port: int, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
+def send(
+    port: int, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+) -> Answer:
     """One request on a connection of its own, so that any thread may call. ``body``: bytes as they are, anything else as JSON."""
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     content_type = "application/octet-stream" if isinstance(body, bytes) else "application/json"
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     try:
-        connection.request(method, path, data, {"Content-Type": content_type, "Accept": "application/json", **(headers or {})})
+        connection.request(
+            method,
+            path,
+            data,
+            {"Content-Type": content_type, "Accept": "application/json", **(headers or {})},
+        )
         response = connection.getresponse()
         text = response.read().decode(errors="replace")
         found = {key.lower(): value for key, value in response.getheaders()}
@@ -83,32 +90,69 @@ class Session:
                 "auth": {
                     "identity": {
                         "methods": ["password"],
-                        "password": {"user": {"name": user, "password": self.state.secrets[user], **domain}},
+                        "password": {
+                            "user": {"name": user, "password": self.state.secrets[user], **domain}
+                        },
                     },
                     "scope": {"project": {"name": project, **domain}},
                 }
             },
         )
         if not answer.ok:
-            raise MinicloudError(f"Keystone refused user {user} of project {project} with {answer.status}: {answer.body}")
+            raise MinicloudError(
+                f"Keystone refused user {user} of project {project} with {answer.status}: {answer.body}"
+            )
         return answer.headers["x-subject-token"]
 
-    def call(self, service: str, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
+    def call(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
         """Any answer at all; a 401 is tried once more with a fresh token."""
-        answer = self._send(service, method, path, body, {"X-Auth-Token": self.token(), **(headers or {})})
+        answer = self._send(
+            service, method, path, body, {"X-Auth-Token": self.token(), **(headers or {})}
+        )
         if answer.status == 401:
-            answer = self._send(service, method, path, body, {"X-Auth-Token": self.token(new=True), **(headers or {})})
+            answer = self._send(
+                service,
+                method,
+                path,
+                body,
+                {"X-Auth-Token": self.token(new=True), **(headers or {})},
+            )
         return answer
 
-    def _send(self, service: str, method: str, path: str, body: object, headers: dict[str, str] | None = None) -> Answer:
+    def _send(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: object,
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
         try:
             return send(self.state.ports[service], method, path, body, headers)
         except (OSError, http.client.HTTPException) as error:
-            raise MinicloudError(f"{service} does not answer ({error}); 'minicloud status' tells whether it runs.") from None
+            raise MinicloudError(
+                f"{service} does not answer ({error}); 'minicloud status' tells whether it runs."
+            ) from None
 
-    def must(self, service: str, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Any:
+    def must(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: dict[str, str] | None = None,
+    ) -> Any:
         """The body of a good answer; anything but 2xx ends the command with what the service said."""
         answer = self.call(service, method, path, body, headers)
         if not answer.ok:
-            raise MinicloudError(f"{service} answered {answer.status} to {method} {path}: {answer.body}")
+            raise MinicloudError(
+                f"{service} answered {answer.status} to {method} {path}: {answer.body}"
+            )
         return answer.body

@@ -14,7 +14,9 @@ from minicloud_ctl.waiting import wait_for
 ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"})
 
 
-def request_boot(cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = "") -> str:
+def request_boot(
+    cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = ""
+) -> str:
     """Ask for a server on exactly this host (and node), past the scheduler's filters; returns its uuid at once."""
     document = {
         "name": name,
@@ -37,7 +39,9 @@ def get(cloud: Cloud, server: str) -> dict:
     return cloud.nova("GET", f"/servers/{server}")["server"]
 
 
-def act(cloud: Cloud, server: str, action: str, arguments: object = None, version: str = "2.90") -> None:
+def act(
+    cloud: Cloud, server: str, action: str, arguments: object = None, version: str = "2.90"
+) -> None:
     cloud.nova("POST", f"/servers/{server}/action", {action: arguments}, version)
 
 
@@ -48,9 +52,15 @@ def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
     def probe() -> dict | None:
         found = get(cloud, server)
         if found["status"] == "ERROR" and "ERROR" not in wanted:
-            raise MinicloudError(f"Server {found['name']} went to ERROR: {found.get('fault', {}).get('message')}")
+            raise MinicloudError(
+                f"Server {found['name']} went to ERROR: {found.get('fault', {}).get('message')}"
+            )
         there = host is None or found["OS-EXT-SRV-ATTR:host"] == host
-        return found if found["status"] in wanted and found["OS-EXT-STS:task_state"] is None and there else None
+        return (
+            found
+            if found["status"] in wanted and found["OS-EXT-STS:task_state"] is None and there
+            else None
+        )
 
     return wait_for(f"server {server} to be {' or '.join(wanted)} on {host or 'any host'}", probe)
 
@@ -58,7 +68,10 @@ def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
 def delete(cloud: Cloud, server: str) -> None:
     """Delete, and wait until Nova does not find it any more."""
     cloud.nova("DELETE", f"/servers/{server}")
-    wait_for(f"server {server} to be gone", lambda: cloud.nova_call("GET", f"/servers/{server}").status == 404)
+    wait_for(
+        f"server {server} to be gone",
+        lambda: cloud.nova_call("GET", f"/servers/{server}").status == 404,
+    )
 
 
 def migrations(cloud: Cloud, server: str) -> list[dict]:
@@ -79,18 +92,25 @@ def await_migration(cloud: Cloud, server: str, *statuses: str) -> str:
 def ended_events(cloud: Cloud, server: str, action: str) -> set[str]:
     """The events that are over of the newest action of this name."""
     path = f"/servers/{server}/os-instance-actions"
-    newest = next(known for known in cloud.nova("GET", path)["instanceActions"] if known["action"] == action)
+    newest = next(
+        known for known in cloud.nova("GET", path)["instanceActions"] if known["action"] == action
+    )
     events = cloud.nova("GET", f"{path}/{newest['request_id']}")["instanceAction"]["events"]
     return {event["event"] for event in events if event["finish_time"]}
 
 
 def await_event(cloud: Cloud, server: str, action: str, event: str) -> None:
     """Wait until this event of the newest action of this name is over: the last that Nova does for it, whether it went well or not."""
-    wait_for(f"{event} of server {server} to end", lambda: event in ended_events(cloud, server, action))
+    wait_for(
+        f"{event} of server {server} to end", lambda: event in ended_events(cloud, server, action)
+    )
 
 
 def await_task(cloud: Cloud, server: str, task: str) -> None:
-    wait_for(f"server {server} to have the task {task}", lambda: get(cloud, server)["OS-EXT-STS:task_state"] == task)
+    wait_for(
+        f"server {server} to have the task {task}",
+        lambda: get(cloud, server)["OS-EXT-STS:task_state"] == task,
+    )
 
 
 def migrate(cloud: Cloud, server: str, host: str) -> str:
@@ -119,9 +139,15 @@ def shelve(cloud: Cloud, server: str) -> None:
     actions = f"/servers/{server}/os-instance-actions"
 
     def is_over() -> bool:
-        newest = next(action for action in cloud.nova("GET", actions)["instanceActions"] if action["action"] == "shelve")
+        newest = next(
+            action
+            for action in cloud.nova("GET", actions)["instanceActions"]
+            if action["action"] == "shelve"
+        )
         events = cloud.nova("GET", f"{actions}/{newest['request_id']}")["instanceAction"]["events"]
-        return any(event["event"] == "compute_shelve_instance" and event["finish_time"] for event in events)
+        return any(
+            event["event"] == "compute_shelve_instance" and event["finish_time"] for event in events
+        )
 
     wait_for(f"the host to be done with server {server}", is_over)
 

@@ -33,7 +33,13 @@ class Service:
 
 def all_services(paths: Paths, state: State) -> list[Service]:
     """In the order in which they depend on each other."""
-    found = [broker(paths, state), neutron(paths, state), keystone(paths, state), placement(paths, state), glance(paths, state)]
+    found = [
+        broker(paths, state),
+        neutron(paths, state),
+        keystone(paths, state),
+        placement(paths, state),
+        glance(paths, state),
+    ]
     for nova, cells in state.novas.items():
         found += control_plane(paths, state, nova, cells)
     found += [nova_api_worker(paths, state, name) for name in state.workers]
@@ -43,7 +49,9 @@ def all_services(paths: Paths, state: State) -> list[Service]:
 
 def environment(paths: Paths, extra: dict[str, str]) -> dict[str, str]:
     """What every process gets: nothing of the caller's OpenStack settings, and no cache outside of the state folder."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))}
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
+    }
     return {
         **kept,
         "PYTHONPATH": configs.python_path(paths),
@@ -80,22 +88,40 @@ def keystone(paths: Paths, state: State) -> Service:
             "OS_BOOTSTRAP_PASSWORD": state.secrets["admin"],
             "OS_BOOTSTRAP_SERVICE_NAME": "keystone",
             "OS_BOOTSTRAP_REGION_ID": configs.REGIONS["first"],
-            **{f"OS_BOOTSTRAP_{interface}_URL": url for interface in ("PUBLIC", "INTERNAL", "ADMIN")},
+            **{
+                f"OS_BOOTSTRAP_{interface}_URL": url
+                for interface in ("PUBLIC", "INTERNAL", "ADMIN")
+            },
         },
     )
 
 
 def placement(paths: Paths, state: State) -> Service:
-    return _api(paths, state, "placement", "placement", {"OS_PLACEMENT_CONFIG_DIR": str(paths.etc / "placement")})
+    return _api(
+        paths,
+        state,
+        "placement",
+        "placement",
+        {"OS_PLACEMENT_CONFIG_DIR": str(paths.etc / "placement")},
+    )
 
 
 def glance(paths: Paths, state: State) -> Service:
-    return _api(paths, state, "glance", "glance", {"OS_GLANCE_CONFIG_DIR": str(paths.etc / "glance")})
+    return _api(
+        paths, state, "glance", "glance", {"OS_GLANCE_CONFIG_DIR": str(paths.etc / "glance")}
+    )
 
 
 def _api(paths: Paths, state: State, name: str, application: str, extra: dict[str, str]) -> Service:
     port = state.ports[name]
-    argv = [paths.program("python"), "-m", "minicloud_venv.serve", application, str(port), str(API_THREADS)]
+    argv = [
+        paths.program("python"),
+        "-m",
+        "minicloud_venv.serve",
+        application,
+        str(port),
+        str(API_THREADS),
+    ]
     return Service(name, application, argv, extra, port)
 
 
@@ -109,7 +135,11 @@ def nova_api(paths: Paths, state: State, nova: str) -> Service:
 
 def _nova_api(paths: Paths, state: State, nova: str, name: str) -> Service:
     folder = configs.nova_folder(paths, nova)
-    config_files = [paths.venv / "etc" / "nova" / "api-paste.ini", folder / "nova.conf", folder / "local.conf"]
+    config_files = [
+        paths.venv / "etc" / "nova" / "api-paste.ini",
+        folder / "nova.conf",
+        folder / "local.conf",
+    ]
     extra = {"OS_NOVA_CONFIG_FILES": ";".join(map(str, config_files)), **UNPATCHED}
     return _api(paths, state, name, "nova-api", extra)
 
@@ -126,12 +156,26 @@ def nova_api_worker(paths: Paths, state: State, name: str) -> Service:
 def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> list[Service]:
     """nova-api, one conductor for each cell (that of cell1 is also the super conductor), and the scheduler."""
     conductors = [
-        _nova(paths, nova, f"{prefix(nova)}nova-conductor-{cell}", "nova-conductor", [f"{cell}.conf"], host=cell) for cell in cells
+        _nova(
+            paths,
+            nova,
+            f"{prefix(nova)}nova-conductor-{cell}",
+            "nova-conductor",
+            [f"{cell}.conf"],
+            host=cell,
+        )
+        for cell in cells
     ]
-    return [nova_api(paths, state, nova), *conductors, _nova(paths, nova, f"{prefix(nova)}nova-scheduler", "nova-scheduler", [])]
+    return [
+        nova_api(paths, state, nova),
+        *conductors,
+        _nova(paths, nova, f"{prefix(nova)}nova-scheduler", "nova-scheduler", []),
+    ]
 
 
-def compute(paths: Paths, host: str, nova: str, cell: str, running: bool, driver: str = "") -> Service:
+def compute(
+    paths: Paths, host: str, nova: str, cell: str, running: bool, driver: str = ""
+) -> Service:
     service = _nova(
         paths,
         nova,
@@ -143,14 +187,28 @@ def compute(paths: Paths, host: str, nova: str, cell: str, running: bool, driver
     )
     if not driver:
         return service
-    return replace(service, argv=[paths.program("python"), "-m", "minicloud_venv.compute", *service.argv[1:]])
+    return replace(
+        service, argv=[paths.program("python"), "-m", "minicloud_venv.compute", *service.argv[1:]]
+    )
 
 
 def nova_config_arguments(paths: Paths, nova: str, more: list[str]) -> list[str]:
     folder = configs.nova_folder(paths, nova)
-    return [argument for name in ["nova.conf", *more, "local.conf"] for argument in ("--config-file", str(folder / name))]
+    return [
+        argument
+        for name in ["nova.conf", *more, "local.conf"]
+        for argument in ("--config-file", str(folder / name))
+    ]
 
 
-def _nova(paths: Paths, nova: str, name: str, program: str, config_files: list[str], host: str = "", wanted: bool = True) -> Service:
+def _nova(
+    paths: Paths,
+    nova: str,
+    name: str,
+    program: str,
+    config_files: list[str],
+    host: str = "",
+    wanted: bool = True,
+) -> Service:
     argv = [paths.program(program), *nova_config_arguments(paths, nova, config_files)]
     return Service(name, program, argv, {}, None, host, wanted)

@@ -58,9 +58,13 @@ def load(paths: Paths) -> State:
     try:
         state = State(**json.loads(paths.state.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise MinicloudError(f"There is no minicloud in {paths.home}: start one with 'minicloud up'.") from None
+        raise MinicloudError(
+            f"There is no minicloud in {paths.home}: start one with 'minicloud up'."
+        ) from None
     if state.release != paths.release.name:
-        raise MinicloudError(f"The minicloud in {paths.home} is of release {state.release}: set MINICLOUD_RELEASE={state.release}.")
+        raise MinicloudError(
+            f"The minicloud in {paths.home} is of release {state.release}: set MINICLOUD_RELEASE={state.release}."
+        )
     return state
 
 
@@ -80,7 +84,11 @@ def changing(paths: Paths, new: bool = False) -> Iterator[State]:
 
 
 def _fresh(paths: Paths) -> State:
-    return State(free_ports(SERVERS), {user: secrets.token_hex(12) for user in USERS}, release=paths.release.name)
+    return State(
+        free_ports(SERVERS),
+        {user: secrets.token_hex(12) for user in USERS},
+        release=paths.release.name,
+    )
 
 
 def free_ports(names: tuple[str, ...], taken: Collection[int] = ()) -> dict[str, int]:

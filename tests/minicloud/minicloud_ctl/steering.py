@@ -37,7 +37,9 @@ def mend(paths: Paths, host: str, call: str) -> None:
     (paths.compute(host) / f"fail-{call}").unlink(missing_ok=True)
 
 
-def migrate_until_copy(paths: Paths, cloud: Cloud, server: str, source: str, destination: str) -> str:
+def migrate_until_copy(
+    paths: Paths, cloud: Cloud, server: str, source: str, destination: str
+) -> str:
     """Begin a cold migration of which the source holds the copy, until ``release``; the migration's uuid."""
     hold(paths, source, COPY)
     servers.act(cloud, server, "migrate", {"host": destination})

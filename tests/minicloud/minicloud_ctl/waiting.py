@@ -15,7 +15,9 @@ from minicloud_ctl.errors import MinicloudError
 Found = TypeVar("Found")
 
 
-def wait_for(what: str, probe: Callable[[], Found], timeout: float = 120.0, interval: float = 0.2) -> Found:
+def wait_for(
+    what: str, probe: Callable[[], Found], timeout: float = 120.0, interval: float = 0.2
+) -> Found:
     """Call ``probe`` until it returns something true, and return that; after ``timeout`` seconds fail and say what was waited for."""
     end = time.monotonic() + timeout
     while True:

@@ -47,7 +47,9 @@ class Incoming(base.RpcIncomingMessage):
     def reply(self, reply: Any = None, failure: Any = None) -> None:
         if self._reply_queue:
             text = common.serialize_remote_exception(failure) if failure else None
-            self._driver.answer(self._reply_queue, {"id": self.msg_id, "result": reply, "failure": text})
+            self._driver.answer(
+                self._reply_queue, {"id": self.msg_id, "result": reply, "failure": text}
+            )
 
     def heartbeat(self) -> None:
         if self._reply_queue:
@@ -103,12 +105,18 @@ class Calls:
         end = None if timeout is None else time.monotonic() + timeout
         try:
             while True:
-                spans = [span for span in (monitor, None if end is None else max(0.0, end - time.monotonic())) if span is not None]
+                spans = [
+                    span
+                    for span in (monitor, None if end is None else max(0.0, end - time.monotonic()))
+                    if span is not None
+                ]
                 body = inbox.get(timeout=min(spans) if spans else None)
                 if not body.get("alive"):
                     return body
         except queue.Empty:
-            raise oslo_messaging.MessagingTimeout(f"Timed out waiting for a reply to message ID {call}") from None
+            raise oslo_messaging.MessagingTimeout(
+                f"Timed out waiting for a reply to message ID {call}"
+            ) from None
         finally:
             del self._waiting[call]
 
@@ -119,7 +127,13 @@ class Calls:
 class LoopbackDriver(base.BaseDriver):
     """Entry point ``loopback`` of the group ``oslo.messaging.drivers``."""
 
-    def __init__(self, conf: Any, url: Any, default_exchange: str | None = None, allowed_remote_exmods: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        conf: Any,
+        url: Any,
+        default_exchange: str | None = None,
+        allowed_remote_exmods: list[str] | None = None,
+    ) -> None:
         super().__init__(conf, url, default_exchange, allowed_remote_exmods)
         self.address = (url.hosts[0].hostname, url.hosts[0].port)
         self._vhost = url.virtual_host or ""
@@ -133,7 +147,9 @@ class LoopbackDriver(base.BaseDriver):
         self._calls: Calls | None = None
 
     def _name(self, target: Any, *more: str) -> str:
-        return "|".join((self._vhost, target.exchange or self._default_exchange or "", target.topic, *more))
+        return "|".join(
+            (self._vhost, target.exchange or self._default_exchange or "", target.topic, *more)
+        )
 
     def _open_calls(self) -> Calls:
         with self._lock:
@@ -161,13 +177,25 @@ class LoopbackDriver(base.BaseDriver):
     ) -> Any:
         call = str(uuid.uuid4())
         calls = self._open_calls() if wait_for_reply else None
-        body = {"context": ctxt, "message": message, "id": call, "reply": calls.queue if calls else None, "monitor": call_monitor_timeout}
+        body = {
+            "context": ctxt,
+            "message": message,
+            "id": call,
+            "reply": calls.queue if calls else None,
+            "monitor": call_monitor_timeout,
+        }
         if calls:
             calls.expect(call)
         if target.fanout:
             self._hand_over({"op": "fanout", "topic": self._name(target), "body": body})
         else:
-            self._hand_over({"op": "send", "queue": self._name(target, *filter(None, [target.server])), "body": body})
+            self._hand_over(
+                {
+                    "op": "send",
+                    "queue": self._name(target, *filter(None, [target.server])),
+                    "body": body,
+                }
+            )
         if calls is None:
             return None
         reply = calls.wait(call, timeout, call_monitor_timeout)
@@ -175,14 +203,18 @@ class LoopbackDriver(base.BaseDriver):
             raise common.deserialize_remote_exception(reply["failure"], self._allowed_remote_exmods)
         return reply["result"]
 
-    def send_notification(self, target: Any, ctxt: dict, message: dict, version: float, retry: int | None = None) -> None:
+    def send_notification(
+        self, target: Any, ctxt: dict, message: dict, version: float, retry: int | None = None
+    ) -> None:
         self.send(target, ctxt, message)
 
     def listen(self, target: Any, batch_size: int, batch_timeout: float | None) -> base.Listener:
         queues = [self._name(target)]
         if target.server:
             queues.append(self._name(target, target.server))
-        return base.PollStyleListenerAdapter(Listener(self, queues, [self._name(target)]), batch_size, batch_timeout)
+        return base.PollStyleListenerAdapter(
+            Listener(self, queues, [self._name(target)]), batch_size, batch_timeout
+        )
 
     def listen_for_notifications(
         self,

@@ -26,7 +26,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if len(parts) == 2 and parts[0] == "v2.0":
             self._answer(200, {parts[1].replace("-", "_"): []})
         else:
-            self._answer(404, {"NeutronError": {"type": "NotFound", "message": "There is no network here.", "detail": ""}})
+            self._answer(
+                404,
+                {
+                    "NeutronError": {
+                        "type": "NotFound",
+                        "message": "There is no network here.",
+                        "detail": "",
+                    }
+                },
+            )
 
     def _answer(self, status: int, document: dict) -> None:
         body = json.dumps(document).encode()

@@ -62,7 +62,9 @@ def load(name: str) -> workers.Application:
         return importlib.import_module(module).application
     if name in CONFIG_FILES:
         where, files = CONFIG_FILES[name]
-        importlib.import_module(where).CONFIG_FILES = os.environ.get("OS_NOVA_CONFIG_FILES", files).split(";")
+        importlib.import_module(where).CONFIG_FILES = os.environ.get(
+            "OS_NOVA_CONFIG_FILES", files
+        ).split(";")
     return runpy.run_path(path, run_name="application")["application"]
 
 
@@ -72,7 +74,13 @@ def main(name: str, port: int, threads: int, processes: int = 1) -> None:
     if name == "keystone":
         bootstrap_keystone()
     application = load(name) if processes == 1 else workers.spread(lambda: load(name), processes)
-    waitress.serve(application, host="127.0.0.1", port=port, threads=threads, clear_untrusted_proxy_headers=False)
+    waitress.serve(
+        application,
+        host="127.0.0.1",
+        port=port,
+        threads=threads,
+        clear_untrusted_proxy_headers=False,
+    )
 
 
 if __name__ == "__main__":

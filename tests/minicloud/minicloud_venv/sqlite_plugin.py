@@ -45,7 +45,9 @@ def _skip_deferred_begin(conn: Any) -> None:
     conn.info["in_transaction"] = True
 
 
-def _lock_before_write(conn: Any, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool) -> None:
+def _lock_before_write(
+    conn: Any, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
+) -> None:
     """Take the write lock before the first statement that is not plainly a read; SAVEPOINT counts, it would begin a deferred one."""
     word = statement.lstrip(" (\r\n\t").split(None, 1)[0].upper()
     if word not in READS and not cursor.connection.in_transaction:

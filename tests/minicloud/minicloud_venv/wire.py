@@ -84,7 +84,9 @@ class Sender:
 class Receiver:
     """Listens in a thread and calls ``take`` for each message; subscribes again after a broken connection."""
 
-    def __init__(self, address: tuple[str, int], queues: list[str], topics: list[str], take: Take) -> None:
+    def __init__(
+        self, address: tuple[str, int], queues: list[str], topics: list[str], take: Take
+    ) -> None:
         self._address = address
         self._subscription = {"op": "listen", "queues": queues, "topics": topics}
         self._take = take
@@ -103,7 +105,10 @@ class Receiver:
                 self._ready.set()
                 while True:
                     message = line.read()
-                    self._take(message["body"], lambda number=message["id"], line=line: self._acknowledge(line, number))
+                    self._take(
+                        message["body"],
+                        lambda number=message["id"], line=line: self._acknowledge(line, number),
+                    )
             except OSError:
                 self._closed.wait(RETRY_SECONDS)
 

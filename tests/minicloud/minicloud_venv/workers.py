@@ -64,7 +64,9 @@ def _serve_all(application: Application, requests: Connection) -> None:
         requests.send(_answer(application, plain, body))
 
 
-def _answer(application: Application, plain: dict[str, str], body: bytes) -> tuple[str, list[tuple[str, str]], bytes]:
+def _answer(
+    application: Application, plain: dict[str, str], body: bytes
+) -> tuple[str, list[tuple[str, str]], bytes]:
     environ = {
         **plain,
         "wsgi.version": (1, 0),
@@ -76,7 +78,9 @@ def _answer(application: Application, plain: dict[str, str], body: bytes) -> tup
         "wsgi.run_once": False,
     }
     told: list[Any] = []
-    answer = application(environ, lambda status, headers, error=None: told.append((status, headers)))
+    answer = application(
+        environ, lambda status, headers, error=None: told.append((status, headers))
+    )
     try:
         joined = b"".join(answer)
     finally:

@@ -20,7 +20,9 @@ from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS,
 
 ROOT = pathlib.Path(__file__).parents[3]
 PLACES = ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md")
-MARKDOWN = sorted(path for pattern in PLACES for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md")
+MARKDOWN = sorted(
+    path for pattern in PLACES for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
+)
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -32,7 +34,10 @@ def _prose(path: pathlib.Path) -> str:
 
 def _anchors(path: pathlib.Path) -> set[str]:
     """The anchors of a page's headings, as they are made of their text where it is shown."""
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in HEADING.findall(_prose(path))}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in HEADING.findall(_prose(path))
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -41,7 +46,11 @@ def test_a_page_says_what_the_tables_of_the_judge_say(page: pathlib.Path) -> Non
 
 
 def test_every_table_is_in_a_page() -> None:
-    shown = [name for page in PAGES for _begin, name, _end in SECTION.findall(page.read_text(encoding="utf-8"))]
+    shown = [
+        name
+        for page in PAGES
+        for _begin, name, _end in SECTION.findall(page.read_text(encoding="utf-8"))
+    ]
 
     assert sorted(shown) == sorted(PARTS)
 
@@ -79,13 +88,32 @@ def test_no_heading_of_a_page_is_there_twice() -> None:
 
 
 def _variables() -> set[str]:
-    specs = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
-    texts = [path.read_text(encoding="utf-8") for pattern in ("playbooks/*.yml", "roles/*/tasks/*.yml") for path in ROOT.glob(pattern)]
+    specs = [
+        yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in ROOT.glob("roles/*/meta/argument_specs.yml")
+    ]
+    texts = [
+        path.read_text(encoding="utf-8")
+        for pattern in ("playbooks/*.yml", "roles/*/tasks/*.yml")
+        for path in ROOT.glob(pattern)
+    ]
     # Those that choose the hosts of a play, and those that a later job is given.
     chosen = [
-        name for text in texts for name in re.findall(r'(?:hosts: "\{\{ |^ +)((?:orphan|hypervisor)_cleanup_\w+)', text, re.MULTILINE)
+        name
+        for text in texts
+        for name in re.findall(
+            r'(?:hosts: "\{\{ |^ +)((?:orphan|hypervisor)_cleanup_\w+)', text, re.MULTILINE
+        )
     ]
-    return {*chosen, *(name for spec in specs for entry in spec["argument_specs"].values() for name in entry["options"])}
+    return {
+        *chosen,
+        *(
+            name
+            for spec in specs
+            for entry in spec["argument_specs"].values()
+            for name in entry["options"]
+        ),
+    }
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
@@ -93,11 +121,18 @@ def test_what_a_page_names_exists(page: pathlib.Path) -> None:
     text = page.read_text(encoding="utf-8")
     content = {
         path.stem
-        for pattern in ("plugins/modules/*.py", "roles/*", "playbooks/*.yml", "extensions/eda/rulebooks/*.yml")
+        for pattern in (
+            "plugins/modules/*.py",
+            "roles/*",
+            "playbooks/*.yml",
+            "extensions/eda/rulebooks/*.yml",
+        )
         for path in ROOT.glob(pattern)
     }
     named = set(re.findall(r"osops\.placement\.(\w+)", text)) - {"placement"}
-    variables = set(re.findall(r"\b((?:orphan_cleanup|host_decommission|hypervisor_cleanup)_\w+)", text))
+    variables = set(
+        re.findall(r"\b((?:orphan_cleanup|host_decommission|hypervisor_cleanup)_\w+)", text)
+    )
 
     assert named - content == set()
     assert {name for name in variables - _variables() if not name.endswith("_")} == set()
@@ -107,7 +142,9 @@ def _strings(path: pathlib.Path) -> t.Iterator[str]:
     """What a file of Python says, with `…` where something is put in."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
+            )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
@@ -117,7 +154,11 @@ def test_the_messages_that_are_explained_are_ours() -> None:
     section = page.partition("## From this collection")[2].partition("\n## ")[0]
     explained = [*HEADING.findall(section), *re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
     said = [text for path in (ROOT / "plugins").rglob("*.py") for text in _strings(path)]
-    unknown = [message for message in explained if not all(any(part.strip() in text for text in said) for part in message.split("…"))]
+    unknown = [
+        message
+        for message in explained
+        if not all(any(part.strip() in text for text in said) for part in message.split("…"))
+    ]
 
     # In these words a service answers.
     assert unknown == ["Policy does not allow … to be performed"]
@@ -131,6 +172,9 @@ def test_the_architecture_names_every_file_of_every_room() -> None:
         for room, text in re.findall(r"^### `(_\w+)`(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL)
         for name in re.findall(r"^\| `(\w+\.py)`", text, re.MULTILINE)
     }
-    there = {f"{path.parent.name}/{path.name}" for path in (ROOT / "plugins" / "module_utils").rglob("*.py")}
+    there = {
+        f"{path.parent.name}/{path.name}"
+        for path in (ROOT / "plugins" / "module_utils").rglob("*.py")
+    }
 
     assert named == there

@@ -39,9 +39,15 @@ METRICS = {
 @pytest.fixture(name="promtool", scope="module")
 def _promtool() -> str:
     """The program; the CI fetches it."""
-    found = os.environ.get("PROMTOOL") or shutil.which("promtool") or shutil.which("promtool", path=ROOT / ".cache" / "promtool")
+    found = (
+        os.environ.get("PROMTOOL")
+        or shutil.which("promtool")
+        or shutil.which("promtool", path=ROOT / ".cache" / "promtool")
+    )
     if not found:
-        pytest.skip("promtool is not here: Debian and Ubuntu have it in the package prometheus (.ci/run fetches it)")
+        pytest.skip(
+            "promtool is not here: Debian and Ubuntu have it in the package prometheus (.ci/run fetches it)"
+        )
     return found
 
 
@@ -51,7 +57,12 @@ def _dashboard() -> t.Any:
 
 
 def test_prometheus_takes_the_alerts(promtool: str) -> None:
-    done = subprocess.run([promtool, "check", "rules", str(MONITORING / "alerts.yml")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [promtool, "check", "rules", str(MONITORING / "alerts.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -59,7 +70,9 @@ def test_prometheus_takes_the_alerts(promtool: str) -> None:
 def test_the_alerts_fire_when_they_should_and_only_then(promtool: str) -> None:
     tests = Path(__file__).with_name("alerts_test.yml")
 
-    done = subprocess.run([promtool, "test", "rules", str(tests)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [promtool, "test", "rules", str(tests)], capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -68,7 +81,12 @@ def test_each_alert_is_tried() -> None:
     rules = {rule["alert"] for group in _alerts() for rule in group["rules"]}
     tests = yaml.safe_load(Path(__file__).with_name("alerts_test.yml").read_text())["tests"]
 
-    fired = {case["alertname"] for test in tests for case in test["alert_rule_test"] if case.get("exp_alerts")}
+    fired = {
+        case["alertname"]
+        for test in tests
+        for case in test["alert_rule_test"]
+        if case.get("exp_alerts")
+    }
 
     assert fired == rules
 
@@ -89,26 +107,45 @@ def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_there_are(dashboar
         known = set().union(*(METRICS[name] for name in named))
         grouped = re.findall(r"\bby \(([^)]*)\)", expression)
         matched = re.findall(r"(\w+)=", " ".join(re.findall(r"\{([^}]*)\}", expression)))
-        assert {label.strip() for labels in grouped for label in labels.split(",")} | set(matched) <= known, expression
+        assert {label.strip() for labels in grouped for label in labels.split(",")} | set(
+            matched
+        ) <= known, expression
 
 
 def test_grafana_can_tell_the_panels_apart_and_place_them(dashboard: t.Any) -> None:
     panels = dashboard["panels"]
-    assert len({panel["id"] for panel in panels}) == len({panel["title"] for panel in panels}) == len(panels) > 0
+    assert (
+        len({panel["id"] for panel in panels})
+        == len({panel["title"] for panel in panels})
+        == len(panels)
+        > 0
+    )
     for panel in panels:
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
-        assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C"][: len(panel["targets"])]
+        assert [target["refId"] for target in panel["targets"]] == ["A", "B", "C"][
+            : len(panel["targets"])
+        ]
     for one, other in itertools.combinations(panels, 2):
         assert not _overlap(one["gridPos"], other["gridPos"]), (one["title"], other["title"])
 
 
-def test_a_dashboard_is_imported_as_a_new_one_for_whatever_data_source_there_is(dashboard: t.Any) -> None:
+def test_a_dashboard_is_imported_as_a_new_one_for_whatever_data_source_there_is(
+    dashboard: t.Any,
+) -> None:
     """Grafana refuses a numeric id of another installation, and asks for the source when it is a variable."""
-    assert dashboard.get("id") is None and re.fullmatch(r"[\w-]{1,40}", dashboard["uid"]) and dashboard["title"]
+    assert (
+        dashboard.get("id") is None
+        and re.fullmatch(r"[\w-]{1,40}", dashboard["uid"])
+        and dashboard["title"]
+    )
     assert isinstance(dashboard["schemaVersion"], int)
-    assert [(variable["name"], variable["type"]) for variable in dashboard["templating"]["list"]] == [("datasource", "datasource")]
+    assert [
+        (variable["name"], variable["type"]) for variable in dashboard["templating"]["list"]
+    ] == [("datasource", "datasource")]
     sources = [panel["datasource"] for panel in dashboard["panels"]]
-    sources += [target["datasource"] for panel in dashboard["panels"] for target in panel["targets"]]
+    sources += [
+        target["datasource"] for panel in dashboard["panels"] for target in panel["targets"]
+    ]
     assert all(source == {"type": "prometheus", "uid": "${datasource}"} for source in sources)
 
 
@@ -118,4 +155,6 @@ def _alerts() -> t.Any:
 
 def _overlap(one: dict[str, int], other: dict[str, int]) -> bool:
     apart = (("x", "w"), ("y", "h"))
-    return all(one[at] < other[at] + other[size] and other[at] < one[at] + one[size] for at, size in apart)
+    return all(
+        one[at] < other[at] + other[size] and other[at] < one[at] + one[size] for at, size in apart
+    )

@@ -32,7 +32,9 @@ def _job(pattern: t.Any) -> t.Any:
 
 def test_it_is_named_as_its_folder_and_has_what_a_pattern_needs(pattern: t.Any) -> None:
     assert pattern["name"] == PATTERN.name
-    assert {"schema_version", "title", "description", "short_description"} <= set(pattern) and len(pattern["title"]) <= 64
+    assert {"schema_version", "title", "description", "short_description"} <= set(pattern) and len(
+        pattern["title"]
+    ) <= 64
     assert (PATTERN / "README.md").exists()
 
 
@@ -49,18 +51,26 @@ def test_its_job_is_also_one_of_those_for_awx(job: t.Any) -> None:
 
 
 def test_its_survey_asks_what_that_of_awx_asks(job: t.Any) -> None:
-    survey = yaml.safe_load((PATTERN / "template_surveys" / job["playbook"]).read_text(encoding="utf-8"))
+    survey = yaml.safe_load(
+        (PATTERN / "template_surveys" / job["playbook"]).read_text(encoding="utf-8")
+    )
 
-    assert {key: job["survey"][key] for key in ("name", "description")} == {key: survey[key] for key in ("name", "description")}
-    assert [[question[key] for key in (*ASKED, "default")] for question in job["survey"]["spec"]] == [
-        [question[key] for key in (*ASKED, "default")] for question in survey["spec"]
+    assert {key: job["survey"][key] for key in ("name", "description")} == {
+        key: survey[key] for key in ("name", "description")
+    }
+    assert [
+        [question[key] for key in (*ASKED, "default")] for question in job["survey"]["spec"]
+    ] == [[question[key] for key in (*ASKED, "default")] for question in survey["spec"]]
+    assert [question.get("choices", "") for question in job["survey"]["spec"]] == [
+        question["choices"] for question in survey["spec"]
     ]
-    assert [question.get("choices", "") for question in job["survey"]["spec"]] == [question["choices"] for question in survey["spec"]]
 
 
 def test_every_playbook_imports_one_of_the_collections_own() -> None:
     for path in (PATTERN / "playbooks").glob("*.yml"):
-        imported = yaml.safe_load(path.read_text(encoding="utf-8"))[-1]["ansible.builtin.import_playbook"]
+        imported = yaml.safe_load(path.read_text(encoding="utf-8"))[-1][
+            "ansible.builtin.import_playbook"
+        ]
 
         assert (path.parent / imported).resolve().parent == PATTERN.parents[2] / "playbooks"
         assert (path.parent / imported).exists()

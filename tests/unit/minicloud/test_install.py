@@ -30,7 +30,9 @@ def python(tmp_path: Path) -> t.Callable[[int], Path]:
     def make(failures: int) -> Path:
         calls = tmp_path / "calls"
         script = tmp_path / "python"
-        script.write_text(f'#!/bin/sh\necho "$*" >> "{calls}"\n[ "$(wc -l < "{calls}")" -gt {failures} ] && exec "{sys.executable}" "$@"\n')
+        script.write_text(
+            f'#!/bin/sh\necho "$*" >> "{calls}"\n[ "$(wc -l < "{calls}")" -gt {failures} ] && exec "{sys.executable}" "$@"\n'
+        )
         script.chmod(0o755)
         return script
 
@@ -39,14 +41,23 @@ def python(tmp_path: Path) -> t.Callable[[int], Path]:
 
 def test_who_comes_second_waits_and_takes_what_the_first_has_made(tmp_path: Path) -> None:
     paths = Paths(tmp_path / "home", tmp_path / "venv")
-    environment = {**os.environ, "MINICLOUD_VENV": str(paths.venv), "MINICLOUD_RELEASE": paths.release.name}
+    environment = {
+        **os.environ,
+        "MINICLOUD_VENV": str(paths.venv),
+        "MINICLOUD_RELEASE": paths.release.name,
+    }
     with contextlib.ExitStack() as cleanup:
         with files.locked(paths.install_lock):
             command = [MINICLOUD, "--home", paths.home, "install"]
-            second = cleanup.enter_context(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+            second = cleanup.enter_context(
+                subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            )
             cleanup.callback(second.kill)
             assert second.stdout is not None
-            assert second.stdout.readline() == f"waiting: somebody else is installing into {paths.venv}\n"
+            assert (
+                second.stdout.readline()
+                == f"waiting: somebody else is installing into {paths.venv}\n"
+            )
             files.write(paths.venv / "minicloud-installed", install.fingerprint(paths.release))
         told, _nothing = second.communicate()
     assert (second.returncode, told) == (0, f"{paths.venv} is up to date\n")
@@ -55,12 +66,19 @@ def test_who_comes_second_waits_and_takes_what_the_first_has_made(tmp_path: Path
 def test_what_failed_twice_is_tried_again(tmp_path: Path, python: t.Callable[[int], Path]) -> None:
     made = tmp_path / "made"
     (tmp_path / "wanted.txt").touch()
-    done = subprocess.run([MAKE_VENV, python(2), made, "-r", tmp_path / "wanted.txt"], stderr=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [MAKE_VENV, python(2), made, "-r", tmp_path / "wanted.txt"],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     assert f"{made} could not be made at attempt 2" in done.stderr
     assert subprocess.run([made / "bin" / "python", "-c", ""], check=False).returncode == 0
 
 
 def test_what_fails_three_times_has_failed(tmp_path: Path, python: t.Callable[[int], Path]) -> None:
-    done = subprocess.run([MAKE_VENV, python(99), tmp_path / "made"], stderr=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [MAKE_VENV, python(99), tmp_path / "made"], stderr=subprocess.DEVNULL, check=False
+    )
     assert done.returncode != 0
     assert len((tmp_path / "calls").read_text().splitlines()) == 3

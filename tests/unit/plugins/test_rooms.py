@@ -149,20 +149,34 @@ def test_imports_only_go_down(path: Path) -> None:
     assert [room for room in others if LEVELS[room] >= LEVELS[room_of(path)]] == []
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room_of(path) in PURE], ids=lambda path: f"{room_of(path)}.{path.stem}")
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if room_of(path) in PURE],
+    ids=lambda path: f"{room_of(path)}.{path.stem}",
+)
 def test_a_pure_room_asks_nobody(path: Path) -> None:
     names = [name for name, typing_only in read_imports(path) if not typing_only]
 
     assert [name for name in names if name.partition(".")[0] in IMPURE] == []
-    ours = [name.removeprefix(f"{PREFIX}module_utils.") for name in names if name.startswith(PREFIX)]
-    assert [name for name in ours if name.startswith(("_clients.", *(f"{room}." for room in IMPURE_ROOMS)))] == []
+    ours = [
+        name.removeprefix(f"{PREFIX}module_utils.") for name in names if name.startswith(PREFIX)
+    ]
+    assert [
+        name
+        for name in ours
+        if name.startswith(("_clients.", *(f"{room}." for room in IMPURE_ROOMS)))
+    ] == []
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.stem in ON_HYPERVISORS], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if path.stem in ON_HYPERVISORS], ids=lambda path: path.stem
+)
 def test_what_runs_on_hypervisors_needs_nothing_else(path: Path) -> None:
     assert {room_of(shipped) for shipped in find_shipped(path)} <= {"_common", "_hypervisor"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_a_module_ships_no_more_than_it_needs(path: Path) -> None:
-    assert len(find_shipped(path)) <= CEILINGS[path.stem], sorted(shipped.stem for shipped in find_shipped(path))
+    assert len(find_shipped(path)) <= CEILINGS[path.stem], sorted(
+        shipped.stem for shipped in find_shipped(path)
+    )

@@ -6,7 +6,28 @@
 
 from __future__ import annotations
 
-from minicloud_ctl.scenarios import deleted, drift, evacuations, failed_moves, foreign, live, moves, nodes, others
+from minicloud_ctl.scenarios import (
+    deleted,
+    drift,
+    evacuations,
+    failed_moves,
+    foreign,
+    live,
+    moves,
+    nodes,
+    others,
+)
 from minicloud_ctl.scenarios.registry import REGISTRY
 
-__all__ = ["REGISTRY", "deleted", "drift", "evacuations", "failed_moves", "foreign", "live", "moves", "nodes", "others"]
+__all__ = [
+    "REGISTRY",
+    "deleted",
+    "drift",
+    "evacuations",
+    "failed_moves",
+    "foreign",
+    "live",
+    "moves",
+    "nodes",
+    "others",
+]

@@ -28,7 +28,9 @@ def deleted_by_sql(context: Context) -> None:
     context.record.orphaned(server, provider, "deleted_server")
 
 
-@scenario("a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living host")
+@scenario(
+    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living host"
+)
 def deleted_by_hand(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "deleted_by_hand", host)
@@ -65,7 +67,9 @@ def nested_child(context: Context) -> None:
     server, held = graves.delete_on(context, host, "nested_child")
     root = context.provider(host)
     context.kill(host)
-    child = holdings.create_provider(context.cloud, f"{host}_0000:81:00.0", {"CUSTOM_PCI_X": 4}, parent=root)
+    child = holdings.create_provider(
+        context.cloud, f"{host}_0000:81:00.0", {"CUSTOM_PCI_X": 4}, parent=root
+    )
     holdings.put(context.cloud, server, {**held.allocations, child: {"CUSTOM_PCI_X": 1}}, held)
     context.record.hosts["dead"] = host
     context.record.orphaned(server, root, "deleted_server")
@@ -75,7 +79,10 @@ def nested_child(context: Context) -> None:
 def soft_delete(context: Context, server: str) -> None:
     """What a repair of the database leaves: the row is deleted, nothing else is."""
     with databases.writing(context.paths, context.cell()) as connection:
-        connection.execute("UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?", [server])
+        connection.execute(
+            "UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?",
+            [server],
+        )
 
 
 def mark_deleted(context: Context, server: str) -> None:
@@ -89,12 +96,17 @@ def purge(context: Context, server: str, keep_mapping: bool) -> None:
     """What ``nova-manage db archive_deleted_rows --purge`` does, for one server: every row of every table that names it."""
     for database in (context.cell(), "first_nova_api"):
         with databases.writing(context.paths, database) as connection:
-            tables = {row["name"] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            tables = {
+                row["name"]
+                for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
             if keep_mapping:
                 tables.discard("instance_mappings")
             if "instance_actions_events" in tables:
                 actions = "SELECT id FROM instance_actions WHERE instance_uuid = ?"
-                connection.execute(f"DELETE FROM instance_actions_events WHERE action_id IN ({actions})", [server])
+                connection.execute(
+                    f"DELETE FROM instance_actions_events WHERE action_id IN ({actions})", [server]
+                )
             for table in sorted(tables):
                 columns = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
                 if "instance_uuid" in columns:

@@ -36,7 +36,12 @@ def misplaced_allocation(context: Context) -> None:
 def wrong_amount(context: Context) -> None:
     server, own = live_server(context, "wrong_amount")
     held = holdings.of(context.cloud, server)
-    holdings.put(context.cloud, server, {own: {name: 2 * amount for name, amount in held.allocations[own].items()}}, held)
+    holdings.put(
+        context.cloud,
+        server,
+        {own: {name: 2 * amount for name, amount in held.allocations[own].items()}},
+        held,
+    )
 
 
 @scenario("a live server whose claim is booked on another project and user")
@@ -49,7 +54,9 @@ def wrong_owner(context: Context) -> None:
 @scenario("a live server that holds a child of its own host which nothing of it explains")
 def leaked_child(context: Context) -> None:
     server, own = live_server(context, "leaked_child")
-    child = holdings.create_provider(context.cloud, f"leaked-child-{uuid.uuid4()}", {"CUSTOM_VF": 8}, parent=own)
+    child = holdings.create_provider(
+        context.cloud, f"leaked-child-{uuid.uuid4()}", {"CUSTOM_VF": 8}, parent=own
+    )
     held = holdings.of(context.cloud, server)
     holdings.put(context.cloud, server, {**held.allocations, child: {"CUSTOM_VF": 1}}, held)
     context.record.needed(server, child, f"{LIVE}: nothing proves that it does not use the child")

@@ -18,14 +18,18 @@ def evacuated_source(context: Context) -> None:
     _describe(context, server, migration, source, destination)
 
 
-@scenario("a server evacuated, moved while its source was down, and moved back: it holds the old source for ever, all hosts healthy")
+@scenario(
+    "a server evacuated, moved while its source was down, and moved back: it holds the old source for ever, all hosts healthy"
+)
 def evacuated_source_stale(context: Context) -> None:
     destination, third = context.steady_hosts(2)
     server, migration, source = _evacuate(context, context.own_host("revived"), destination)
     servers.migrate(context.cloud, server, third)
     lifecycle.start_computes(context.paths, [source])
     servers.revert(context.cloud, server)
-    holdings.await_providers(context.cloud, server, context.provider(destination), context.provider(source))
+    holdings.await_providers(
+        context.cloud, server, context.provider(destination), context.provider(source)
+    )
     _describe(context, server, migration, source, destination)
 
 

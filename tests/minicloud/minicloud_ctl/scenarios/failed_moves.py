@@ -15,7 +15,9 @@ def _copying(context: Context) -> tuple[str, str, str, str]:
     source = context.own_host("copying", driver=steering.DRIVER)
     (destination,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, context.name, source)
-    migration = steering.migrate_until_copy(context.paths, context.cloud, server, source, destination)
+    migration = steering.migrate_until_copy(
+        context.paths, context.cloud, server, source, destination
+    )
     context.record.add_server(server, context.name)
     context.record.migration = migration
     context.record.hosts.update(source=source, destination=destination)
@@ -23,7 +25,8 @@ def _copying(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration whose copy failed while Placement was away, its server set to active again: it holds the destination", alone=True
+    "a cold migration whose copy failed while Placement was away, its server set to active again: it holds the destination",
+    alone=True,
 )
 def failed_cold_migration(context: Context) -> None:
     server, migration, source, destination = _copying(context)
@@ -32,7 +35,11 @@ def failed_cold_migration(context: Context) -> None:
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
     servers.settle(context.cloud, server, source)
     context.record.orphaned(server, context.provider(destination), "unreverted_allocation")
-    context.record.needed(migration, context.provider(source), "the guest is here; its server must get this allocation back")
+    context.record.needed(
+        migration,
+        context.provider(source),
+        "the guest is here; its server must get this allocation back",
+    )
 
 
 @scenario("the same, the server still in ERROR: nobody has settled it", alone=True)
@@ -41,16 +48,30 @@ def failed_cold_migration_error(context: Context) -> None:
     with lifecycle.without_placement(context.paths):
         steering.fail_copy(context.paths, context.cloud, server, source)
     servers.settle(context.cloud, server, source, "ERROR")
-    context.record.needed(server, context.provider(destination), "ERROR: where the guest is has not been looked at")
-    context.record.needed(migration, context.provider(source), "ERROR: where the guest is has not been looked at")
+    context.record.needed(
+        server, context.provider(destination), "ERROR: where the guest is has not been looked at"
+    )
+    context.record.needed(
+        migration, context.provider(source), "ERROR: where the guest is has not been looked at"
+    )
 
 
-@scenario("a source that died while it copied and is back: for Nova the server rests there, and the migration goes on for ever")
+@scenario(
+    "a source that died while it copied and is back: for Nova the server rests there, and the migration goes on for ever"
+)
 def killed_while_copying(context: Context) -> None:
     server, migration, source, destination = _copying(context)
     context.kill(source)
     steering.release(context.paths, source, steering.COPY)
     lifecycle.start_computes(context.paths, [source])
     servers.settle(context.cloud, server, source)
-    context.record.needed(server, context.provider(destination), "destination of a migration that Nova calls under way")
-    context.record.needed(migration, context.provider(source), "source of a migration that Nova calls under way; the guest is here")
+    context.record.needed(
+        server,
+        context.provider(destination),
+        "destination of a migration that Nova calls under way",
+    )
+    context.record.needed(
+        migration,
+        context.provider(source),
+        "source of a migration that Nova calls under way; the guest is here",
+    )

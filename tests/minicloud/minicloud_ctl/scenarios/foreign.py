@@ -21,12 +21,20 @@ def foreign_consumer(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     provider = context.provider(host)
     consumer = str(uuid.uuid4())
-    holdings.put_typed(context.cloud, consumer, "CONTAINER", {provider: {"VCPU": 1, "MEMORY_MB": 256}}, holdings.somebody())
+    holdings.put_typed(
+        context.cloud,
+        consumer,
+        "CONTAINER",
+        {provider: {"VCPU": 1, "MEMORY_MB": 256}},
+        holdings.somebody(),
+    )
     context.record.hosts["host"] = host
     context.record.foreign(consumer, provider, "typed CONTAINER")
 
 
-@scenario("a consumer whose uuid is written in capitals, which Placement takes and Nova never writes")
+@scenario(
+    "a consumer whose uuid is written in capitals, which Placement takes and Nova never writes"
+)
 def foreign_uuid(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     provider = context.provider(host)
@@ -41,8 +49,12 @@ def foreign_uuid(context: Context) -> None:
 @scenario("an untyped consumer on a provider that is no compute node")
 def foreign_provider(context: Context) -> None:
     consumer = str(uuid.uuid4())
-    provider = holdings.create_provider(context.cloud, f"foreign-{consumer[:8]}", {"CUSTOM_FOREIGN": 16, "VCPU": 16})
-    holdings.put(context.cloud, consumer, {provider: {"CUSTOM_FOREIGN": 2, "VCPU": 1}}, holdings.somebody())
+    provider = holdings.create_provider(
+        context.cloud, f"foreign-{consumer[:8]}", {"CUSTOM_FOREIGN": 16, "VCPU": 16}
+    )
+    holdings.put(
+        context.cloud, consumer, {provider: {"CUSTOM_FOREIGN": 2, "VCPU": 1}}, holdings.somebody()
+    )
     context.record.foreign(consumer, provider, "on a provider that is no compute node of Nova")
 
 
@@ -65,7 +77,9 @@ def orphaned_provider(context: Context) -> None:
     context.record.needed(rest, own, LIVE)
 
 
-@scenario("a host that came back under its name with a new identity, while a deleted server's claim keeps its old provider (LP 1817833)")
+@scenario(
+    "a host that came back under its name with a new identity, while a deleted server's claim keeps its old provider (LP 1817833)"
+)
 def name_conflict(context: Context) -> None:
     host = context.own_host("renewed")
     graves.bury(context, host, "name_conflict")
@@ -77,7 +91,9 @@ def name_conflict(context: Context) -> None:
     context.record.hosts = {"host": host}
 
 
-@scenario("a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud minicloud-second)")
+@scenario(
+    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud minicloud-second)"
+)
 def second_nova(context: Context) -> None:
     with states.changing(context.paths) as state:
         state.novas["second"] = ["cell1"]
@@ -93,4 +109,6 @@ def second_nova(context: Context) -> None:
     server = servers.boot(second, "second_nova", host)
     context.record.add_server(server, "second_nova")
     context.record.hosts["host"] = host
-    context.record.needed(server, second.hypervisors()[host], "live server of another Nova on the same Placement")
+    context.record.needed(
+        server, second.hypervisors()[host], "live server of another Nova on the same Placement"
+    )

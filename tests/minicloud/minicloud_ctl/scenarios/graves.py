@@ -11,7 +11,9 @@ from minicloud_ctl.holdings import Holding
 from minicloud_ctl.scenarios.registry import Context
 
 
-def delete_on(context: Context, host: str, name: str, flavor: str = "m1.tiny", node: str = "") -> tuple[str, Holding]:
+def delete_on(
+    context: Context, host: str, name: str, flavor: str = "m1.tiny", node: str = ""
+) -> tuple[str, Holding]:
     """Boot and delete a server the ordinary way; (its uuid, what it had held)."""
     server = servers.boot(context.cloud, name, host, flavor, node)
     context.record.add_server(server, name)

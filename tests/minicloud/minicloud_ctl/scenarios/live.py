@@ -19,7 +19,9 @@ ORPHAN_NAME = "{{ lookup('pipe', 'id') }} =HYPERLINK(\"x\") <script>alert(1)</sc
 CONTROL_NAME = 'evil\nprovider \x1b[31mred\x1b[0m\r\t{{ 7*7 }}"}'
 
 
-def live_server(context: Context, name: str, why: str = LIVE, flavor: str = "m1.tiny") -> tuple[str, str]:
+def live_server(
+    context: Context, name: str, why: str = LIVE, flavor: str = "m1.tiny"
+) -> tuple[str, str]:
     """A settled server on a steady host, recorded as needed there; (server, host's provider)."""
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, name, host, flavor)
@@ -69,16 +71,23 @@ def create_pool(context: Context, server: str) -> str:
 def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Allocations:
     """What a claim on one host looks like where its disk comes from a pool."""
     ((host, resources),) = allocations.items()
-    return {host: {name: amount for name, amount in resources.items() if name != "DISK_GB"}, pool: {"DISK_GB": resources["DISK_GB"]}}
+    return {
+        host: {name: amount for name, amount in resources.items() if name != "DISK_GB"},
+        pool: {"DISK_GB": resources["DISK_GB"]},
+    }
 
 
-@scenario("live servers, an orphan and a foreign provider whose names are hostile to templates, terminals and tables")
+@scenario(
+    "live servers, an orphan and a foreign provider whose names are hostile to templates, terminals and tables"
+)
 def hostile_names(context: Context) -> None:
     live_server(context, TEMPLATE_NAME)
     live_server(context, "x" * 255)
     graves.bury(context, context.own_host(), ORPHAN_NAME)
     # Nova refuses control characters in names, Placement takes them.
-    provider = holdings.create_provider(context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8})
+    provider = holdings.create_provider(
+        context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8}
+    )
     consumer = str(uuid.uuid4())
     holdings.put(context.cloud, consumer, {provider: {"VCPU": 1}}, holdings.somebody())
     context.record.foreign(consumer, provider, "on a provider that is no compute node")
@@ -86,7 +95,9 @@ def hostile_names(context: Context) -> None:
 
 @scenario("a server on a host, set to ERROR by reset-state")
 def error_with_host(context: Context) -> None:
-    server, _provider = live_server(context, "error_with_host", "ERROR with a host: its guest may well run")
+    server, _provider = live_server(
+        context, "error_with_host", "ERROR with a host: its guest may well run"
+    )
     servers.act(context.cloud, server, "os-resetState", {"state": "error"})
     servers.settle(context.cloud, server, None, "ERROR")
 
@@ -96,25 +107,40 @@ def soft_deleted(context: Context) -> None:
     server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
     # The API does so only under reclaim_instance_interval, with which every delete of this cloud would become a soft one.
     with databases.writing(context.paths, context.cell()) as connection:
-        connection.execute("UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?", [server])
+        connection.execute(
+            "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?",
+            [server],
+        )
     servers.settle(context.cloud, server, None, "SOFT_DELETED")
 
 
-@scenario("a live server without an instance mapping: its GET is 404, the hypervisor listing still shows it")
+@scenario(
+    "a live server without an instance mapping: its GET is 404, the hypervisor listing still shows it"
+)
 def lost_instance_mapping(context: Context) -> None:
-    server, _provider = live_server(context, "lost_instance_mapping", "live, Nova has merely lost its instance mapping")
+    server, _provider = live_server(
+        context, "lost_instance_mapping", "live, Nova has merely lost its instance mapping"
+    )
     with databases.writing(context.paths, "first_nova_api") as connection:
         connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
 
 
-@scenario("the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows nothing")
+@scenario(
+    "the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows nothing"
+)
 def lost_mapping_extra_host(context: Context) -> None:
-    server, provider = live_server(context, "lost_mapping_extra_host", "live, Nova has merely lost its instance mapping")
+    server, provider = live_server(
+        context, "lost_mapping_extra_host", "live, Nova has merely lost its instance mapping"
+    )
     other_host = context.steady_hosts(2)[1]
     other = context.provider(other_host)
     held = holdings.of(context.cloud, server)
-    holdings.put(context.cloud, server, {**held.allocations, other: held.allocations[provider]}, held)
+    holdings.put(
+        context.cloud, server, {**held.allocations, other: held.allocations[provider]}, held
+    )
     context.record.hosts["other"] = other_host
-    context.record.needed(server, other, "nothing can be proven of a server that Nova does not find")
+    context.record.needed(
+        server, other, "nothing can be proven of a server that Nova does not find"
+    )
     with databases.writing(context.paths, "first_nova_api") as connection:
         connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])

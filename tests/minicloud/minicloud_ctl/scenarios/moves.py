@@ -39,7 +39,9 @@ def extra_host(context: Context) -> None:
     server = servers.boot(context.cloud, "extra_host", own)
     own_tree, other_tree = context.provider(own), context.provider(other)
     held = holdings.of(context.cloud, server)
-    holdings.put(context.cloud, server, {**held.allocations, other_tree: held.allocations[own_tree]}, held)
+    holdings.put(
+        context.cloud, server, {**held.allocations, other_tree: held.allocations[own_tree]}, held
+    )
     context.record.add_server(server, "extra_host")
     context.record.hosts.update(host=own, other=other)
     context.record.needed(server, own_tree, LIVE)
@@ -53,7 +55,9 @@ def ended_migration(context: Context) -> None:
     context.record.needed(server, context.provider(destination), LIVE)
 
 
-@scenario("the same, its server deleted by SQL while its host was down: Nova still lists the migration")
+@scenario(
+    "the same, its server deleted by SQL while its host was down: Nova still lists the migration"
+)
 def ended_migration_deleted(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     destination = context.own_host()
@@ -63,7 +67,9 @@ def ended_migration_deleted(context: Context) -> None:
     context.record.orphaned(server, context.provider(destination), "deleted_server")
 
 
-@scenario("a confirmed migration that still holds the source, and a second time the share of a pool that its server's disk is on")
+@scenario(
+    "a confirmed migration that still holds the source, and a second time the share of a pool that its server's disk is on"
+)
 def ended_migration_pool(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
     pool = create_pool(context, server)
@@ -91,7 +97,8 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
 
 
 @scenario(
-    "a confirmed migration that still holds the source, its server shelved and unshelved since, of which no migration tells", alone=True
+    "a confirmed migration that still holds the source, its server shelved and unshelved since, of which no migration tells",
+    alone=True,
 )
 def ended_migration_unshelved(context: Context) -> None:
     (source,) = context.steady_hosts(1)
@@ -118,13 +125,17 @@ def _live_migrate(context: Context, server: str, host: str) -> str:
 def _claims_also(context: Context, server: str, home: str, other: str) -> None:
     held = holdings.of(context.cloud, server)
     trees = context.provider(home), context.provider(other)
-    holdings.put(context.cloud, server, {**held.allocations, trees[1]: held.allocations[trees[0]]}, held)
+    holdings.put(
+        context.cloud, server, {**held.allocations, trees[1]: held.allocations[trees[0]]}, held
+    )
     context.record.add_server(server, context.name)
     context.record.hosts.update(host=home, other=other)
     context.record.needed(server, trees[0], LIVE)
 
 
-@scenario("a live server that also holds a host to which a live migration of it failed, and which it left by a later one")
+@scenario(
+    "a live server that also holds a host to which a live migration of it failed, and which it left by a later one"
+)
 def extra_host_left_since(context: Context) -> None:
     home, other = context.steady_hosts(2)
     server = servers.boot(context.cloud, "extra_host_left_since", home)
@@ -148,7 +159,11 @@ def extra_host_left_before(context: Context) -> None:
         statement = "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?"
         connection.execute(statement, [failed])
     _claims_also(context, server, home, other)
-    context.record.needed(server, context.provider(other), "a live migration to there failed, and its guest may run there")
+    context.record.needed(
+        server,
+        context.provider(other),
+        "a live migration to there failed, and its guest may run there",
+    )
 
 
 @scenario("a server that was claimed for a host that died before it could build it: BUILD, no host")
@@ -159,7 +174,10 @@ def booting(context: Context) -> None:
     server = servers.request_boot(context.cloud, "booting", host)
     # The action exists once the server has left the build request for its cell, and the claim comes before that.
     actions = f"/servers/{server}/os-instance-actions"
-    wait_for("the server to be handed to its host", lambda: (context.cloud.nova_call("GET", actions).body or {}).get("instanceActions"))
+    wait_for(
+        "the server to be handed to its host",
+        lambda: (context.cloud.nova_call("GET", actions).body or {}).get("instanceActions"),
+    )
     context.record.add_server(server, "booting")
     context.record.hosts["dead"] = host
     context.record.needed(server, provider, "claimed for a server that is being built")
@@ -179,16 +197,25 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
     def in_flight() -> str | None:
         found = servers.migrations(context.cloud, server)
         if found and found[0]["status"] in servers.ENDED:
-            raise MinicloudError(f"The migration to {destination} ended as {found[0]['status']} before it could get stuck.")
+            raise MinicloudError(
+                f"The migration to {destination} ended as {found[0]['status']} before it could get stuck."
+            )
         there = found and set(holdings.of(context.cloud, server).allocations) == {destination_tree}
-        return found[0]["uuid"] if there and set(holdings.of(context.cloud, found[0]["uuid"]).allocations) == {source_tree} else None
+        return (
+            found[0]["uuid"]
+            if there
+            and set(holdings.of(context.cloud, found[0]["uuid"]).allocations) == {source_tree}
+            else None
+        )
 
     migration = wait_for("the claims of the move", in_flight)
     _describe(context, server, migration, source, destination)
     return server, migration, source_tree, destination_tree
 
 
-@scenario("a cold migration on its way to a host that died: the server holds the destination, the migration the source")
+@scenario(
+    "a cold migration on its way to a host that died: the server holds the destination, the migration the source"
+)
 def move_in_flight(context: Context) -> None:
     server, migration, source, destination = _stuck_in_flight(context)
     context.record.needed(server, destination, "destination of a move in flight")
@@ -211,22 +238,34 @@ def unconfirmed_resize(context: Context) -> None:
     # The scheduler chooses the destination; it must not fall for a host that another scenario has just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
-    destination = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")["OS-EXT-SRV-ATTR:host"]
+    destination = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")[
+        "OS-EXT-SRV-ATTR:host"
+    ]
     migration = servers.await_migration(context.cloud, server, "finished")
     _describe(context, server, migration, source, destination)
-    context.record.needed(server, context.provider(destination), "VERIFY_RESIZE: the guest runs here")
-    context.record.needed(migration, context.provider(source), "VERIFY_RESIZE: a revert needs the source")
+    context.record.needed(
+        server, context.provider(destination), "VERIFY_RESIZE: the guest runs here"
+    )
+    context.record.needed(
+        migration, context.provider(source), "VERIFY_RESIZE: a revert needs the source"
+    )
 
 
-@scenario("a move that waits to be confirmed, its migration marked as error: a revert still needs the source")
+@scenario(
+    "a move that waits to be confirmed, its migration marked as error: a revert still needs the source"
+)
 def unconfirmed_resize_error(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
     _mark_migration(context, migration, "error")
     context.record.needed(server, destination, "VERIFY_RESIZE: the guest runs here")
-    context.record.needed(migration, source, "VERIFY_RESIZE: a revert needs the source, whatever the migration says")
+    context.record.needed(
+        migration, source, "VERIFY_RESIZE: a revert needs the source, whatever the migration says"
+    )
 
 
-@scenario("an interrupted move: the live server holds the other host, the ended migration holds the one where the guest runs")
+@scenario(
+    "an interrupted move: the live server holds the other host, the ended migration holds the one where the guest runs"
+)
 def unreverted_allocation(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
     servers.revert(context.cloud, server)
@@ -246,4 +285,6 @@ def unreverted_allocation(context: Context) -> None:
         holdings.UNTYPED,
     )
     context.record.orphaned(server, destination, "unreverted_allocation")
-    context.record.needed(migration, source, "the guest runs here; its server must get this claim back")
+    context.record.needed(
+        migration, source, "the guest runs here; its server must get this claim back"
+    )

@@ -12,24 +12,35 @@ from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("a dead service with two nodes (as ironic's): on each a live server, and on each what a deleted one or the other's server left")
+@scenario(
+    "a dead service with two nodes (as ironic's): on each a live server, and on each what a deleted one or the other's server left"
+)
 def ironic_nodes(context: Context) -> None:
     host = context.own_host("ironic", driver="minicloud_ironic.TwoNodes")
     nodes = (host, f"{host}-2")
-    trees = {name: provider for provider, name in context.cloud.providers().items() if name in nodes}
+    trees = {
+        name: provider for provider, name in context.cloud.providers().items() if name in nodes
+    }
     graveyard = []
     for node in nodes:
         server = servers.boot(context.cloud, f"ironic_nodes on {node}", host, node=node)
         context.record.add_server(server, f"ironic_nodes on {node}")
         context.record.needed(server, trees[node], LIVE)
-        graveyard.append((node, *graves.delete_on(context, host, f"ironic_nodes once on {node}", node=node)))
+        graveyard.append(
+            (node, *graves.delete_on(context, host, f"ironic_nodes once on {node}", node=node))
+        )
     both = servers.boot(context.cloud, "ironic_nodes on both", host, node=nodes[0])
     context.kill(host)
     for node, deleted, held in graveyard:
         holdings.write_back(context.cloud, deleted, held)
         context.record.orphaned(deleted, trees[node], "deleted_server")
     held = holdings.of(context.cloud, both)
-    holdings.put(context.cloud, both, {**held.allocations, trees[nodes[1]]: held.allocations[trees[nodes[0]]]}, held)
+    holdings.put(
+        context.cloud,
+        both,
+        {**held.allocations, trees[nodes[1]]: held.allocations[trees[nodes[0]]]},
+        held,
+    )
     context.record.add_server(both, "ironic_nodes on both")
     context.record.hosts["dead"] = host
     context.record.needed(both, trees[nodes[0]], LIVE)

@@ -43,7 +43,9 @@ def shelved_after_long_life(context: Context) -> None:
     context.record.orphaned(server, context.provider(host), "unhosted_server")
 
 
-@scenario("a shelved and offloaded server that holds its last host, of which only the resource provider is left")
+@scenario(
+    "a shelved and offloaded server that holds its last host, of which only the resource provider is left"
+)
 def shelved_from_gone_host(context: Context) -> None:
     host = context.own_host("gone")
     provider = context.provider(host)
@@ -74,13 +76,23 @@ def _failed_boot(context: Context) -> str:
     """A server that no host could take, with a claim left on one; returns the server, and records no share."""
     flavor = {"name": f"impossible-{uuid.uuid4()}", "vcpus": 100000, "ram": 512, "disk": 1}
     reference = context.cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
-    document = {"name": context.name, "imageRef": context.cloud.image(), "flavorRef": reference, "networks": "none"}
+    document = {
+        "name": context.name,
+        "imageRef": context.cloud.image(),
+        "flavorRef": reference,
+        "networks": "none",
+    }
     server = context.cloud.nova("POST", "/servers", {"server": document})["server"]["id"]
     found = servers.settle(context.cloud, server, None, "ERROR")
     context.cloud.nova("DELETE", f"/flavors/{reference}")
     (host,) = context.steady_hosts(1)
     owner = holdings.Holding({}, found["tenant_id"], found["user_id"])
-    holdings.put(context.cloud, server, {context.provider(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}, owner)
+    holdings.put(
+        context.cloud,
+        server,
+        {context.provider(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}},
+        owner,
+    )
     context.record.add_server(server, context.name)
     context.record.hosts["claimed"] = host
     return server
@@ -89,7 +101,9 @@ def _failed_boot(context: Context) -> str:
 @scenario("a server whose boot failed (ERROR, no host) and left a claim behind")
 def error_without_host(context: Context) -> None:
     server = _failed_boot(context)
-    context.record.orphaned(server, context.provider(context.record.hosts["claimed"]), "unhosted_server")
+    context.record.orphaned(
+        server, context.provider(context.record.hosts["claimed"]), "unhosted_server"
+    )
 
 
 @scenario("a server without a host that was reset to ACTIVE, and holds a claim")
@@ -97,15 +111,24 @@ def hostless_server(context: Context) -> None:
     server = _failed_boot(context)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
     servers.settle(context.cloud, server, None)
-    context.record.needed(server, context.provider(context.record.hosts["claimed"]), "no host and no task: nothing proves that it is over")
+    context.record.needed(
+        server,
+        context.provider(context.record.hosts["claimed"]),
+        "no host and no task: nothing proves that it is over",
+    )
 
 
 @scenario("a compute service that was disabled and died")
 def stale_service(context: Context) -> None:
     host = context.own_host()
-    servers.update_service(context.cloud, host, {"status": "disabled", "disabled_reason": "minicloud: stale_service"})
+    servers.update_service(
+        context.cloud, host, {"status": "disabled", "disabled_reason": "minicloud: stale_service"}
+    )
     context.kill(host)
-    wait_for(f"Nova to see that {host} is down", lambda: context.cloud.compute_services()[host]["state"] == "down")
+    wait_for(
+        f"Nova to see that {host} is down",
+        lambda: context.cloud.compute_services()[host]["state"] == "down",
+    )
     context.record.hosts["dead"] = host
 
 
@@ -114,7 +137,11 @@ def _open_cell(context: Context) -> None:
     _point_cell(context, f"first_{CELL}", closed=False)
 
 
-@scenario("a second cell with a live server, its database out of nova-api's reach", in_all=False, undo=_open_cell)
+@scenario(
+    "a second cell with a live server, its database out of nova-api's reach",
+    in_all=False,
+    undo=_open_cell,
+)
 def cell_down(context: Context) -> None:
     before = read_record(context.paths, "cell_down")
     server = before["server"] if before else _second_cell(context)
@@ -122,7 +149,10 @@ def cell_down(context: Context) -> None:
     _point_cell(context, f"missing/first_{CELL}", closed=True)
     wait_for(
         "Nova to call the cell unknown",
-        lambda: any(service["status"] == "UNKNOWN" for service in context.cloud.nova("GET", "/os-services")["services"]),
+        lambda: any(
+            service["status"] == "UNKNOWN"
+            for service in context.cloud.nova("GET", "/os-services")["services"]
+        ),
     )
     context.record.add_server(server, "cell_down")
     context.record.hosts["host"] = CELL_HOST
@@ -133,7 +163,9 @@ def _point_cell(context: Context, database: str, closed: bool) -> None:
     """Nova-api reads the mapping when it starts; every other service keeps the database that it has open."""
     with states.changing(context.paths) as state:
         state.closed_cells = [CELL] if closed else []
-    databases.point_cell(context.paths, "first_nova_api", CELL, context.paths.database_url(database))
+    databases.point_cell(
+        context.paths, "first_nova_api", CELL, context.paths.database_url(database)
+    )
     lifecycle.restart(context.paths, [services.nova_api(context.paths, state, "first")])
 
 

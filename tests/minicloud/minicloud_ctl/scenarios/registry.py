@@ -47,8 +47,12 @@ class Record:
     def foreign(self, consumer: str, provider: str, why: str) -> None:
         self._share(consumer, provider, "foreign", None, why)
 
-    def _share(self, consumer: str, provider: str, truth: str, kind: str | None, why: str | None) -> None:
-        self.shares.append({"consumer": consumer, "provider": provider, "truth": truth, "kind": kind, "why": why})
+    def _share(
+        self, consumer: str, provider: str, truth: str, kind: str | None, why: str | None
+    ) -> None:
+        self.shares.append(
+            {"consumer": consumer, "provider": provider, "truth": truth, "kind": kind, "why": why}
+        )
 
 
 class Context:
@@ -64,9 +68,15 @@ class Context:
     def steady_hosts(self, number: int) -> list[str]:
         """Hosts that live on: those that ``up`` made. Another scenario begins with another one, so that they share the load."""
         computes = states.load(self.paths).computes
-        found = sorted(host for host, compute in computes.items() if host.startswith("compute-") and compute["running"])
+        found = sorted(
+            host
+            for host, compute in computes.items()
+            if host.startswith("compute-") and compute["running"]
+        )
         if len(found) < number:
-            raise MinicloudError(f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes {max(number, 2)}'.")
+            raise MinicloudError(
+                f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes {max(number, 2)}'."
+            )
         first = list(REGISTRY).index(self.name) % len(found)
         return (found[first:] + found[:first])[:number]
 
@@ -79,7 +89,12 @@ class Context:
             while host in state.computes:
                 host = f"{base}-{number}"
                 number += 1
-            state.computes[host] = {"nova": "first", "cell": "cell1", "running": True, **({"driver": driver} if driver else {})}
+            state.computes[host] = {
+                "nova": "first",
+                "cell": "cell1",
+                "running": True,
+                **({"driver": driver} if driver else {}),
+            }
         self._own_hosts.append(host)
         lifecycle.start_computes(self.paths, [host])
         return host
@@ -97,8 +112,14 @@ class Context:
         computes = states.load(self.paths).computes
 
         def known() -> bool:
-            up = {host for host, service in self.cloud.compute_services().items() if service["state"] == "up"}
-            return not any(host in up for host, compute in computes.items() if not compute["running"])
+            up = {
+                host
+                for host, service in self.cloud.compute_services().items()
+                if service["state"] == "up"
+            }
+            return not any(
+                host in up for host, compute in computes.items() if not compute["running"]
+            )
 
         wait_for("Nova to see that the killed hosts are down", known)
 
@@ -122,10 +143,15 @@ class Context:
         for consumer, wanted in told.items():
             held = holdings.of(self.cloud, consumer).allocations
             if set(held) != wanted:
-                raise MinicloudError(f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, not {sorted(wanted)}.")
+                raise MinicloudError(
+                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, not {sorted(wanted)}."
+                )
             for share in self.record.shares:
                 if share["consumer"] == consumer:
-                    share.update(provider_name=providers[share["provider"]], resources=held[share["provider"]])
+                    share.update(
+                        provider_name=providers[share["provider"]],
+                        resources=held[share["provider"]],
+                    )
         write_record(self.paths, vars(self.record))
 
 
@@ -156,7 +182,9 @@ def scenario(
     """Register a function under its own name."""
 
     def register(make: Callable[[Context], None]) -> Callable[[Context], None]:
-        REGISTRY[make.__name__] = Scenario(make.__name__, description, make, in_all, alone, undo, placement)
+        REGISTRY[make.__name__] = Scenario(
+            make.__name__, description, make, in_all, alone, undo, placement
+        )
         return make
 
     return register

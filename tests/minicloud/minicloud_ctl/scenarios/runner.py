@@ -22,8 +22,14 @@ def choose(names: list[str]) -> list[str]:
     """The wanted names in the order of the registry; ``all`` stands for those that can live on one cloud."""
     unknown = sorted(set(names) - set(REGISTRY) - {"all"})
     if unknown:
-        raise MinicloudError(f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what there is.")
-    return [name for name, entry in REGISTRY.items() if name in names or ("all" in names and entry.in_all)]
+        raise MinicloudError(
+            f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what there is."
+        )
+    return [
+        name
+        for name, entry in REGISTRY.items()
+        if name in names or ("all" in names and entry.in_all)
+    ]
 
 
 def run(paths: Paths, names: list[str], again: bool) -> bool:
@@ -31,7 +37,9 @@ def run(paths: Paths, names: list[str], again: bool) -> bool:
     wanted = choose(names)
     closed = states.load(paths).closed_cells
     if closed and wanted != ["cell_down"]:
-        raise MinicloudError("A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' first.")
+        raise MinicloudError(
+            "A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' first."
+        )
     entries = [REGISTRY[name] for name in wanted]
     groups = (
         ([entry.name for entry in entries if entry.in_all and entry.alone], 1),
@@ -82,7 +90,9 @@ def undo(paths: Paths, names: list[str]) -> None:
         undo_it = REGISTRY[name].undo
         record = read_record(paths, name)
         if undo_it is None:
-            raise MinicloudError(f"Scenario {name} cannot be undone; 'minicloud down --purge' forgets everything.")
+            raise MinicloudError(
+                f"Scenario {name} cannot be undone; 'minicloud down --purge' forgets everything."
+            )
         if record is None or record.get("undone"):
             raise MinicloudError(f"Scenario {name} is not made, so there is nothing to undo.")
         undo_it(Context(paths, name))

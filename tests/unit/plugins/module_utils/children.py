@@ -21,15 +21,28 @@ LONG = 30
 
 
 @contextlib.contextmanager
-def child(code: str, *arguments: str, hangup: str = "default", **options: t.Any) -> Iterator[subprocess.Popen[str]]:
+def child(
+    code: str, *arguments: str, hangup: str = "default", **options: t.Any
+) -> Iterator[subprocess.Popen[str]]:
     """Run `code` in a Python of its own, which is killed at the end, or after `LONG` seconds, if it still runs.
 
     hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under which the tests may run themselves.
     """
     wrapper = ["env", f"--{hangup}-signal=HUP"]
-    environment = {**os.environ, **options.pop("env", {}), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    with subprocess.Popen([*wrapper, sys.executable, "-c", code, *arguments], env=environment, text=True, **pipes) as process:
+    environment = {
+        **os.environ,
+        **options.pop("env", {}),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        **options,
+    }
+    with subprocess.Popen(
+        [*wrapper, sys.executable, "-c", code, *arguments], env=environment, text=True, **pipes
+    ) as process:
         watchdog = threading.Timer(LONG, process.kill)
         watchdog.start()
         try:

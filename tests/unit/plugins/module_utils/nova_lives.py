@@ -11,7 +11,9 @@ import typing as t
 import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves as moves
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_operations as ops
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import (
+    nova_operations as ops,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
     API,
     CONDUCTOR,
@@ -21,7 +23,10 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_mo
     RolledBack,
     Step,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_startup import init_host, poll
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_startup import (
+    init_host,
+    poll,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +90,12 @@ class Life:
 
     def go(self, operation: Operation, count: int = TO_THE_END, until: str = "") -> None:
         """Let it make `count` steps, or come to the step `until`; it waits for a service that is down."""
-        while count and operation in self.running and not self.blocked(operation) and not (operation.at and operation.at.done == until):
+        while (
+            count
+            and operation in self.running
+            and not self.blocked(operation)
+            and not (operation.at and operation.at.done == until)
+        ):
             self._next(operation, lambda: next(operation.steps))
             count -= 1
 
@@ -98,7 +108,12 @@ class Life:
 
     def blocked(self, operation: Operation) -> bool:
         at = operation.at
-        return at is not None and at.where not in (API, CONDUCTOR) and at.where not in self.nova.up and operation.name != "init_host"
+        return (
+            at is not None
+            and at.where not in (API, CONDUCTOR)
+            and at.where not in self.nova.up
+            and operation.name != "init_host"
+        )
 
     def cut(self, operation: Operation, alone: bool = False) -> None:
         """Kill the service that it runs in. `alone`: libvirt ends a live migration that was running."""
@@ -109,17 +124,30 @@ class Life:
             self.kill(at.where, alone)
             return
         self._tell(f"killed {at.where}")
-        for other in [other for other in self.running if other.at and other.at.where == at.where and not other.at.queued]:
+        for other in [
+            other
+            for other in self.running
+            if other.at and other.at.where == at.where and not other.at.queued
+        ]:
             self._forget(other)
         self.watch(self)
 
     def kill(self, host: str, alone: bool = False) -> None:
-        self._tell(f"killed nova-compute of {self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}")
+        self._tell(
+            f"killed nova-compute of {self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}"
+        )
         self.nova.up.discard(host)
         for operation in [
-            operation for operation in self.running if operation.at and operation.at.where == host and not operation.at.queued
+            operation
+            for operation in self.running
+            if operation.at and operation.at.where == host and not operation.at.queued
         ]:
-            if alone and operation.at == Step(host, "running") and operation.server and self.nova.has_guest(operation.server, host):
+            if (
+                alone
+                and operation.at == Step(host, "running")
+                and operation.server
+                and self.nova.has_guest(operation.server, host)
+            ):
                 for there in list(self.nova.coming.get(operation.server, {})):
                     moves.switch(self.nova, operation.server, host, there)
                     break
@@ -128,7 +156,9 @@ class Life:
 
     def restart(self, host: str) -> Operation | None:
         """Start a nova-compute; messages for it wait until it is ready."""
-        if host in self.nova.up or any(operation.name == "init_host" and operation.server == host for operation in self.running):
+        if host in self.nova.up or any(
+            operation.name == "init_host" and operation.server == host for operation in self.running
+        ):
             return None
         return self.start("init_host", init_host(self.nova, host), host)
 
@@ -140,7 +170,9 @@ class Life:
             self.nova.save(self.server, vm=vm, task=None)
             self.nova.forget_revert(self.server)
             # These look at the task before they begin, the others do not.
-            if any(operation.name in ("resize", "migrate", "evacuate") for operation in self.running):
+            if any(
+                operation.name in ("resize", "migrate", "evacuate") for operation in self.running
+            ):
                 self.nova.stays(self.server)
             self.watch(self)
 
@@ -164,25 +196,48 @@ class Life:
         free, rests = task is None and host is not None, vm in ("active", "stopped")
         parked = nova.with_status(server, "finished")
         table: dict[str, tuple[bool, Callable[[str, bool], Steps]]] = {
-            "resize": (free and rests and host in nova.up, lambda to, yes: moves.resize(nova, server, (to,), not nova.large(server), yes)),
+            "resize": (
+                free and rests and host in nova.up,
+                lambda to, yes: moves.resize(nova, server, (to,), not nova.large(server), yes),
+            ),
             "migrate": (
                 free and rests and host in nova.up,
-                lambda to, yes: moves.resize(nova, server, others[:: 1 if yes else -1], nova.large(server)),
+                lambda to, yes: moves.resize(
+                    nova, server, others[:: 1 if yes else -1], nova.large(server)
+                ),
             ),
-            "live_migrate": (free and vm == "active", lambda to, yes: moves.live_migrate(nova, server, others[yes], yes)),
+            "live_migrate": (
+                free and vm == "active",
+                lambda to, yes: moves.live_migrate(nova, server, others[yes], yes),
+            ),
             "evacuate": (
                 host is not None and host not in nova.up and vm in ("active", "stopped", "error"),
                 lambda to, yes: moves.evacuate(nova, server, others[yes], to == others[yes], yes),
             ),
             "confirm": (
-                free and vm == "resized" and bool(parked) and nova.place(parked or "", "source") in nova.up,
+                free
+                and vm == "resized"
+                and bool(parked)
+                and nova.place(parked or "", "source") in nova.up,
                 lambda to, yes: ops.confirm(nova, server),
             ),
-            "revert": (free and vm == "resized" and bool(parked), lambda to, yes: moves.revert(nova, server)),
-            "rebuild": (free and vm in ("active", "stopped", "error"), lambda to, yes: moves.rebuild(nova, server)),
+            "revert": (
+                free and vm == "resized" and bool(parked),
+                lambda to, yes: moves.revert(nova, server),
+            ),
+            "rebuild": (
+                free and vm in ("active", "stopped", "error"),
+                lambda to, yes: moves.rebuild(nova, server),
+            ),
             "shelve": (free and rests, lambda to, yes: ops.shelve(nova, server, yes)),
-            "shelve_offload": (free and vm == "shelved", lambda to, yes: ops.shelve_offload(nova, server)),
-            "unshelve": (task is None and vm.startswith("shelved"), lambda to, yes: ops.unshelve(nova, server, to, yes)),
+            "shelve_offload": (
+                free and vm == "shelved",
+                lambda to, yes: ops.shelve_offload(nova, server),
+            ),
+            "unshelve": (
+                task is None and vm.startswith("shelved"),
+                lambda to, yes: ops.unshelve(nova, server, to, yes),
+            ),
             "soft_delete": (free and vm == "active", lambda to, yes: ops.soft_delete(nova, server)),
             "restore": (free and vm == "soft-delete", lambda to, yes: ops.restore(nova, server)),
             "delete": (vm != "deleted", lambda to, yes: ops.delete(nova, server)),
@@ -258,14 +313,21 @@ def do(life: Life, what: str, home: int) -> None:
 
 
 @st.composite
-def lives(draw: st.DrawFn, watch: Callable[[Life], None], length: int = 8, clean: Callable[[Life], None] | None = None) -> Life:
+def lives(
+    draw: st.DrawFn,
+    watch: Callable[[Life], None],
+    length: int = 8,
+    clean: Callable[[Life], None] | None = None,
+) -> Life:
     """Operations one after the other, each cut, failed or left alone after any step, and what is done about it."""
     nova = Nova(pooled=draw(st.booleans()), devices=draw(st.booleans()))
     if draw(st.sampled_from([True, True, True, False])):
         life = booted(nova, watch)
     else:
         life = Life(nova, watch)
-        _interrupted(draw, life, life.start("boot", ops.boot(nova, life.server, nova.hosts[:2]), life.server))
+        _interrupted(
+            draw, life, life.start("boot", ops.boot(nova, life.server, nova.hosts[:2]), life.server)
+        )
     for _number in range(draw(st.integers(1, length))):
         _event(draw, life, clean)
     return life
@@ -276,8 +338,16 @@ def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) ->
     down = [host for host in nova.hosts if host not in nova.up]
     running = [operation for operation in life.running if not life.blocked(operation)]
     possible = life.possible()
-    kinds = ["operation"] * 4 * bool(possible) + ["go on"] * 4 * bool(running) + ["restart"] * 2 * bool(down)
-    kinds += ["reset"] * 2 + ["kill", "placement", "poll", "purge", "mark deleted"] + ["clean"] * bool(clean)
+    kinds = (
+        ["operation"] * 4 * bool(possible)
+        + ["go on"] * 4 * bool(running)
+        + ["restart"] * 2 * bool(down)
+    )
+    kinds += (
+        ["reset"] * 2
+        + ["kill", "placement", "poll", "purge", "mark deleted"]
+        + ["clean"] * bool(clean)
+    )
     kind = draw(st.sampled_from(kinds))
     if kind == "operation":
         name = draw(st.sampled_from(sorted(possible)))

@@ -13,12 +13,22 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action, ActionEvent
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Action,
+    ActionEvent,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, OLD, PROJECT, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    OLD,
+    PROJECT,
+    World,
+)
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
 
 API, CONDUCTOR = "nova-api", "nova-conductor"
 KEPT = object()
@@ -35,7 +45,12 @@ STATUS = {
     "soft-delete": "SOFT_DELETED",
     "deleted": "DELETED",
 }
-TASK_STATUS = {"rebuild": "REBUILD", "migrating": "MIGRATING", "resize_reverting": "REVERT_RESIZE", "resize": "RESIZE"}
+TASK_STATUS = {
+    "rebuild": "REBUILD",
+    "migrating": "MIGRATING",
+    "resize_reverting": "REVERT_RESIZE",
+    "resize": "RESIZE",
+}
 
 SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 LARGE = {"VCPU": 4, "MEMORY_MB": 2048, "DISK_GB": 10}
@@ -94,7 +109,10 @@ class Nova:
         self.hosts = tuple(self.world.host(f"compute-{number}") for number in (1, 2, 3))
         self.pool = self.world.provider("pool", sharing=True) if pooled else None
         self.devices = {
-            host: [self.world.provider(f"{self.world.nodes[host].name}_{name}", host) for name in ("a", "b")]
+            host: [
+                self.world.provider(f"{self.world.nodes[host].name}_{name}", host)
+                for name in ("a", "b")
+            ]
             for host in self.hosts
             if devices
         }
@@ -131,7 +149,11 @@ class Nova:
             for provider, share in claim.items():
                 known = need.setdefault(provider, {})
                 for cls, amount in share.items():
-                    known[cls] = max(known.get(cls, 0), amount) if provider == self.pool else known.get(cls, 0) + amount
+                    known[cls] = (
+                        max(known.get(cls, 0), amount)
+                        if provider == self.pool
+                        else known.get(cls, 0) + amount
+                    )
         return need
 
     def arrive(self, server: str, host: str) -> None:
@@ -142,7 +164,14 @@ class Nova:
     def remake(self, server: str, host: str) -> None:
         """A new disk in place of the old one, on the claim that is there."""
         here = self.copies.setdefault(server, {})
-        here.setdefault(host, {uuid: share for uuid, share in self.held(server).items() if self.world.providers[uuid].root == host})
+        here.setdefault(
+            host,
+            {
+                uuid: share
+                for uuid, share in self.held(server).items()
+                if self.world.providers[uuid].root == host
+            },
+        )
         self.forget_revert(server)
 
     def stays(self, server: str) -> None:
@@ -211,16 +240,26 @@ class Nova:
         status = STATUS[self.vm[server]]
         if status in ("ACTIVE", "SHUTOFF", "ERROR", "VERIFY_RESIZE"):
             told = (told for prefix, told in TASK_STATUS.items() if (task or "").startswith(prefix))
-            status = next(told, status) if status != "ERROR" or (task or "").startswith("rebuild") else status
+            status = (
+                next(told, status)
+                if status != "ERROR" or (task or "").startswith("rebuild")
+                else status
+            )
         node = self.world.nodes.get(host) if host is not KEPT else None
-        where = {} if host is KEPT else {"host": node.host if node else None, "node": node.name if node else None}
+        where = (
+            {}
+            if host is KEPT
+            else {"host": node.host if node else None, "node": node.name if node else None}
+        )
         self.world.servers[server] = d.replace(row, status=status, task_state=task, **where)
 
     def destroy(self, server: str) -> None:
         """nova/objects/instance.py, destroy: the rows of its migrations go with its own."""
         self._row(server)
         self.world.delete(server)
-        for migration in [known.uuid for known in self.world.migrations.values() if known.server == server]:
+        for migration in [
+            known.uuid for known in self.world.migrations.values() if known.server == server
+        ]:
             del self.world.migrations[migration]
             self.world.unlisted_migrations.add(migration)
 
@@ -235,9 +274,13 @@ class Nova:
         self.world.marked_deleted.clear()
         self.world.unlisted_migrations.clear()
 
-    def migration(self, server: str, kind: str, status: str, dest: str | None = None, **fields: t.Any) -> str:
+    def migration(
+        self, server: str, kind: str, status: str, dest: str | None = None, **fields: t.Any
+    ) -> str:
         source = self.host(server)
-        migration = self.world.migration(server, source or self.hosts[0], dest or "", status, type=kind)
+        migration = self.world.migration(
+            server, source or self.hosts[0], dest or "", status, type=kind
+        )
         self.set(migration, created_at=self._time(), **fields)
         return migration
 
@@ -246,12 +289,21 @@ class Nova:
         if migration not in self.world.migrations:
             raise Gone(migration)
         if dest:
-            fields |= {"dest_compute": self.world.nodes[dest].host, "dest_node": self.world.nodes[dest].name}
-        self.world.migrations[migration] = d.replace(self.world.migrations[migration], updated_at=self._time(), **fields)
+            fields |= {
+                "dest_compute": self.world.nodes[dest].host,
+                "dest_node": self.world.nodes[dest].name,
+            }
+        self.world.migrations[migration] = d.replace(
+            self.world.migrations[migration], updated_at=self._time(), **fields
+        )
 
     def with_status(self, server: str, *statuses: str, kind: str | None = None) -> str | None:
         """The oldest migration of `server` in one of `statuses` (nova/objects/migration.py, get_by_instance_and_status)."""
-        rows = (row for row in self.world.migrations.values() if row.server == server and row.status in statuses)
+        rows = (
+            row
+            for row in self.world.migrations.values()
+            if row.server == server and row.status in statuses
+        )
         return next((row.uuid for row in rows if kind in (None, row.type)), None)
 
     def place(self, migration: str, end: str) -> str | None:
@@ -270,24 +322,40 @@ class Nova:
 
     def act(self, server: str, action: str) -> None:
         known = self.world.actions.get(server, ())
-        self.world.actions[server] = (Action(action, f"req-{len(known)}", "user", self._time(), None), *known)
+        self.world.actions[server] = (
+            Action(action, f"req-{len(known)}", "user", self._time(), None),
+            *known,
+        )
 
     def event_begins(self, server: str, name: str, host: str | None = None) -> str:
         """Record an event of the newest action, on the host with the root `host` if on one; returns the request that it belongs to."""
         newest, *older = self.world.actions[server]
-        event = ActionEvent(name, self._time(), None, None, self.world.nodes[host].host if host else None)
+        event = ActionEvent(
+            name, self._time(), None, None, self.world.nodes[host].host if host else None
+        )
         self.world.actions[server] = (d.replace(newest, events=(*newest.events, event)), *older)
         return newest.request_id
 
-    def event_ends(self, server: str, request: str, name: str, result: str, in_copy: bool = False) -> None:
+    def event_ends(
+        self, server: str, request: str, name: str, result: str, in_copy: bool = False
+    ) -> None:
         """Of several of one name Nova ends the first (nova/db/main/api.py, action_event_finish)."""
 
         def ended(action: Action) -> Action:
-            first = next((number for number, event in enumerate(action.events) if event.event == name), None)
+            first = next(
+                (number for number, event in enumerate(action.events) if event.event == name), None
+            )
             if action.request_id != request or first is None:
                 return action
-            end = d.replace(action.events[first], finish_time=self._time(), result=result, failed_in_copy=in_copy)
-            return d.replace(action, events=(*action.events[:first], end, *action.events[first + 1 :]))
+            end = d.replace(
+                action.events[first],
+                finish_time=self._time(),
+                result=result,
+                failed_in_copy=in_copy,
+            )
+            return d.replace(
+                action, events=(*action.events[:first], end, *action.events[first + 1 :])
+            )
 
         self.world.actions[server] = tuple(map(ended, self.world.actions.get(server, ())))
 
@@ -298,14 +366,18 @@ class Nova:
     # Placement, as nova/scheduler/client/report.py uses it.
 
     def held(self, consumer: str) -> Allocations:
-        return self.world.allocations[consumer].resources if consumer in self.world.allocations else {}
+        return (
+            self.world.allocations[consumer].resources if consumer in self.world.allocations else {}
+        )
 
     def put(self, consumer: str, resources: Allocations) -> None:
         """One write: the consumer's generation moves; an emptied consumer is gone, and begins at 1 when it comes back."""
         before = self.world.allocations.pop(consumer, None)
         if resources:
             generation = ((before.generation or 0) if before else 0) + 1
-            self.world.allocations[consumer] = Allocation(consumer, generation, PROJECT, "user", None, dict(resources), OLD)
+            self.world.allocations[consumer] = Allocation(
+                consumer, generation, PROJECT, "user", None, dict(resources), OLD
+            )
 
     def claim(self, server: str, host: str, large: bool, device: int = 0) -> None:
         """claim_resources: to what the server already holds, only providers are added that it holds nothing of."""
@@ -332,7 +404,10 @@ class Nova:
         if not self._answered():
             return False
         of_tree = {uuid for uuid, provider in self.world.providers.items() if provider.root == root}
-        self.put(server, {uuid: share for uuid, share in self.held(server).items() if uuid not in of_tree})
+        self.put(
+            server,
+            {uuid: share for uuid, share in self.held(server).items() if uuid not in of_tree},
+        )
         return True
 
     def remove(self, consumer: str) -> None:

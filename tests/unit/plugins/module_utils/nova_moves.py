@@ -36,22 +36,34 @@ def resize(nova: Nova, server: str, hosts: tuple[str, ...], larger: bool, device
     yield Step(CONDUCTOR, "resize asked", queued=True)
     was = nova.vm[server]
     for number, host in enumerate(hosts):
-        task = event(nova, server, "cold_migrate", _migration_task(nova, server, kind, host, larger, device))
+        task = event(
+            nova, server, "cold_migrate", _migration_task(nova, server, kind, host, larger, device)
+        )
         moved = yield from event(nova, server, "conductor_migrate_server", task)
         if moved is None:
             return
         yield Step(host, "prep_resize cast", queued=True)
         last = number == len(hosts) - 1
         steps = error_out_instance(
-            nova, server, host, errors_out_migration(nova, moved, host, _prepared(nova, server, moved, host, last)), was
+            nova,
+            server,
+            host,
+            errors_out_migration(nova, moved, host, _prepared(nova, server, moved, host, last)),
+            was,
         )
-        if (yield from reverts_task_state(nova, server, host, event(nova, server, "compute_prep_resize", steps, host))):
+        if (
+            yield from reverts_task_state(
+                nova, server, host, event(nova, server, "compute_prep_resize", steps, host)
+            )
+        ):
             yield from _resized(nova, server, moved, host, larger, was)
             return
         yield Step(CONDUCTOR, "resize rescheduled", queued=True)
 
 
-def _migration_task(nova: Nova, server: str, kind: str, host: str, larger: bool, device: int) -> Steps:
+def _migration_task(
+    nova: Nova, server: str, kind: str, host: str, larger: bool, device: int
+) -> Steps:
     """MigrationTask.execute, with its rollback: the row of the migration first, then the claim, whose return is only logged."""
     known = nova.with_status(server, "pre-migrating", kind=kind)
     migration = known or nova.migration(server, kind, "pre-migrating")
@@ -118,7 +130,9 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
 
     def resized() -> Steps:
         try:
-            yield from error_out_instance(nova, server, source, errors_out_migration(nova, migration, source, left()), was)
+            yield from error_out_instance(
+                nova, server, source, errors_out_migration(nova, migration, source, left()), was
+            )
         except Failed:
             # The driver has brought the guest back before it told of the failure.
             nova.unpark(server, source)
@@ -126,7 +140,9 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
             yield Step(source, "claim reverted")
             raise
 
-    yield from reverts_task_state(nova, server, source, event(nova, server, "compute_resize_instance", resized(), source))
+    yield from reverts_task_state(
+        nova, server, source, event(nova, server, "compute_resize_instance", resized(), source)
+    )
     yield Step(host, "finish_resize cast", queued=True)
 
     def finished() -> Steps:
@@ -147,7 +163,9 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
             yield Step(host, "source dropped")
             raise
 
-    steps = errors_out_migration(nova, migration, host, event(nova, server, "compute_finish_resize", finish(), host))
+    steps = errors_out_migration(
+        nova, migration, host, event(nova, server, "compute_finish_resize", finish(), host)
+    )
     yield from reverts_task_state(nova, server, host, steps)
 
 
@@ -174,12 +192,18 @@ def revert(nova: Nova, server: str) -> Steps:
             yield from steps
         except Failed:
             # The last disk is on the source, and only a repair of the database brings it back.
-            if not nova.strict and not nova.has_guest(server, dest) and nova.host(server) == dest != source:
+            if (
+                not nova.strict
+                and not nova.has_guest(server, dest)
+                and nova.host(server) == dest != source
+            ):
                 nova.leave(server, ("parked", source))
             raise
 
     inner = error_out_instance(nova, server, dest, or_lost(dropped()))
-    steps = errors_out_migration(nova, migration, dest, event(nova, server, "compute_revert_resize", inner, dest))
+    steps = errors_out_migration(
+        nova, migration, dest, event(nova, server, "compute_revert_resize", inner, dest)
+    )
     yield from reverts_task_state(nova, server, dest, steps)
     yield Step(source, "finish_revert cast", queued=True)
 
@@ -197,7 +221,12 @@ def revert(nova: Nova, server: str) -> Steps:
         nova,
         migration,
         source,
-        event(nova, server, "compute_finish_revert_resize", error_out_instance(nova, server, source, or_lost(back()))),
+        event(
+            nova,
+            server,
+            "compute_finish_revert_resize",
+            error_out_instance(nova, server, source, or_lost(back())),
+        ),
     )
     yield from reverts_task_state(nova, server, source, steps)
 
@@ -229,7 +258,12 @@ def live_migrate(nova: Nova, server: str, host: str, device: int = 0) -> Steps:
         if held:
             nova.move(migration, server)
             yield Step(CONDUCTOR, "claim back")
-        nova.save(server, vm=None if isinstance(error, RolledBack) else "error", task=None, expected=("migrating",))
+        nova.save(
+            server,
+            vm=None if isinstance(error, RolledBack) else "error",
+            task=None,
+            expected=("migrating",),
+        )
         yield Step(CONDUCTOR, "task reverted")
         nova.set(migration, status="error")
         return
@@ -240,7 +274,9 @@ def live_migrate(nova: Nova, server: str, host: str, device: int = 0) -> Steps:
         yield Step(source, "in the pool")
 
     try:
-        yield from errors_out_migration(nova, migration, source, event(nova, server, "compute_live_migration", queued()))
+        yield from errors_out_migration(
+            nova, migration, source, event(nova, server, "compute_live_migration", queued())
+        )
         nova.set(migration, status="preparing")
         yield Step(source, "preparing")
     except Aborted:
@@ -366,7 +402,13 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
         yield Step(host, "host saved")
         nova.set(moved, status="done")
 
-    steps = event(nova, server, "compute_rebuild_instance", error_out_instance(nova, server, host, rebuilt(), was), host)
+    steps = event(
+        nova,
+        server,
+        "compute_rebuild_instance",
+        error_out_instance(nova, server, host, rebuilt(), was),
+        host,
+    )
     yield from reverts_task_state(nova, server, host, steps)
 
 
@@ -393,5 +435,11 @@ def rebuild(nova: Nova, server: str) -> Steps:
             yield Step(host, "claim dropped")
             raise
 
-    steps = event(nova, server, "compute_rebuild_instance", error_out_instance(nova, server, host, rebuilt(), was), host)
+    steps = event(
+        nova,
+        server,
+        "compute_rebuild_instance",
+        error_out_instance(nova, server, host, rebuilt(), was),
+        host,
+    )
     yield from reverts_task_state(nova, server, host, steps)

@@ -47,7 +47,9 @@ def errors_out_migration(nova: Nova, migration: str, at: str, steps: Steps) -> S
         raise
 
 
-def error_out_instance(nova: Nova, server: str, at: str, steps: Steps, state: str = "active") -> Steps:
+def error_out_instance(
+    nova: Nova, server: str, at: str, steps: Steps, state: str = "active"
+) -> Steps:
     """_error_out_instance_on_exception."""
     try:
         return (yield from steps)
@@ -146,12 +148,19 @@ def shelve(nova: Nova, server: str, offload: bool = True) -> Steps:
     yield Step(host, "shelve cast", queued=True)
 
     def shelved() -> Steps:
-        nova.save(server, vm="shelved", task="shelving_offloading" if offload else None, expected=("shelving",))
+        nova.save(
+            server,
+            vm="shelved",
+            task="shelving_offloading" if offload else None,
+            expected=("shelving",),
+        )
         yield Step(host, "shelved")
         if offload:
             yield from _offloaded(nova, server, host)
 
-    yield from reverts_task_state(nova, server, host, event(nova, server, "compute_shelve_instance", shelved(), host))
+    yield from reverts_task_state(
+        nova, server, host, event(nova, server, "compute_shelve_instance", shelved(), host)
+    )
 
 
 def shelve_offload(nova: Nova, server: str) -> Steps:
@@ -159,7 +168,9 @@ def shelve_offload(nova: Nova, server: str) -> Steps:
     nova.save(server, task="shelving_offloading")
     nova.act(server, "shelveOffload")
     yield Step(host, "offload cast", queued=True)
-    steps = event(nova, server, "compute_shelve_offload_instance", _offloaded(nova, server, host), host)
+    steps = event(
+        nova, server, "compute_shelve_offload_instance", _offloaded(nova, server, host), host
+    )
     yield from reverts_task_state(nova, server, host, steps)
 
 
@@ -169,10 +180,14 @@ def _offloaded(nova: Nova, server: str, host: str) -> Steps:
     Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys it as well (delete_instance_files).
     """
     yield Step(host, "destroyed")
-    nova.leave(server, host, *(place for place in nova.copies.get(server, {}) if isinstance(place, tuple)))
+    nova.leave(
+        server, host, *(place for place in nova.copies.get(server, {}) if isinstance(place, tuple))
+    )
     nova.remove(server)
     yield Step(host, "claim dropped")
-    nova.save(server, vm="shelved_offloaded", task=None, expected=("shelving", "shelving_offloading"))
+    nova.save(
+        server, vm="shelved_offloaded", task=None, expected=("shelving", "shelving_offloading")
+    )
     yield Step(host, "offloaded")
     nova.save(server, host=None)
 
@@ -216,7 +231,9 @@ def unshelve(nova: Nova, server: str, host: str, device: int = 0) -> Steps:
             raise
         nova.save(server, vm="active", task=None, expected=("spawning",))
 
-    yield from reverts_task_state(nova, server, host, event(nova, server, "compute_unshelve_instance", unshelved(), host))
+    yield from reverts_task_state(
+        nova, server, host, event(nova, server, "compute_unshelve_instance", unshelved(), host)
+    )
 
 
 def delete(nova: Nova, server: str) -> Steps:
@@ -242,7 +259,12 @@ def delete(nova: Nova, server: str) -> Steps:
             return
         nova.act(server, "delete")
         yield Step(host, "delete cast", queued=True)
-        yield from reverts_task_state(nova, server, host, event(nova, server, "compute_terminate_instance", terminated(nova, server, host)))
+        yield from reverts_task_state(
+            nova,
+            server,
+            host,
+            event(nova, server, "compute_terminate_instance", terminated(nova, server, host)),
+        )
         return
     nova.remove(server)
     yield Step(API, "claim dropped")
@@ -319,4 +341,6 @@ def _confirmed(nova: Nova, server: str, migration: str, source: str) -> Steps:
         yield Step(source, "instance read")
         yield from error_out_instance(nova, server, source, confirmed())
 
-    yield from errors_out_migration(nova, migration, source, event(nova, server, "compute_confirm_resize", read()))
+    yield from errors_out_migration(
+        nova, migration, source, event(nova, server, "compute_confirm_resize", read())
+    )

@@ -6,8 +6,16 @@
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Failed, Nova, Step, Steps
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import confirm, terminated
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
+    Failed,
+    Nova,
+    Step,
+    Steps,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import (
+    confirm,
+    terminated,
+)
 
 BUILDING = ("scheduling", "block_device_mapping", "networking", "spawning")
 
@@ -16,13 +24,22 @@ def init_host(nova: Nova, host: str) -> Steps:
     """init_host; only after it are messages taken from the queue."""
     yield Step(host, "starting")
     left = yield from _destroy_evacuated_instances(nova, host)
-    here = [server for server in list(nova.vm) if server in nova.world.servers and nova.host(server) == host]
+    here = [
+        server
+        for server in list(nova.vm)
+        if server in nova.world.servers and nova.host(server) == host
+    ]
     for server in here:
         if server not in left:
             yield from _init_instance(nova, server, host)
     for server in list(nova.vm):
         # _error_out_instances_whose_build_was_interrupted
-        if server in nova.world.servers and server not in {*here, *left} and nova.vm[server] == "building" and host in nova.held(server):
+        if (
+            server in nova.world.servers
+            and server not in {*here, *left}
+            and nova.vm[server] == "building"
+            and host in nova.held(server)
+        ):
             nova.save(server, vm="error", task=None)
             if not nova.strict:
                 nova.stays(server)
@@ -36,7 +53,9 @@ def _destroy_evacuated_instances(nova: Nova, host: str) -> Steps:
     rows = [
         row
         for row in nova.world.migrations.values()
-        if row.type == "evacuation" and nova.place(row.uuid, "source") == host and row.status in ("accepted", "pre-migrating", "done")
+        if row.type == "evacuation"
+        and nova.place(row.uuid, "source") == host
+        and row.status in ("accepted", "pre-migrating", "done")
     ]
     # By instance uuid: of several migrations of one server the last is taken.
     evacuations = {row.server: row.uuid for row in rows}
@@ -64,7 +83,11 @@ def _init_instance(nova: Nova, server: str, host: str) -> Steps:
             nova.remove(server)
         except Failed:
             return
-    elif vm == "building" or task in BUILDING or (vm in ("active", "stopped") and (task or "").startswith("rebuild")):
+    elif (
+        vm == "building"
+        or task in BUILDING
+        or (vm in ("active", "stopped") and (task or "").startswith("rebuild"))
+    ):
         nova.save(server, vm="error", task=None)
         yield Step(host, "interrupted errored")
     elif task == "resize_prep":
@@ -96,7 +119,11 @@ def poll(nova: Nova, host: str) -> Steps:
     yield Step(host, "polling")
     for row in list(nova.world.migrations.values()):
         server = row.server
-        if row.status != "finished" or nova.place(row.uuid, "dest") != host or nova.task(server) in ("deleting", "soft-deleting"):
+        if (
+            row.status != "finished"
+            or nova.place(row.uuid, "dest") != host
+            or nova.task(server) in ("deleting", "soft-deleting")
+        ):
             continue
         if nova.task(server) == "resize_finish" and nova.vm[server] != "error":
             continue

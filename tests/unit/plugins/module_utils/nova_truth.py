@@ -10,9 +10,14 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import find_candidates
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
+    find_candidates,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import SETTLED_STATUSES, UNSHELVE_ACTION
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    SETTLED_STATUSES,
+    UNSHELVE_ACTION,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 
@@ -20,7 +25,9 @@ if t.TYPE_CHECKING:
     from collections.abc import Callable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocations
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
@@ -34,7 +41,11 @@ def changing(nova: Nova) -> list[Finding]:
     snapshot = nova.world.snapshot()
     candidates = set(find_candidates(snapshot))
     found = judge(snapshot, HARSH)
-    return [finding for finding in found if isinstance(finding.change, Change) and finding.consumer in candidates]
+    return [
+        finding
+        for finding in found
+        if isinstance(finding.change, Change) and finding.consumer in candidates
+    ]
 
 
 def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
@@ -48,13 +59,20 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
     server = move.server if move else change.consumer
     others: list[Allocations] = []
     if move:
-        migrations = [row.uuid for row in nova.world.migrations.values() if row.server == server and row.uuid != change.consumer]
+        migrations = [
+            row.uuid
+            for row in nova.world.migrations.values()
+            if row.server == server and row.uuid != change.consumer
+        ]
         others = [nova.held(other) for other in (server, *migrations)]
     taken: dict[str, dict[str, int]] = {}
     for provider, share in nova.needed(server).items():
         for cls, need in share.items():
             elsewhere = sum(other.get(provider, {}).get(cls, 0) for other in others)
-            had, has = (min(need, elsewhere + document.get(provider, {}).get(cls, 0)) for document in (before, after))
+            had, has = (
+                min(need, elsewhere + document.get(provider, {}).get(cls, 0))
+                for document in (before, after)
+            )
             # Where all claims together are too small for the guest, Nova has lost the right one, and this is of an earlier size.
             if has < had and (not move or had == need):
                 taken.setdefault(provider, {})[cls] = had - has
@@ -74,13 +92,21 @@ def _together(change: Change, side: str) -> dict[str, dict[str, int]]:
 def make(nova: Nova, change: Change) -> None:
     if change.partner:
         make(nova, change.partner)
-    nova.put(change.consumer, {provider: share["resources"] for provider, share in change.after["allocations"].items()})
+    nova.put(
+        change.consumer,
+        {provider: share["resources"] for provider, share in change.after["allocations"].items()},
+    )
 
 
 def _order_of_times(world: World) -> dict[str | None, int]:
     """The times that are compared with each other, each as its place among them: two lives can differ in all others."""
     moved = {time for row in world.migrations.values() for time in (row.created_at, row.updated_at)}
-    unshelved = {action.start_time for did in world.actions.values() for action in did if action.action == UNSHELVE_ACTION}
+    unshelved = {
+        action.start_time
+        for did in world.actions.values()
+        for action in did
+        if action.action == UNSHELVE_ACTION
+    }
     return {time: place for place, time in enumerate(sorted(moved | unshelved, key=str))}
 
 
@@ -102,17 +128,35 @@ class Watch:
         order = _order_of_times(world)
         state = hash(
             (
-                *((row.uuid, row.status, row.task_state, row.host, row.node) for row in world.servers.values()),
+                *(
+                    (row.uuid, row.status, row.task_state, row.host, row.node)
+                    for row in world.servers.values()
+                ),
                 *world.deleted,
                 *world.marked_deleted,
                 *(
-                    (d.replace(row, created_at=None, updated_at=None), order[row.created_at], order[row.updated_at])
+                    (
+                        d.replace(row, created_at=None, updated_at=None),
+                        order[row.created_at],
+                        order[row.updated_at],
+                    )
                     for row in world.migrations.values()
                 ),
                 *world.unlisted_migrations,
-                *((consumer, *_shares(held.resources)) for consumer, held in world.allocations.items()),
-                *((server, place, *_shares(share)) for server, places in nova.copies.items() for place, share in places.items()),
-                *((server, place, *_shares(share)) for server, places in nova.coming.items() for place, share in places.items()),
+                *(
+                    (consumer, *_shares(held.resources))
+                    for consumer, held in world.allocations.items()
+                ),
+                *(
+                    (server, place, *_shares(share))
+                    for server, places in nova.copies.items()
+                    for place, share in places.items()
+                ),
+                *(
+                    (server, place, *_shares(share))
+                    for server, places in nova.coming.items()
+                    for place, share in places.items()
+                ),
                 *(
                     (
                         *(
@@ -123,11 +167,16 @@ class Watch:
                             action.unshelving_hosts,
                             order.get(action.start_time),
                         ),
-                        *((event.event, event.host, event.result, event.failed_in_copy) for event in action.events),
+                        *(
+                            (event.event, event.host, event.result, event.failed_in_copy)
+                            for event in action.events
+                        ),
                     )
                     for server, row in world.servers.items()
                     for action in world.actions.get(server, ())
-                    if not row.host or nova.host(server) not in nova.held(server) or action.action == UNSHELVE_ACTION
+                    if not row.host
+                    or nova.host(server) not in nova.held(server)
+                    or action.action == UNSHELVE_ACTION
                 ),
             )
         )
@@ -139,7 +188,9 @@ class Watch:
             assert finding.change
             self.kinds[finding.kind] += 1
             taken = lost(nova, finding.change)
-            assert not taken, f"{life}\n{finding.kind} of {finding.consumer} takes {taken}: {finding.reason}"
+            assert not taken, (
+                f"{life}\n{finding.kind} of {finding.consumer} takes {taken}: {finding.reason}"
+            )
         self._seen.add(state)
 
     def clean(self, life: Life) -> None:
@@ -158,7 +209,12 @@ class Situation:
         self.server = server
         self.row = nova.world.servers.get(server)
         self.home = nova.host(server) if self.row else None
-        self.rests = bool(self.row and self.row.status in SETTLED_STATUSES and self.row.task_state is None and self.home)
+        self.rests = bool(
+            self.row
+            and self.row.status in SETTLED_STATUSES
+            and self.row.task_state is None
+            and self.home
+        )
 
     def holds_home(self) -> bool:
         return self.home in self.nova.held(self.server)
@@ -169,7 +225,11 @@ class Situation:
     def moved(self, kinds: t.Collection[str], *statuses: str) -> list[Migration]:
         """The moves of the server that ended so."""
         rows = self.nova.world.migrations.values()
-        return [row for row in rows if row.server == self.server and row.type in kinds and row.status in statuses]
+        return [
+            row
+            for row in rows
+            if row.server == self.server and row.type in kinds and row.status in statuses
+        ]
 
     def needs_claim_of(self, kinds: t.Collection[str], *statuses: str) -> bool:
         """The server rests on its host without a claim there, and such a migration holds what the guest needs."""
@@ -179,7 +239,10 @@ class Situation:
 
     def unshelved_elsewhere(self) -> bool:
         """The server rests where it was unshelved, and no move of it ended there."""
-        ends = {row.dest_compute for row in self.moved((*COLD, *LIVE, *EVACUATION), "confirmed", "completed", "done")}
+        ends = {
+            row.dest_compute
+            for row in self.moved((*COLD, *LIVE, *EVACUATION), "confirmed", "completed", "done")
+        }
         did = self.nova.world.actions.get(self.server, ())
         return (
             self.rests
@@ -198,7 +261,9 @@ class Situation:
 
     def holds_own_move(self) -> bool:
         """A failed move within the host still holds a claim there."""
-        failed = (row for row in self.moved(COLD, "error") if row.source_compute == row.dest_compute)
+        failed = (
+            row for row in self.moved(COLD, "error") if row.source_compute == row.dest_compute
+        )
         return any(self.home in self.nova.held(row.uuid) for row in failed)
 
 
@@ -206,24 +271,39 @@ COLD, LIVE, EVACUATION = ("resize", "migration"), ("live-migration",), ("evacuat
 
 half_way: dict[str, Callable[[Situation], bool]] = {
     "live migration reset at start-up": lambda now: now.needs_claim_of(LIVE, "error"),
-    "live migration rolled back without its claim": lambda now: now.needs_claim_of(LIVE, "failed", "cancelled"),
+    "live migration rolled back without its claim": lambda now: now.needs_claim_of(
+        LIVE, "failed", "cancelled"
+    ),
     "cold migration rolled back without its claim": lambda now: now.needs_claim_of(COLD, "error"),
     "resize reverted without its claim": lambda now: now.needs_claim_of(COLD, "reverted"),
-    "cold migration cut while it powered off": lambda now: now.rests and bool(now.moved(COLD, "migrating")),
+    "cold migration cut while it powered off": lambda now: (
+        now.rests and bool(now.moved(COLD, "migrating"))
+    ),
     "libvirt went on without Nova": lambda now: (
-        now.rests and not now.guest_home() and bool(now.moved(LIVE, "error")) and bool(now.nova.copies.get(now.server))
+        now.rests
+        and not now.guest_home()
+        and bool(now.moved(LIVE, "error"))
+        and bool(now.nova.copies.get(now.server))
     ),
     "parked resize with an errored migration": lambda now: (
         now.row is not None and now.row.status == "VERIFY_RESIZE" and bool(now.moved(COLD, "error"))
     ),
-    "resize within a host rolled back without its claim": lambda now: now.rests and now.guest_home() and now.holds_own_move(),
-    "evacuated and not yet moved": lambda now: now.rests and not now.guest_home() and bool(now.moved(EVACUATION, "pre-migrating")),
+    "resize within a host rolled back without its claim": lambda now: (
+        now.rests and now.guest_home() and now.holds_own_move()
+    ),
+    "evacuated and not yet moved": lambda now: (
+        now.rests and not now.guest_home() and bool(now.moved(EVACUATION, "pre-migrating"))
+    ),
     "evacuation completed by the source before its end": lambda now: (
-        now.rests and bool(now.moved(EVACUATION, "completed")) and now.holds_home() and not now.guest_home()
+        now.rests
+        and bool(now.moved(EVACUATION, "completed"))
+        and now.holds_home()
+        and not now.guest_home()
     ),
     "unshelved where no move ended": Situation.unshelved_elsewhere,
     "left where a move had failed to": Situation.left_a_failed_move,
     "deleted in the middle of a move": lambda now: (
-        now.row is None and bool(set(now.nova.world.allocations) & now.nova.world.unlisted_migrations)
+        now.row is None
+        and bool(set(now.nova.world.allocations) & now.nova.world.unlisted_migrations)
     ),
 }

@@ -32,7 +32,13 @@ def uuid(number: int) -> str:
 
 
 def _provider(uuid: str) -> Body:
-    return {"uuid": uuid, "name": uuid, "generation": 1, "root_provider_uuid": uuid, "parent_provider_uuid": None}
+    return {
+        "uuid": uuid,
+        "name": uuid,
+        "generation": 1,
+        "root_provider_uuid": uuid,
+        "parent_provider_uuid": None,
+    }
 
 
 class Placement:
@@ -47,26 +53,49 @@ class Placement:
         self.reads_fail = False
         self._lock = threading.Lock()
 
-    def give(self, number: int, type: str | None = None, generation: int = 1, **resources: int) -> str:
+    def give(
+        self, number: int, type: str | None = None, generation: int = 1, **resources: int
+    ) -> str:
         """Let a consumer hold `resources` of one provider; without any it holds nothing."""
         self.held.pop(uuid(number), None)
         if resources:
             shares = {HERE: {"resources": dict(resources)}}
-            self.held[uuid(number)] = {"allocations": shares, "generation": generation, "project": "p", "user": "u", "type": type}
+            self.held[uuid(number)] = {
+                "allocations": shares,
+                "generation": generation,
+                "project": "p",
+                "user": "u",
+                "type": type,
+            }
         return uuid(number)
 
     def api(self) -> Api:
         newest = types.SimpleNamespace(max_microversion=(1, 39))
-        adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=self._request)
+        adapter = types.SimpleNamespace(
+            get_endpoint=lambda: "http://placement",
+            get_endpoint_data=lambda: newest,
+            request=self._request,
+        )
         return Api("Placement", adapter, (1, 28))
 
     def _request(self, url: str, method: str, microversion: str, **options: t.Any) -> t.Any:
         path = url.removeprefix("http://placement/")
         with self._lock:
             if method == "GET" and path.startswith("allocations/"):
-                status, body = (500, {}) if self.reads_fail else (200, self._told(path.removeprefix("allocations/"), microversion))
+                status, body = (
+                    (500, {})
+                    if self.reads_fail
+                    else (200, self._told(path.removeprefix("allocations/"), microversion))
+                )
             elif (method, path) == ("GET", "resource_providers"):
-                status, body = 200, {"resource_providers": [] if options["params"] else list(map(_provider, self.providers))}
+                status, body = (
+                    200,
+                    {
+                        "resource_providers": []
+                        if options["params"]
+                        else list(map(_provider, self.providers))
+                    },
+                )
             elif (method, path) == ("POST", "allocations"):
                 body = json.loads(json.dumps(options["json"]))
                 self.posts.append((microversion, sorted(body)))
@@ -74,7 +103,9 @@ class Placement:
                 status, body = self._faulty(fault, body, microversion)
             else:
                 raise AssertionError(f"{method} {path}")
-        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+        return types.SimpleNamespace(
+            status_code=status, headers={}, content=b"{}", json=lambda: body
+        )
 
     def _faulty(self, fault: Fault | None, body: Body, microversion: str) -> tuple[int, Body]:
         late, self.under_way = self.under_way, []
@@ -88,24 +119,39 @@ class Placement:
         if held is None:
             return {"allocations": {}}
         told = {
-            "allocations": {provider: {**share, "generation": 5} for provider, share in held["allocations"].items()},
+            "allocations": {
+                provider: {**share, "generation": 5}
+                for provider, share in held["allocations"].items()
+            },
             "consumer_generation": held["generation"],
             "project_id": held["project"],
             "user_id": held["user"],
         }
-        return {**told, "consumer_type": held["type"] or "unknown"} if _at_least(microversion, 38) else told
+        return (
+            {**told, "consumer_type": held["type"] or "unknown"}
+            if _at_least(microversion, 38)
+            else told
+        )
 
     def take(self, body: Body, microversion: str) -> tuple[int, Body]:
         typed = _at_least(microversion, 38)
         for wanted in body.values():
-            if set(wanted) != {"allocations", "consumer_generation", "project_id", "user_id", *(["consumer_type"] if typed else [])}:
+            if set(wanted) != {
+                "allocations",
+                "consumer_generation",
+                "project_id",
+                "user_id",
+                *(["consumer_type"] if typed else []),
+            }:
                 return 400, _error("JSON does not validate", "placement.undefined_code")
             if typed and not re.fullmatch("[A-Z0-9_]+", wanted["consumer_type"]):
                 return 400, _error("JSON does not validate", "placement.undefined_code")
         for consumer, wanted in body.items():
             now = self.held[consumer]["generation"] if consumer in self.held else None
             if wanted["consumer_generation"] != now:
-                return 409, _error(f"consumer generation conflict - expected {now}", "placement.concurrent_update")
+                return 409, _error(
+                    f"consumer generation conflict - expected {now}", "placement.concurrent_update"
+                )
         for consumer, wanted in body.items():
             before = self.held.pop(consumer, {"generation": 0, "type": None})
             if wanted["allocations"]:

@@ -33,7 +33,11 @@ class Cloud(World):
         self.server(self.there, self.there)
 
     def found(self, consumer: str, **changes: t.Any) -> Finding:
-        return next(finding for finding in judge(self.snapshot(**changes), HARSH) if finding.consumer == consumer)
+        return next(
+            finding
+            for finding in judge(self.snapshot(**changes), HARSH)
+            if finding.consumer == consumer
+        )
 
 
 def deleted_server(cloud: Cloud) -> str:
@@ -63,4 +67,6 @@ def extra_host(cloud: Cloud) -> str:
 
 
 def ended_migration(cloud: Cloud) -> str:
-    return cloud.migration(cloud.server(cloud.there, cloud.there), cloud.here, cloud.there, "confirmed", cloud.here)
+    return cloud.migration(
+        cloud.server(cloud.there, cloud.there), cloud.here, cloud.there, "confirmed", cloud.here
+    )

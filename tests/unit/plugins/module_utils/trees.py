@@ -23,7 +23,14 @@ RACK, DISKS = (f"ccccccc{number}-0000-4000-8000-000000000000" for number in rang
 
 
 def inventory(total: int = 8, reserved: int = 0, allocation_ratio: float = 1.0) -> Body:
-    return {"total": total, "reserved": reserved, "min_unit": 1, "max_unit": total, "step_size": 1, "allocation_ratio": allocation_ratio}
+    return {
+        "total": total,
+        "reserved": reserved,
+        "min_unit": 1,
+        "max_unit": total,
+        "step_size": 1,
+        "allocation_ratio": allocation_ratio,
+    }
 
 
 class Trees:
@@ -43,7 +50,13 @@ class Trees:
     def make(self, uuid: str, name: str, parent: str | None = None, **has: t.Any) -> None:
         root = self.providers[parent]["root"] if parent else uuid
         had = {"inventories": {"VCPU": inventory()}, "traits": set(), "aggregates": set(), **has}
-        self.providers[uuid] = {"name": name, "generation": 1, "root": root, "parent": parent, **had}
+        self.providers[uuid] = {
+            "name": name,
+            "generation": 1,
+            "root": root,
+            "parent": parent,
+            **had,
+        }
 
     def node(self, uuid: str, host: str) -> None:
         self.nodes.append((uuid, host))
@@ -66,10 +79,19 @@ class Trees:
     def _api(name: str, newest: tuple[int, int], answer: t.Callable[..., tuple[int, Body]]) -> Api:
         def request(url: str, method: str, **options: t.Any) -> t.Any:
             status, body = answer(url.removeprefix(f"http://{name}/"), method, options)
-            return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: json.loads(json.dumps(body)))
+            return types.SimpleNamespace(
+                status_code=status,
+                headers={},
+                content=b"{}",
+                json=lambda: json.loads(json.dumps(body)),
+            )
 
         versions = types.SimpleNamespace(max_microversion=newest)
-        adapter = types.SimpleNamespace(get_endpoint=lambda: f"http://{name}", get_endpoint_data=lambda: versions, request=request)
+        adapter = types.SimpleNamespace(
+            get_endpoint=lambda: f"http://{name}",
+            get_endpoint_data=lambda: versions,
+            request=request,
+        )
         return Api(name.title(), adapter, (1, 20))
 
     def _nova(self, path: str, _method: str, options: Body) -> tuple[int, Body]:
@@ -77,7 +99,13 @@ class Trees:
             return self.nova_status, {"aggregates": self.aggregates}
         assert path == "os-hypervisors/detail", path
         rows = [
-            {"id": uuid, "hypervisor_hostname": host, "service": {"host": host}, "state": "up", "status": "enabled"}
+            {
+                "id": uuid,
+                "hypervisor_hostname": host,
+                "service": {"host": host},
+                "state": "up",
+                "status": "enabled",
+            }
             for uuid, host in self.nodes
         ]
         return self.nova_status, {"hypervisors": [] if options["params"].get("marker") else rows}
@@ -89,7 +117,11 @@ class Trees:
             return 201, {}
         assert kind == "resource_providers", path
         if not rest:
-            return 200, {"resource_providers": [] if options["params"] else [self._entry(uuid) for uuid in self.providers]}
+            return 200, {
+                "resource_providers": []
+                if options["params"]
+                else [self._entry(uuid) for uuid in self.providers]
+            }
         uuid, _slash, part = rest.partition("/")
         if method == "PUT":
             return self._put(uuid, part, options["json"])
@@ -123,7 +155,9 @@ class Trees:
         known = self.providers[uuid]
         if body["resource_provider_generation"] != known["generation"]:
             return 409, {"errors": [{"detail": "generation already changed"}]}
-        if part == "traits" and (unknown := {name for name in body[part] if name.startswith("CUSTOM_")} - self.traits):
+        if part == "traits" and (
+            unknown := {name for name in body[part] if name.startswith("CUSTOM_")} - self.traits
+        ):
             return 400, {"errors": [{"detail": f"No such trait {', '.join(unknown)}"}]}
         known[part] = set(body[part])
         known["generation"] += 1

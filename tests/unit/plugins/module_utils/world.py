@@ -24,16 +24,32 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
     Service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Inventory, Provider, ProviderDetails
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer, Cloud, Evidence, Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Allocation,
+    Inventory,
+    Provider,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    Answer,
+    Cloud,
+    Evidence,
+    Snapshot,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    list_host_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
+    list_relevant_request_ids,
+)
 
 T = t.TypeVar("T")
 
 PROJECT = "project-of-others"
 OUR_PROJECT = "project-of-ours"
-PLENTY = Inventory(total=1000, reserved=0, min_unit=1, max_unit=1000, step_size=1, allocation_ratio=1.0)
+PLENTY = Inventory(
+    total=1000, reserved=0, min_unit=1, max_unit=1000, step_size=1, allocation_ratio=1.0
+)
 CLAIM = types.MappingProxyType({"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1})
 FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 OLD = 30 * 86400
@@ -86,7 +102,9 @@ class World:
         self.services.append(Service("nova-compute", service or name, "enabled", "up"))
         return root
 
-    def server(self, root: str | None = None, *holds: str, status: str = "ACTIVE", **fields: t.Any) -> str:
+    def server(
+        self, root: str | None = None, *holds: str, status: str = "ACTIVE", **fields: t.Any
+    ) -> str:
         """A live server on the compute node `root`, holding a claim on each of `holds`."""
         uuid = self.uuid()
         node = self.nodes[root] if root else None
@@ -131,7 +149,9 @@ class World:
         self.services = [service for service in self.services if service.host != gone.host]
         self.were_novas.add(root)
 
-    def migration(self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration") -> str:
+    def migration(
+        self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration"
+    ) -> str:
         """A migration of `server` between two compute nodes, newer than those before; its consumer holds a claim on each of `holds`."""
         uuid = self.uuid()
         here, there = self.nodes.get(source), self.nodes.get(dest)
@@ -151,7 +171,12 @@ class World:
         return uuid
 
     def hold(
-        self, consumer: str, *providers: str, amounts: t.Mapping[str, int] = CLAIM, age: int | None = OLD, type: str | None = None
+        self,
+        consumer: str,
+        *providers: str,
+        amounts: t.Mapping[str, int] = CLAIM,
+        age: int | None = OLD,
+        type: str | None = None,
     ) -> str:
         """Add a claim of `amounts` on each of `providers`."""
         held = dict(self.allocations[consumer].resources) if consumer in self.allocations else {}
@@ -160,42 +185,81 @@ class World:
             self.allocations[consumer] = Allocation(consumer, 1, PROJECT, "user", type, held, age)
         return consumer
 
-    def did(self, server: str, action: str, *finished: str | None, event: str | None = None, host: str | None = None) -> None:
+    def did(
+        self,
+        server: str,
+        action: str,
+        *finished: str | None,
+        event: str | None = None,
+        host: str | None = None,
+    ) -> None:
         """Record a newest action of a server, with an event for each end in `finished` (None while it runs), of `host` or the one it claims."""
-        shelving = {"shelve": "compute_shelve_instance", "shelveOffload": "compute_shelve_offload_instance"}
+        shelving = {
+            "shelve": "compute_shelve_instance",
+            "shelveOffload": "compute_shelve_offload_instance",
+        }
         event = event or {**PLACING_ACTIONS, **shelving}.get(action, f"compute_{action}")
         host = host or next(iter(self._hosts_behind(server)), None)
-        events = tuple(ActionEvent(event, NOW, end, "Success" if end else None, host) for end in finished)
+        events = tuple(
+            ActionEvent(event, NOW, end, "Success" if end else None, host) for end in finished
+        )
         known = self.actions.get(server, ())
         self._count += 1
-        self.actions[server] = (Action(action, f"req-{len(known)}", "user", self._time(), None, events), *known)
+        self.actions[server] = (
+            Action(action, f"req-{len(known)}", "user", self._time(), None, events),
+            *known,
+        )
 
     def _time(self) -> str:
         """A time that is later than that of whatever was made before."""
         return f"2026-11-20T12:{self._count // 60:02}:{self._count % 60:02}.000000"
 
-    def recorded(self, migration: str, *events: tuple[str, str, str], action: str = "migrate", in_copy: bool = False) -> None:
+    def recorded(
+        self,
+        migration: str,
+        *events: tuple[str, str, str],
+        action: str = "migrate",
+        in_copy: bool = False,
+    ) -> None:
         """Record the newest action of a migration's server, in which conductor created it; `events` by name, root of the host and result.
 
         in_copy: whether the driver of the source gave up the copy.
         """
         move = self.migrations[migration]
-        began = ActionEvent("conductor_migrate_server", move.created_at, move.created_at, "Success", "conductor")
+        began = ActionEvent(
+            "conductor_migrate_server", move.created_at, move.created_at, "Success", "conductor"
+        )
         rows = (
             ActionEvent(
-                event, move.created_at, move.created_at, result, self.nodes[root].host, in_copy and event == "compute_resize_instance"
+                event,
+                move.created_at,
+                move.created_at,
+                result,
+                self.nodes[root].host,
+                in_copy and event == "compute_resize_instance",
             )
             for event, root, result in events
         )
         self._act(move.server, action, move.created_at, began, *rows)
 
-    def recorded_later(self, server: str, action: str, event: str, root: str, result: str = "Success", at: str = LATER) -> None:
+    def recorded_later(
+        self,
+        server: str,
+        action: str,
+        event: str,
+        root: str,
+        result: str = "Success",
+        at: str = LATER,
+    ) -> None:
         """Record the newest action of a server, with one event on a host, as of a time after all others."""
         self._act(server, action, at, ActionEvent(event, at, at, result, self.nodes[root].host))
 
     def _act(self, server: str, action: str, at: str | None, *events: ActionEvent) -> None:
         known = self.actions.get(server, ())
-        self.actions[server] = (Action(action, f"req-{len(known)}", "user", at, None, events), *known)
+        self.actions[server] = (
+            Action(action, f"req-{len(known)}", "user", at, None, events),
+            *known,
+        )
 
     def stranger(self, *providers: str, **fields: t.Any) -> str:
         """A consumer that Nova does not know."""
@@ -208,7 +272,9 @@ class World:
         self.allocations.pop(change.consumer, None)
         if left:
             owner = (after["project_id"], after["user_id"], after.get("consumer_type"))
-            self.allocations[change.consumer] = Allocation(change.consumer, (change.generation or 0) + 1, *owner, left, OLD)
+            self.allocations[change.consumer] = Allocation(
+                change.consumer, (change.generation or 0) + 1, *owner, left, OLD
+            )
         if change.partner:
             self.apply(change.partner)
 
@@ -217,44 +283,79 @@ class World:
         self.statuses[question, uuid] = status
 
     def snapshot(self, **changes: t.Any) -> Snapshot:
-        subjects = {*self.allocations, *self.servers, *self.migrations, *(migration.server for migration in self.migrations.values())}
+        subjects = {
+            *self.allocations,
+            *self.servers,
+            *self.migrations,
+            *(migration.server for migration in self.migrations.values()),
+        }
         snapshot = Snapshot(
             cloud=Cloud("http://placement", "http://nova", "RegionOne", OUR_PROJECT, ()),
             started_at=NOW,
             finished_at=NOW,
             providers=dict(self.providers),
-            allocations={consumer: allocation.resources for consumer, allocation in self.allocations.items()},
+            allocations={
+                consumer: allocation.resources for consumer, allocation in self.allocations.items()
+            },
             services=answer("GET /os-services", 200, tuple(self.services)),
-            hypervisors=answer("GET /os-hypervisors/detail", 200, tuple(map(self._with_servers, self.nodes.values()))),
+            hypervisors=answer(
+                "GET /os-hypervisors/detail",
+                200,
+                tuple(map(self._with_servers, self.nodes.values())),
+            ),
             migrations=answer("GET /os-migrations", 200, self._listed_migrations()),
-            samples=tuple(answer(f"GET /servers/{uuid}", 200, server) for uuid, server in sorted(self.servers.items())[:1]),
+            samples=tuple(
+                answer(f"GET /servers/{uuid}", 200, server)
+                for uuid, server in sorted(self.servers.items())[:1]
+            ),
             control=answer("GET /servers/detail?deleted=True", 200, ()) if self.servers else None,
             candidates=(
                 *self.allocations,
-                *(uuid for uuid, server in self.servers.items() if server.host and uuid not in self.allocations),
+                *(
+                    uuid
+                    for uuid, server in self.servers.items()
+                    if server.host and uuid not in self.allocations
+                ),
             ),
             evidence={uuid: self._dossier(uuid) for uuid in subjects},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
-            details={root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"})) for root in self.were_novas},
+            details={
+                root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"}))
+                for root in self.were_novas
+            },
         )
         return d.replace(snapshot, **changes)
 
     def _names_without_node(self) -> list[str]:
         """The names that the hosts behind root providers without a compute node may have."""
-        roots = [provider for uuid, provider in self.providers.items() if provider.is_host and uuid not in self.nodes]
+        roots = [
+            provider
+            for uuid, provider in self.providers.items()
+            if provider.is_host and uuid not in self.nodes
+        ]
         return [name for root in roots for name in list_host_names(root.name)]
 
     def _lookup(self, name: str) -> Answer[bool]:
-        return answer(f"GET /os-hosts/{name}", *((200, True) if name in self.unlisted_hosts else (404, None)))
+        return answer(
+            f"GET /os-hosts/{name}", *((200, True) if name in self.unlisted_hosts else (404, None))
+        )
 
     def _listed_migrations(self) -> tuple[Migration, ...]:
         """The whole listing; Nova leaves out what is in a cell that is too slow for it (`left_out_migrations`)."""
-        return tuple(migration for uuid, migration in self.migrations.items() if uuid not in self.left_out_migrations)
+        return tuple(
+            migration
+            for uuid, migration in self.migrations.items()
+            if uuid not in self.left_out_migrations
+        )
 
     def _hosts_behind(self, consumer: str) -> list[str]:
         held = self.allocations[consumer].resources if consumer in self.allocations else ()
-        roots = {self.providers[uuid].root for uuid in held if uuid in self.providers and not self.providers[uuid].sharing}
+        roots = {
+            self.providers[uuid].root
+            for uuid in held
+            if uuid in self.providers and not self.providers[uuid].sharing
+        }
         names = {
             **{uuid: provider.name for uuid, provider in self.providers.items()},
             **{uuid: node.host for uuid, node in self.nodes.items()},
@@ -262,49 +363,88 @@ class World:
         return sorted(names.get(root, root) for root in roots)
 
     def _migrations_at(self, host: str) -> tuple[Migration, ...]:
-        return tuple(migration for migration in self.migrations.values() if host in (migration.source_compute, migration.dest_compute))
+        return tuple(
+            migration
+            for migration in self.migrations.values()
+            if host in (migration.source_compute, migration.dest_compute)
+        )
 
     def _with_servers(self, node: Hypervisor) -> Hypervisor:
-        return d.replace(node, servers=(*node.servers, *(uuid for uuid, server in self.servers.items() if server.host == node.host)))
+        return d.replace(
+            node,
+            servers=(
+                *node.servers,
+                *(uuid for uuid, server in self.servers.items() if server.host == node.host),
+            ),
+        )
 
     def _dossier(self, uuid: str) -> Evidence:
         nothing = Allocation(uuid, None, None, None, None, {}, None)
         allocation = answer(f"GET /allocations/{uuid}", 200, self.allocations.get(uuid, nothing))
-        moves = tuple(migration for migration in self.migrations.values() if migration.server == uuid)
+        moves = tuple(
+            migration for migration in self.migrations.values() if migration.server == uuid
+        )
         server = None if uuid in self.unmapped else self.servers.get(uuid)
         asked = {
             "migrations": self._answer("migrations", uuid, 200, moves),
             "server": self._answer("server", uuid, 200 if server else 404, server),
         }
         if server:
-            root = next((node.uuid for node in self.nodes.values() if (node.host, node.name) == (server.host, server.node)), None)
+            root = next(
+                (
+                    node.uuid
+                    for node in self.nodes.values()
+                    if (node.host, node.name) == (server.host, server.node)
+                ),
+                None,
+            )
             asked["shape"] = self._answer("shape", uuid, 200, server)
             ports = self.ports.get(uuid, ())
-            asked["interfaces"] = self._answer("interfaces", uuid, 200, tuple(port.uuid for port in ports))
+            asked["interfaces"] = self._answer(
+                "interfaces", uuid, 200, tuple(port.uuid for port in ports)
+            )
             asked["ports"] = self._answer("ports", uuid, 200, ports)
-            asked["stock"] = self._answer("stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY)))
+            asked["stock"] = self._answer(
+                "stock", uuid, 200, self.stock.get(root or "", dict.fromkeys(CLAIM, PLENTY))
+            )
         if server:
             asked["actions"] = self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
         if server and not server.host:
-            asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in self._last_actions(uuid))
+            asked["last_actions"] = tuple(
+                self._answer("last_actions", uuid, 200, action)
+                for action in self._last_actions(uuid)
+            )
         elif server:
             did = self.actions.get(uuid, ())
             wanted = {action.request_id for action in did if action.action == UNSHELVE_ACTION}
             failed = next((move for move in moves if self._holds_host_of(move, server)), None)
             if failed:
                 wanted.update(list_relevant_request_ids(did, failed.created_at))
-            asked["last_actions"] = tuple(self._answer("last_actions", uuid, 200, action) for action in did if action.request_id in wanted)
+            asked["last_actions"] = tuple(
+                self._answer("last_actions", uuid, 200, action)
+                for action in did
+                if action.request_id in wanted
+            )
         if asked["server"].status == 404:
             gone = self.deleted.get(uuid)
             deletion = (Action("delete", "req-1", "admin", NOW, None),)
             known = uuid in self.migrations or uuid in self.unlisted_migrations
-            asked["deleted_listing"] = self._answer("deleted_listing", uuid, 200, (gone,) if gone else ())
-            told = deletion if gone else self.actions.get(uuid, ()) if uuid in self.marked_deleted else None
+            asked["deleted_listing"] = self._answer(
+                "deleted_listing", uuid, 200, (gone,) if gone else ()
+            )
+            told = (
+                deletion
+                if gone
+                else self.actions.get(uuid, ())
+                if uuid in self.marked_deleted
+                else None
+            )
             asked["actions"] = self._answer("actions", uuid, 404 if told is None else 200, told)
             asked["marker"] = self._answer("marker", uuid, 200 if known else 400, known or None)
             if not gone:
                 asked["host_migrations"] = tuple(
-                    self._answer("host_migrations", uuid, 200, self._migrations_at(host)) for host in self._hosts_behind(uuid)
+                    self._answer("host_migrations", uuid, 200, self._migrations_at(host))
+                    for host in self._hosts_behind(uuid)
                 )
         return Evidence(uuid, allocation, **asked)
 
@@ -322,9 +462,24 @@ class World:
 
     def _holds_host_of(self, move: Migration, server: Server | None) -> bool:
         """Whether a resize or cold migration that is over holds the host where its server is, and the server itself does not."""
-        root = next((node.uuid for node in self.nodes.values() if server and (node.host, node.name) == (server.host, server.node)), None)
-        held = {uuid: self.allocations[uuid].resources if uuid in self.allocations else {} for uuid in (move.uuid, move.server)}
-        return move.ended and move.type in COLD_MIGRATION_TYPES and root in held[move.uuid] and root not in held[move.server]
+        root = next(
+            (
+                node.uuid
+                for node in self.nodes.values()
+                if server and (node.host, node.name) == (server.host, server.node)
+            ),
+            None,
+        )
+        held = {
+            uuid: self.allocations[uuid].resources if uuid in self.allocations else {}
+            for uuid in (move.uuid, move.server)
+        }
+        return (
+            move.ended
+            and move.type in COLD_MIGRATION_TYPES
+            and root in held[move.uuid]
+            and root not in held[move.server]
+        )
 
     def _answer(self, question: str, uuid: str, status: int, value: t.Any) -> Answer[t.Any]:
         forced = self.statuses.get((question, uuid), status)

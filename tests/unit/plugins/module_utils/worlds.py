@@ -12,12 +12,36 @@ import hypothesis.strategies as st
 
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Service
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    NOW,
+    OLD,
+    World,
+)
 
 AT_REST = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED")
-NOT_AT_REST = ("VERIFY_RESIZE", "SOFT_DELETED", "UNKNOWN", "ERROR", "BUILD", "SHELVED_OFFLOADED", "REBUILD", "MIGRATING", "DELETED")
+NOT_AT_REST = (
+    "VERIFY_RESIZE",
+    "SOFT_DELETED",
+    "UNKNOWN",
+    "ERROR",
+    "BUILD",
+    "SHELVED_OFFLOADED",
+    "REBUILD",
+    "MIGRATING",
+    "DELETED",
+)
 OVER = ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done")
-UNDER_WAY = ("queued", "accepted", "preparing", "pre-migrating", "migrating", "post-migrating", "finished", "running")
+UNDER_WAY = (
+    "queued",
+    "accepted",
+    "preparing",
+    "pre-migrating",
+    "migrating",
+    "post-migrating",
+    "finished",
+    "running",
+)
 MOVES = ("migration", "resize", "live-migration", "evacuation")
 
 # What the API does at once, such as resetState, has no events.
@@ -32,9 +56,23 @@ TOLD = st.sampled_from([True] * 8 + [False])
 MOVED = st.sampled_from(OVER * 4 + UNDER_WAY)
 AGE = st.sampled_from([OLD] * 4 + [7200, 60, None])
 TYPE = st.sampled_from([None] * 6 + ["INSTANCE", "MIGRATION", "CONTAINER"])
-AMOUNTS = st.sampled_from([CLAIM, CLAIM, {"VCPU": 4, "MEMORY_MB": 64}, {"DISK_GB": 1}, {"CUSTOM_VF": 1}])
-FATE = st.sampled_from(["lives"] * 5 + ["deleted", "deleted", "purged", "marked by hand", "unmapped", "unmapped and remembered as deleted"])
-QUESTION = st.sampled_from(["server", "server", "migrations", "deleted_listing", "actions", "marker", "host_migrations"])
+AMOUNTS = st.sampled_from(
+    [CLAIM, CLAIM, {"VCPU": 4, "MEMORY_MB": 64}, {"DISK_GB": 1}, {"CUSTOM_VF": 1}]
+)
+FATE = st.sampled_from(
+    ["lives"] * 5
+    + [
+        "deleted",
+        "deleted",
+        "purged",
+        "marked by hand",
+        "unmapped",
+        "unmapped and remembered as deleted",
+    ]
+)
+QUESTION = st.sampled_from(
+    ["server", "server", "migrations", "deleted_listing", "actions", "marker", "host_migrations"]
+)
 STATUS_CODE = st.sampled_from([400, 403, 404, 500, 503])
 
 
@@ -43,16 +81,22 @@ def worlds(draw: st.DrawFn) -> World:
     """Anything that a cloud can be in, and some things that it cannot."""
     world = World()
     hosts = [world.host(f"compute-{number}") for number in range(draw(st.integers(1, 3)))]
-    hosts += [world.host(f"node-{number}", service="ironic") for number in range(draw(st.integers(0, 2)))]
+    hosts += [
+        world.host(f"node-{number}", service="ironic") for number in range(draw(st.integers(0, 2)))
+    ]
     if draw(_seldom()):
         hosts.append(world.host("compute-0"))
     roots = [*hosts, world.provider("gone-0"), world.provider("gone-1")]
     world.were_novas = set(draw(st.lists(st.sampled_from(roots), max_size=4)))
     if draw(_seldom()):
-        world.services.append(Service("nova-compute", "gone-0", "enabled", draw(st.sampled_from(["up", "down"]))))
+        world.services.append(
+            Service("nova-compute", "gone-0", "enabled", draw(st.sampled_from(["up", "down"])))
+        )
     for number in range(draw(st.integers(0, 2))):
         world.provider(f"child-{number}", draw(st.sampled_from(roots)))
-    pools = [world.provider(f"pool-{number}", sharing=True) for number in range(draw(st.integers(0, 1)))]
+    pools = [
+        world.provider(f"pool-{number}", sharing=True) for number in range(draw(st.integers(0, 1)))
+    ]
     if draw(_seldom()):
         world.provider("pool-of-one-host", draw(st.sampled_from(hosts)), sharing=True)
 
@@ -68,7 +112,11 @@ def worlds(draw: st.DrawFn) -> World:
         _fate(draw, world, server)
     for move in world.migrations.values():
         # A cell too slow for the listing of all; the one by host has it, if its consumer holds what it is about.
-        if move.uuid in world.allocations and _source(world, move) in _roots(world, move.uuid) and draw(_seldom()):
+        if (
+            move.uuid in world.allocations
+            and _source(world, move) in _roots(world, move.uuid)
+            and draw(_seldom())
+        ):
             world.left_out_migrations.add(move.uuid)
     for uuid in draw(st.lists(st.sampled_from([*servers, *world.allocations]), max_size=1)):
         question, status = draw(QUESTION), draw(STATUS_CODE)
@@ -84,8 +132,16 @@ def policies(draw: st.DrawFn, world: World) -> Policy:
     return Policy(
         min_age=draw(st.sampled_from([0, 3600])),
         unknown_min_age=draw(st.sampled_from([0, 86400])),
-        exclude_consumers=frozenset(draw(st.lists(st.sampled_from(sorted(world.allocations)), max_size=1)) if draw(_seldom()) else ()),
-        exclude_providers=frozenset(draw(st.lists(st.sampled_from(sorted(world.providers)), max_size=1)) if draw(_seldom()) else ()),
+        exclude_consumers=frozenset(
+            draw(st.lists(st.sampled_from(sorted(world.allocations)), max_size=1))
+            if draw(_seldom())
+            else ()
+        ),
+        exclude_providers=frozenset(
+            draw(st.lists(st.sampled_from(sorted(world.providers)), max_size=1))
+            if draw(_seldom())
+            else ()
+        ),
     )
 
 
@@ -94,37 +150,67 @@ def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -
     story = draw(STORY)
     if story == "anything":
         home = draw(st.sampled_from([*hosts, *hosts, None]))
-        fields: dict[str, t.Any] = {"status": draw(STATUS), "task_state": draw(TASK), "task_known": draw(TOLD)}
+        fields: dict[str, t.Any] = {
+            "status": draw(STATUS),
+            "task_state": draw(TASK),
+            "task_known": draw(TOLD),
+        }
         if draw(_seldom()):
-            fields["host" if draw(st.booleans()) else "node"] = draw(st.sampled_from([None, "compute-1", "ironic", "elsewhere"]))
+            fields["host" if draw(st.booleans()) else "node"] = draw(
+                st.sampled_from([None, "compute-1", "ironic", "elsewhere"])
+            )
         server = world.server(home, **fields)
         return _hold(draw, world, server, *([home] if home and draw(_often()) else []))
     if story == "unhosted":
-        server = world.server(None, status=draw(st.sampled_from(["ERROR", "SHELVED_OFFLOADED"])), task_state=draw(TASK))
+        server = world.server(
+            None,
+            status=draw(st.sampled_from(["ERROR", "SHELVED_OFFLOADED"])),
+            task_state=draw(TASK),
+        )
         for _number in range(draw(st.integers(0, 3))):
             action = draw(st.sampled_from(ACTIONS))
-            world.did(server, action, *(() if action == "resetState" else draw(st.sampled_from(ENDS))))
+            world.did(
+                server, action, *(() if action == "resetState" else draw(st.sampled_from(ENDS)))
+            )
         return _hold(draw, world, server, draw(st.sampled_from(hosts)))
     home = draw(st.sampled_from(hosts))
     server = world.server(home, home, status=draw(st.sampled_from(AT_REST)))
     source = draw(st.sampled_from([root for root in roots if root != home]))
     if story == "evacuated":
-        world.migration(server, source, home, draw(st.sampled_from(["done", "completed"])), type="evacuation")
+        world.migration(
+            server, source, home, draw(st.sampled_from(["done", "completed"])), type="evacuation"
+        )
         world.hold(server, source)
     if draw(_seldom()):
-        world.did(server, "unshelve", draw(st.sampled_from([NOW, NOW, None])), host=world.nodes[draw(st.sampled_from(hosts))].host)
+        world.did(
+            server,
+            "unshelve",
+            draw(st.sampled_from([NOW, NOW, None])),
+            host=world.nodes[draw(st.sampled_from(hosts))].host,
+        )
     if story == "moved":
-        move = world.migration(server, source, home, draw(st.sampled_from(OVER)), type=draw(st.sampled_from(MOVES)))
+        move = world.migration(
+            server, source, home, draw(st.sampled_from(OVER)), type=draw(st.sampled_from(MOVES))
+        )
         _hold(draw, world, move, source)
     return _hold(draw, world, server)
 
 
-def _migration(draw: st.DrawFn, world: World, server: str, roots: list[str], pools: list[str]) -> None:
+def _migration(
+    draw: st.DrawFn, world: World, server: str, roots: list[str], pools: list[str]
+) -> None:
     """A move of `server` from anywhere to anywhere; its source may still be held, by the move's own consumer or by the server."""
     source = draw(st.sampled_from(roots))
-    move = world.migration(server, source, draw(st.sampled_from(roots)), draw(MOVED), type=draw(st.sampled_from(MOVES)))
+    move = world.migration(
+        server, source, draw(st.sampled_from(roots)), draw(MOVED), type=draw(st.sampled_from(MOVES))
+    )
     for holder in draw(st.sampled_from([(), (move,), (move,), (server,), (move, server)])):
-        _hold(draw, world, holder, source if draw(_often()) else draw(st.sampled_from([*roots, *pools])))
+        _hold(
+            draw,
+            world,
+            holder,
+            source if draw(_often()) else draw(st.sampled_from([*roots, *pools])),
+        )
 
 
 def _hold(draw: st.DrawFn, world: World, consumer: str, *usual: str) -> str:
@@ -136,11 +222,18 @@ def _hold(draw: st.DrawFn, world: World, consumer: str, *usual: str) -> str:
 
 
 def _source(world: World, move: Migration) -> str | None:
-    return next((uuid for uuid, provider in world.providers.items() if provider.name == move.source_node), None)
+    return next(
+        (uuid for uuid, provider in world.providers.items() if provider.name == move.source_node),
+        None,
+    )
 
 
 def _roots(world: World, consumer: str) -> set[str]:
-    return {world.providers[uuid].root for uuid in world.allocations[consumer].resources if not world.providers[uuid].sharing}
+    return {
+        world.providers[uuid].root
+        for uuid in world.allocations[consumer].resources
+        if not world.providers[uuid].sharing
+    }
 
 
 def _fate(draw: st.DrawFn, world: World, server: str) -> None:

@@ -20,14 +20,21 @@ import pytest
 
 ROOT = Path(__file__).parents[4]
 U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
-MISSING = f"Instance {U} has allocations against this compute host but is not found in the database."
+MISSING = (
+    f"Instance {U} has allocations against this compute host but is not found in the database."
+)
 
 
 @pytest.fixture(params=["3.9", "the tests' own"])
 def python(request: pytest.FixtureRequest) -> str:
     if request.param != "3.9":
         return sys.executable
-    found = subprocess.run([ROOT / "tests" / "tools" / "find-python", "3.9"], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [ROOT / "tests" / "tools" / "find-python", "3.9"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if found.returncode:
         pytest.skip("there is no Python 3.9 on this machine")
     return found.stdout.strip()
@@ -38,7 +45,12 @@ def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
     arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}))
     path = os.pathsep.join([str(ROOT / "collections"), str(Path(ansible.__file__).parents[1])])
     done = subprocess.run(
-        [python, "-m", "ansible_collections.osops.placement.plugins.modules.nova_log_info", arguments],
+        [
+            python,
+            "-m",
+            "ansible_collections.osops.placement.plugins.modules.nova_log_info",
+            arguments,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -56,16 +68,29 @@ def line(ago: datetime.timedelta) -> str:
 
 def test_complaints_of_files_are_returned_with_what_was_read(python: str, tmp_path: Path) -> None:
     (tmp_path / "nova-compute.log").write_text(line(datetime.timedelta(hours=1)))
-    (tmp_path / "nova-compute.log.1.gz").write_bytes(gzip.compress(line(datetime.timedelta(days=3)).encode()))
+    (tmp_path / "nova-compute.log.1.gz").write_bytes(
+        gzip.compress(line(datetime.timedelta(days=3)).encode())
+    )
     paths = [str(tmp_path / "nova-compute.log*"), str(tmp_path / "kolla*")]
 
     everything = run(python, tmp_path, paths=paths, host="compute-17")
     lately = run(python, tmp_path, paths=paths, since="1d")
 
-    assert (everything["changed"], everything["truncated"], everything.get("warnings")) == (False, False, None)
+    assert (everything["changed"], everything["truncated"], everything.get("warnings")) == (
+        False,
+        False,
+        None,
+    )
     (record,) = everything["records"]
-    assert (record["kind"], record["instance"], record["host"], record["count"]) == ("not_in_database", U, "compute-17", 2)
-    assert sorted((Path(source["name"]).name, source["lines"]) for source in everything["sources"]) == [
+    assert (record["kind"], record["instance"], record["host"], record["count"]) == (
+        "not_in_database",
+        U,
+        "compute-17",
+        2,
+    )
+    assert sorted(
+        (Path(source["name"]).name, source["lines"]) for source in everything["sources"]
+    ) == [
         ("nova-compute.log", 1),
         ("nova-compute.log.1.gz", 1),
     ]
@@ -101,7 +126,9 @@ def test_more_complaints_than_may_be_returned_are_told(python: str, tmp_path: Pa
         ({"max_records": 0}, "max_records must be 1 or more"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(python: str, tmp_path: Path, options: dict[str, t.Any], said: str) -> None:
+def test_options_that_make_no_sense_are_refused(
+    python: str, tmp_path: Path, options: dict[str, t.Any], said: str
+) -> None:
     result = run(python, tmp_path, **options)
 
     assert result["failed"]

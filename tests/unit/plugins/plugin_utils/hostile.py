@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import History
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
@@ -56,7 +58,11 @@ def hostile(name: str) -> World:
 
 def told(world: World, known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
     """What `findings.json` has of a world."""
-    return json.loads(json.dumps(build_findings(world.snapshot(**changes), Policy(), history=History(known or {}))))
+    return json.loads(
+        json.dumps(
+            build_findings(world.snapshot(**changes), Policy(), history=History(known or {}))
+        )
+    )
 
 
 def hostile_report(name: str) -> Report:
@@ -65,16 +71,33 @@ def hostile_report(name: str) -> Report:
     findings["summary"]["coverage"]["failed_checks"] = [HOSTILE[name]]
     findings["cloud"]["region"] = HOSTILE[name]
     findings["summary"]["stranded"]["resource_classes"][HOSTILE[name]] = 1
-    return Report(findings, plan=plan_of(findings), remediation=remediation_of(findings, "skipped", HOSTILE[name]), failure=HOSTILE[name])
+    return Report(
+        findings,
+        plan=plan_of(findings),
+        remediation=remediation_of(findings, "skipped", HOSTILE[name]),
+        failure=HOSTILE[name],
+    )
 
 
 def plan_of(findings: t.Any) -> dict[str, t.Any]:
-    changes = [{"finding": entry["id"], "kind": entry["kind"], **entry["change"]} for entry in findings["findings"] if entry["change"]]
+    changes = [
+        {"finding": entry["id"], "kind": entry["kind"], **entry["change"]}
+        for entry in findings["findings"]
+        if entry["change"]
+    ]
     return {"detected_at": findings["finished_at"], "changes": changes}
 
 
-def remediation_of(findings: t.Any, outcome: str, reason: str = "", check_mode: bool = False) -> dict[str, t.Any]:
+def remediation_of(
+    findings: t.Any, outcome: str, reason: str = "", check_mode: bool = False
+) -> dict[str, t.Any]:
     """What `remediation.json` has when all changes had the same outcome."""
-    outcomes = [{**change, "outcome": outcome, "reason": reason} for change in plan_of(findings)["changes"]]
+    outcomes = [
+        {**change, "outcome": outcome, "reason": reason} for change in plan_of(findings)["changes"]
+    ]
     tally = dict.fromkeys(("removed", "reduced", "rewritten", "created", "skipped", "failed"), 0)
-    return {"check_mode": check_mode, "tally": {**tally, outcome: len(outcomes)}, "outcomes": outcomes}
+    return {
+        "check_mode": check_mode,
+        "tally": {**tally, outcome: len(outcomes)},
+        "outcomes": outcomes,
+    }

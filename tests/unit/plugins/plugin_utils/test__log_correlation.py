@@ -12,9 +12,14 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import correlate_records, extract_records
+from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+    correlate_records,
+    extract_records,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -22,8 +27,12 @@ MIGRATION = "f2a1a8b4-6f0e-4a63-9f8f-1d2f9d3b7c55"
 SERVER = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
 
 
-def entry(kind: str, consumer: str | None = None, server: str | None = None, roots: t.Sequence[str] = ()) -> dict[str, t.Any]:
-    providers = [{"name": f"{root}_port", "root_name": root} for root in roots] + [{"name": root, "root_name": root} for root in roots]
+def entry(
+    kind: str, consumer: str | None = None, server: str | None = None, roots: t.Sequence[str] = ()
+) -> dict[str, t.Any]:
+    providers = [{"name": f"{root}_port", "root_name": root} for root in roots] + [
+        {"name": root, "root_name": root} for root in roots
+    ]
     return {
         "id": f"{kind}/{consumer or server or roots[0]}",
         "consumer": consumer,
@@ -32,11 +41,15 @@ def entry(kind: str, consumer: str | None = None, server: str | None = None, roo
     }
 
 
-def findings(*found: t.Any, protected: t.Sequence[t.Any] = (), undecided: t.Sequence[t.Any] = ()) -> dict[str, t.Any]:
+def findings(
+    *found: t.Any, protected: t.Sequence[t.Any] = (), undecided: t.Sequence[t.Any] = ()
+) -> dict[str, t.Any]:
     return {"findings": found, "protected": protected, "undecided": undecided}
 
 
-def complaint(instance: str | None, host: str = "compute-1", kind: str = "not_managed", **facts: t.Any) -> dict[str, t.Any]:
+def complaint(
+    instance: str | None, host: str = "compute-1", kind: str = "not_managed", **facts: t.Any
+) -> dict[str, t.Any]:
     return {"kind": kind, "host": host, "instance": instance, "provider": None, **facts}
 
 
@@ -49,16 +62,24 @@ def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("where", ["findings", "protected", "undecided"])
-def test_a_complaint_of_the_consumer_or_of_its_server_is_explained_wherever_the_entry_is(where: str) -> None:
+def test_a_complaint_of_the_consumer_or_of_its_server_is_explained_wherever_the_entry_is(
+    where: str,
+) -> None:
     own = entry("ended_migration", MIGRATION, SERVER, ["compute-1", "compute-2"])
     found = {**findings(), where: [own]}
 
-    assert explained(found, complaint(MIGRATION)) == explained(found, complaint(SERVER)) == [own["id"]]
+    assert (
+        explained(found, complaint(MIGRATION)) == explained(found, complaint(SERVER)) == [own["id"]]
+    )
 
 
 def test_a_complaint_without_a_finding_is_kept() -> None:
     found = findings(entry("deleted_server", CONSUMER, roots=["compute-1"]))
-    others = [complaint(SERVER), complaint(None, kind="power_state_counts"), complaint(None, kind="rpc_version_cap")]
+    others = [
+        complaint(SERVER),
+        complaint(None, kind="power_state_counts"),
+        complaint(None, kind="rpc_version_cap"),
+    ]
 
     assert correlate_records(found, others) == {"explained": [], "unexplained": others}
 
@@ -76,17 +97,27 @@ def test_a_complaint_without_a_finding_is_kept() -> None:
     ],
 )
 def test_a_host_is_only_believed_of_what_it_has(root: str, host: str, same: bool) -> None:
-    assert bool(explained(findings(entry("deleted_server", CONSUMER, roots=[root])), complaint(CONSUMER, host))) is same
+    assert (
+        bool(
+            explained(
+                findings(entry("deleted_server", CONSUMER, roots=[root])), complaint(CONSUMER, host)
+            )
+        )
+        is same
+    )
 
 
 def test_an_entry_without_providers_is_explained_by_any_host() -> None:
-    assert explained(findings(entry("missing_allocation", server=SERVER)), complaint(SERVER, "compute-9")) == [
-        f"missing_allocation/{SERVER}"
-    ]
+    assert explained(
+        findings(entry("missing_allocation", server=SERVER)), complaint(SERVER, "compute-9")
+    ) == [f"missing_allocation/{SERVER}"]
 
 
 def test_one_complaint_may_tell_of_several_entries_and_one_entry_of_several_complaints() -> None:
-    found = findings(entry("extra_host", SERVER, SERVER, ["compute-1"]), entry("ended_migration", MIGRATION, SERVER, ["compute-1"]))
+    found = findings(
+        entry("extra_host", SERVER, SERVER, ["compute-1"]),
+        entry("ended_migration", MIGRATION, SERVER, ["compute-1"]),
+    )
 
     assert explained(found, complaint(SERVER), complaint(MIGRATION)) == [
         f"extra_host/{SERVER}",
@@ -96,8 +127,13 @@ def test_one_complaint_may_tell_of_several_entries_and_one_entry_of_several_comp
 
 
 def test_a_name_that_is_taken_tells_of_the_provider_that_has_it_and_not_of_its_consumers() -> None:
-    found = findings(entry("name_conflict", roots=["compute-1"]), entry("deleted_server", CONSUMER, roots=["compute-1"]))
-    conflict = complaint(None, kind="provider_conflict", provider={"uuid": SERVER, "name": "compute-1"})
+    found = findings(
+        entry("name_conflict", roots=["compute-1"]),
+        entry("deleted_server", CONSUMER, roots=["compute-1"]),
+    )
+    conflict = complaint(
+        None, kind="provider_conflict", provider={"uuid": SERVER, "name": "compute-1"}
+    )
 
     assert explained(found, conflict) == ["name_conflict/compute-1"]
 
@@ -110,15 +146,22 @@ def test_what_detection_writes_can_be_joined() -> None:
     found = json.loads(json.dumps(build_findings(world.snapshot(), Policy())))
     (orphan,) = found["findings"]
 
-    told = correlate_records(found, [complaint(orphan["consumer"]), complaint(orphan["consumer"], "compute-2")])
+    told = correlate_records(
+        found, [complaint(orphan["consumer"]), complaint(orphan["consumer"], "compute-2")]
+    )
 
     assert [pair["finding"] for pair in told["explained"]] == [orphan["id"]]
     assert [record["host"] for record in told["unexplained"]] == ["compute-2"]
 
 
-@pytest.mark.parametrize("contents", [[], [complaint(SERVER)], {"records": [complaint(SERVER)], "changed": False, "sources": []}])
+@pytest.mark.parametrize(
+    "contents",
+    [[], [complaint(SERVER)], {"records": [complaint(SERVER)], "changed": False, "sources": []}],
+)
 def test_records_are_taken_from_a_list_or_a_result(contents: t.Any) -> None:
-    assert extract_records(contents) == (contents if isinstance(contents, list) else contents["records"])
+    assert extract_records(contents) == (
+        contents if isinstance(contents, list) else contents["records"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,27 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.filter.heal_outcome import FilterModule
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import EXIT_CODES, FAILED, HEALED, SKIPPED, WOULD_BE_HEALED
+from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
+    EXIT_CODES,
+    FAILED,
+    HEALED,
+    SKIPPED,
+    WOULD_BE_HEALED,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 heal_outcome = FilterModule().filters()["heal_outcome"]
 
 NOT_RUN = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
-UNREACHABLE = {"changed": False, "unreachable": True, "msg": "Failed to connect\nto the host via ssh."}
+UNREACHABLE = {
+    "changed": False,
+    "unreachable": True,
+    "msg": "Failed to connect\nto the host via ssh.",
+}
 # Killed by a signal, nova-manage ends with 143 in a shell and with -15 outside of it.
 STOPPED = [143, -15]
 EVERY_CODE = [*EXIT_CODES, *STOPPED]
@@ -38,11 +50,20 @@ def _detected(*holds: str, complete: bool = True, **fields: t.Any) -> dict[str, 
 
 
 def _read(*holds: str) -> dict[str, t.Any]:
-    return {"changed": False, "allocations": [{"consumer": "server", "providers": [{"name": name} for name in holds]}]}
+    return {
+        "changed": False,
+        "allocations": [{"consumer": "server", "providers": [{"name": name} for name in holds]}],
+    }
 
 
 def _ended(code: int, output: str = "out", errors: str = "") -> dict[str, t.Any]:
-    return {"changed": False, "rc": code, "stdout": output, "stderr": errors, "msg": "non-zero return code" if code else ""}
+    return {
+        "changed": False,
+        "rc": code,
+        "stdout": output,
+        "stderr": errors,
+        "msg": "non-zero return code" if code else "",
+    }
 
 
 BARE = _detected()
@@ -62,7 +83,12 @@ UNKNOWN = (UNREAD, _detected("home"))
 UNKNOWN_AND_UNJUDGED = (UNREAD, UNREAD)
 
 
-def _outcome(called: dict[str, t.Any], now: tuple[t.Any, t.Any] = (NOT_RUN, NOT_RUN), before: t.Any = BARE, dry: bool = False) -> t.Any:
+def _outcome(
+    called: dict[str, t.Any],
+    now: tuple[t.Any, t.Any] = (NOT_RUN, NOT_RUN),
+    before: t.Any = BARE,
+    dry: bool = False,
+) -> t.Any:
     return heal_outcome(called, before=before, read=now[0], after=now[1], dry=dry)
 
 
@@ -77,14 +103,23 @@ def _outcome(called: dict[str, t.Any], now: tuple[t.Any, t.Any] = (NOT_RUN, NOT_
         (UNVERIFIED, FAILED, True, "It holds something that could not be verified."),
         (UNVERIFIED_BY_FAILURE, FAILED, True, "It holds something that could not be verified."),
         (UNKNOWN, FAILED, False, "What it holds now is not known: Placement cannot be reached."),
-        (UNKNOWN_AND_UNJUDGED, FAILED, False, "What it holds now is not known: Placement cannot be reached."),
+        (
+            UNKNOWN_AND_UNJUDGED,
+            FAILED,
+            False,
+            "What it holds now is not known: Placement cannot be reached.",
+        ),
     ],
 )
-def test_what_it_holds_decides_and_not_the_code(code: int, now: t.Any, outcome: str, changed: bool, left: str) -> None:
+def test_what_it_holds_decides_and_not_the_code(
+    code: int, now: t.Any, outcome: str, changed: bool, left: str
+) -> None:
     healed = _outcome(_ended(code), now)
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
-    meaning = "nova-manage was stopped: see why, and heal again." if code in STOPPED else EXIT_CODES[code]
+    meaning = (
+        "nova-manage was stopped: see why, and heal again." if code in STOPPED else EXIT_CODES[code]
+    )
     assert healed["reason"] == f"{meaning} {left} nova-manage ended with {code} and said: out"
 
 
@@ -97,18 +132,38 @@ def test_what_it_holds_decides_and_not_the_code(code: int, now: t.Any, outcome: 
         (ANOTHERS, SKIPPED, ANOTHERS[1]["findings"][0]["reason"]),
         (UNVERIFIED_BY_FAILURE, FAILED, "It holds something that could not be verified."),
         (UNKNOWN, SKIPPED, "What it holds now is not known: Placement cannot be reached."),
-        (UNKNOWN_AND_UNJUDGED, FAILED, "What it holds now is not known: Placement cannot be reached."),
+        (
+            UNKNOWN_AND_UNJUDGED,
+            FAILED,
+            "What it holds now is not known: Placement cannot be reached.",
+        ),
     ],
 )
-def test_with_nothing_written_it_misses_its_claim_still_or_another_gave_it(now: t.Any, outcome: str, left: str) -> None:
+def test_with_nothing_written_it_misses_its_claim_still_or_another_gave_it(
+    now: t.Any, outcome: str, left: str
+) -> None:
     healed = _outcome(_ended(4), now)
 
     assert (healed["outcome"], healed["changed"]) == (outcome, False)
     assert healed["reason"] == f"{EXIT_CODES[4]} {left} nova-manage ended with 4 and said: out"
 
 
-@pytest.mark.parametrize("now", [NOTHING, GONE, ITS_OWN, ANOTHERS, UNVERIFIED, UNVERIFIED_BY_FAILURE, UNKNOWN, UNKNOWN_AND_UNJUDGED])
-def test_with_ports_changed_it_failed_and_something_was_changed_whatever_it_holds(now: t.Any) -> None:
+@pytest.mark.parametrize(
+    "now",
+    [
+        NOTHING,
+        GONE,
+        ITS_OWN,
+        ANOTHERS,
+        UNVERIFIED,
+        UNVERIFIED_BY_FAILURE,
+        UNKNOWN,
+        UNKNOWN_AND_UNJUDGED,
+    ],
+)
+def test_with_ports_changed_it_failed_and_something_was_changed_whatever_it_holds(
+    now: t.Any,
+) -> None:
     healed = _outcome(_ended(7), now)
 
     assert (healed["outcome"], healed["changed"]) == (FAILED, True)
@@ -116,13 +171,18 @@ def test_with_ports_changed_it_failed_and_something_was_changed_whatever_it_hold
 
 
 @pytest.mark.parametrize(
-    ("now", "outcome", "changed"), [(NOTHING, FAILED, False), (ITS_OWN, HEALED, True), (UNKNOWN_AND_UNJUDGED, FAILED, False)]
+    ("now", "outcome", "changed"),
+    [(NOTHING, FAILED, False), (ITS_OWN, HEALED, True), (UNKNOWN_AND_UNJUDGED, FAILED, False)],
 )
-def test_a_controller_that_was_lost_on_the_way_may_have_healed_it(now: t.Any, outcome: str, changed: bool) -> None:
+def test_a_controller_that_was_lost_on_the_way_may_have_healed_it(
+    now: t.Any, outcome: str, changed: bool
+) -> None:
     healed = _outcome(UNREACHABLE, now)
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
-    assert healed["reason"].startswith("nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host. ")
+    assert healed["reason"].startswith(
+        "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host. "
+    )
     assert healed["reason"].endswith(" Ansible says: Failed to connect to the host via ssh.")
 
 
@@ -132,7 +192,9 @@ def test_only_the_end_of_a_dry_run_foretells_that_it_would_be_healed(code: int) 
     unwritten = _outcome(_ended(code, "Processed 0 instances."), dry=True)
 
     assert (unwritten["outcome"], unwritten["changed"]) == (FAILED, False)
-    assert unwritten["reason"].endswith(f" nova-manage ended with {code} and said: Processed 0 instances.")
+    assert unwritten["reason"].endswith(
+        f" nova-manage ended with {code} and said: Processed 0 instances."
+    )
     if code == 4:
         assert written == {
             "outcome": WOULD_BE_HEALED,
@@ -158,14 +220,22 @@ def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
 @pytest.mark.parametrize(
     ("before", "outcome", "reason"),
     [
-        (UNREAD, FAILED, "Nothing can be proven now, and nova-manage was not called: Placement cannot be reached."),
+        (
+            UNREAD,
+            FAILED,
+            "Nothing can be proven now, and nova-manage was not called: Placement cannot be reached.",
+        ),
         (
             UNSOUND,
             FAILED,
             f"Nothing can be proven now, and nova-manage was not called: {' '.join(UNSOUND['summary']['coverage']['failed_checks'])}",
         ),
         *(
-            (before, SKIPPED, f"It changed since it was detected, and nova-manage was not called. {why}")
+            (
+                before,
+                SKIPPED,
+                f"It changed since it was detected, and nova-manage was not called. {why}",
+            )
             for before, why in [
                 (_detected("home"), "It holds what it should, or is gone."),
                 (MOVED, MOVED["findings"][0]["reason"]),
@@ -174,8 +244,14 @@ def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
         ),
     ],
 )
-def test_what_is_not_proven_is_not_called_and_says_why(before: t.Any, outcome: str, reason: str, dry: bool) -> None:
-    assert _outcome(NOT_RUN, before=before, dry=dry) == {"outcome": outcome, "changed": False, "reason": reason}
+def test_what_is_not_proven_is_not_called_and_says_why(
+    before: t.Any, outcome: str, reason: str, dry: bool
+) -> None:
+    assert _outcome(NOT_RUN, before=before, dry=dry) == {
+        "outcome": outcome,
+        "changed": False,
+        "reason": reason,
+    }
 
 
 @pytest.mark.parametrize(
@@ -186,7 +262,9 @@ def test_what_is_not_proven_is_not_called_and_says_why(before: t.Any, outcome: s
         ("", "", "non-zero return code"),
     ],
 )
-def test_what_it_said_is_what_it_printed_or_else_complained_of(output: str, errors: str, said: str) -> None:
+def test_what_it_said_is_what_it_printed_or_else_complained_of(
+    output: str, errors: str, said: str
+) -> None:
     assert _outcome(_ended(3, output, errors), NOTHING)["reason"].endswith(f" and said: {said}")
 
 
@@ -198,7 +276,11 @@ def test_who_said_nothing_is_told_to_have_said_nothing() -> None:
 def test_who_said_much_is_cut_short(output: str) -> None:
     said = _outcome(_ended(3, output), NOTHING)["reason"].partition(" and said: ")[2]
 
-    assert 1990 < len(said) <= 2000 and said.endswith("...") and output.startswith(said.removesuffix("..."))
+    assert (
+        1990 < len(said) <= 2000
+        and said.endswith("...")
+        and output.startswith(said.removesuffix("..."))
+    )
 
 
 def test_every_code_that_nova_manage_documents_is_told_and_those_of_what_starts_it() -> None:

@@ -50,7 +50,13 @@ def test_a_report_is_counted_by_outcome(tmp_path: Path) -> None:
 
     cell = read_junit(tmp_path / "junit.xml", TODAY, 7)
 
-    assert cell == Cell(TODAY, 1, ["test_a::test_bad", "test_a::test_broken"], {"test_b::test_left_out": "too old"}, 7)
+    assert cell == Cell(
+        TODAY,
+        1,
+        ["test_a::test_bad", "test_a::test_broken"],
+        {"test_b::test_left_out": "too old"},
+        7,
+    )
     assert not cell.good and str(cell) == "1 passed, 1 skipped, **2 failed**"
 
 
@@ -65,7 +71,10 @@ def test_a_run_of_a_part_leaves_the_rest_as_it_was() -> None:
     part.save()
 
     kept = Results.load().cells
-    assert (kept["ansible-core 2.18"]["train"], kept["ansible-core 2.21"]["train"]) == (Cell("2026-01-01", 5), Cell(TODAY, 6))
+    assert (kept["ansible-core 2.18"]["train"], kept["ansible-core 2.21"]["train"]) == (
+        Cell("2026-01-01", 5),
+        Cell(TODAY, 6),
+    )
 
 
 def test_what_is_no_longer_to_be_run_is_forgotten() -> None:
@@ -81,12 +90,19 @@ def test_what_is_no_longer_to_be_run_is_forgotten() -> None:
 
 def test_the_page_tells_what_failed_what_was_skipped_and_what_was_not_run() -> None:
     kept = Results()
-    kept.add(Controller("2.18"), "train", Cell(TODAY, 5, ["test_a::test_bad"], {"test_b::test_old": "it is too old"}))
+    kept.add(
+        Controller("2.18"),
+        "train",
+        Cell(TODAY, 5, ["test_a::test_bad"], {"test_b::test_old": "it is too old"}),
+    )
     kept.add(Controller("2.18"), "2024.2", Cell(TODAY, not_run="no Python 3.11 was found"))
 
     text = page.render(kept)
 
-    assert "| 2.18 | 3.11 | 1.0.0 | not run yet | not run | not run yet | 5 passed, 1 skipped, **1 failed** | 2026-11-21 |" in text
+    assert (
+        "| 2.18 | 3.11 | 1.0.0 | not run yet | not run | not run yet | 5 passed, 1 skipped, **1 failed** | 2026-11-21 |"
+        in text
+    )
     assert "- ansible-core 2.18, OpenStack train: `test_a::test_bad`" in text
     assert "| Train (2019) | it is too old | `test_b::test_old` |" in text
     assert "- ansible-core 2.18, on OpenStack 2024.2: no Python 3.11 was found." in text

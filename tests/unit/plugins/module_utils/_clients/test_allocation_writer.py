@@ -11,12 +11,29 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, CloudError, WriteRefused
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, build_change
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
+    CloudError,
+    WriteRefused,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    Change,
+    build_change,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Body, Placement, uuid
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
+    HERE,
+    THERE,
+    Body,
+    Placement,
+    uuid,
+)
 
 CLAIM = {"VCPU": 2}
 
@@ -85,15 +102,21 @@ def test_nothing_to_write_is_no_request(placement: Placement) -> None:
 
 def test_a_share_that_stays_is_written_as_it_is(placement: Placement) -> None:
     consumer = placement.give(1, VCPU=2, DISK_GB=5)
-    _write(placement, build_change(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}}))
+    _write(
+        placement, build_change(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}})
+    )
 
     assert placement.held[consumer]["allocations"] == {HERE: {"resources": {"DISK_GB": 5}}}
     assert placement.held[consumer]["generation"] == 2
 
 
 def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
-    server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
-    swap = build_change(server, partner=build_change(migration, resources={}), resources={THERE: CLAIM})
+    server, migration = (
+        _allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2)
+    )
+    swap = build_change(
+        server, partner=build_change(migration, resources={}), resources={THERE: CLAIM}
+    )
     placement.give(2, generation=2, VCPU=2)
     before = dict(placement.held)
 
@@ -105,7 +128,9 @@ def test_a_pair_is_written_together_or_not_at_all(placement: Placement) -> None:
 # Refused
 
 
-def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(placement: Placement) -> None:
+def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(
+    placement: Placement,
+) -> None:
     changes = _removals(placement)
     moved = placement.give(1, generation=2, VCPU=1)
 
@@ -114,7 +139,9 @@ def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(placeme
     assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1]
 
 
-def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_written(placement: Placement) -> None:
+def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_written(
+    placement: Placement,
+) -> None:
     """Nova empties a server and claims for it anew while a request is taken apart: its generation is 1 again."""
     changes = _removals(placement)
     placement.give(0, generation=2, VCPU=1)
@@ -130,7 +157,9 @@ def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_w
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_what_somebody_else_emptied_is_not_told_as_made_by_us(placement: Placement, count: int) -> None:
+def test_what_somebody_else_emptied_is_not_told_as_made_by_us(
+    placement: Placement, count: int
+) -> None:
     """It holds what the change ends with, and yet it was refused."""
     changes = _removals(placement, count)
     placement.give(0)
@@ -139,7 +168,9 @@ def test_what_somebody_else_emptied_is_not_told_as_made_by_us(placement: Placeme
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
-def test_a_refusal_for_another_cause_is_final_and_no_conflict(placement: Placement, status: int) -> None:
+def test_a_refusal_for_another_cause_is_final_and_no_conflict(
+    placement: Placement, status: int
+) -> None:
     changes = _removals(placement, 2)
     placement.faults = [lambda _body: status] * 3
 
@@ -174,8 +205,12 @@ def test_one_change_is_made_and_one_that_is_refused_raises_why(placement: Placem
 
 
 def test_a_pair_has_moved_when_its_partner_has(placement: Placement) -> None:
-    server, migration = (_allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2))
-    swap = build_change(server, partner=build_change(migration, resources={}), resources={THERE: CLAIM})
+    server, migration = (
+        _allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2)
+    )
+    swap = build_change(
+        server, partner=build_change(migration, resources={}), resources={THERE: CLAIM}
+    )
     placement.give(2)
 
     assert list(AllocationWriter(placement.api()).find_conflicts([swap])) == [swap.consumer]
@@ -211,7 +246,9 @@ def test_a_write_that_was_lost_is_sent_again(placement: Placement, status: int |
     assert len(placement.posts) == 3
 
 
-def test_a_write_that_stays_lost_is_given_up_and_is_not_made(placement: Placement, clock: Clock) -> None:
+def test_a_write_that_stays_lost_is_given_up_and_is_not_made(
+    placement: Placement, clock: Clock
+) -> None:
     placement.faults = [lambda _body: 503] * 1000
     began = clock.now
     errors = _write(placement, *_removals(placement))
@@ -221,7 +258,9 @@ def test_a_write_that_stays_lost_is_given_up_and_is_not_made(placement: Placemen
     assert 1 < len(placement.posts) < 20 and clock.now - began < 10
 
 
-def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(placement: Placement) -> None:
+def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(
+    placement: Placement,
+) -> None:
     def moves_and_is_lost(_body: Body) -> int:
         placement.give(1, generation=2, VCPU=4)
         return 503
@@ -230,19 +269,27 @@ def test_a_write_that_was_lost_is_not_sent_again_when_something_moved_meanwhile(
     placement.faults = [moves_and_is_lost]
     errors = _write(placement, *changes)
 
-    assert [error is None or isinstance(error, WriteRefused) for error in errors] == [False, False, False]
+    assert [error is None or isinstance(error, WriteRefused) for error in errors] == [
+        False,
+        False,
+        False,
+    ]
     assert len(placement.posts) == 1 and len(placement.held) == 3
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_late_write_by_which_its_repetition_is_refused_is_told_as_made(placement: Placement, count: int) -> None:
+def test_a_late_write_by_which_its_repetition_is_refused_is_told_as_made(
+    placement: Placement, count: int
+) -> None:
     placement.faults = [placement.late]
 
     assert _write(placement, *_removals(placement, count)) == [None] * count
     assert len(placement.posts) == 2 and placement.held == {}
 
 
-def test_a_repetition_that_is_refused_for_another_cause_leaves_open_what_was_made(placement: Placement) -> None:
+def test_a_repetition_that_is_refused_for_another_cause_leaves_open_what_was_made(
+    placement: Placement,
+) -> None:
     """No conflict, for that says that the run surely did not change it."""
 
     def moves(_body: Body) -> None:
@@ -266,7 +313,9 @@ def test_a_write_that_cannot_be_read_back_is_not_told_as_made(placement: Placeme
     assert f"Whether {changes[0].consumer} was changed is not known" in str(error)
 
 
-def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(placement: Placement) -> None:
+def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(
+    placement: Placement,
+) -> None:
     """As of a proxy that answers for Placement."""
     placement.faults = [lambda _body: 204]
     (error,) = _write(placement, *_removals(placement, 1))
@@ -274,7 +323,9 @@ def test_an_accepted_write_that_is_not_found_afterwards_is_not_told_as_made(plac
     assert "reading it back shows something else" in str(error)
 
 
-def test_others_that_waited_too_long_for_one_are_not_begun(placement: Placement, clock: Clock) -> None:
+def test_others_that_waited_too_long_for_one_are_not_begun(
+    placement: Placement, clock: Clock
+) -> None:
     """Their proof is as old as the wait."""
 
     def hangs(_body: Body) -> int:
@@ -299,7 +350,9 @@ def test_a_consumer_keeps_its_type_unasked(placement: Placement, type: str | Non
     """From 1.38 on an untyped one could not be written back as it is."""
     consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
 
-    assert _write(placement, build_change(_allocation(placement, consumer), resources={THERE: CLAIM})) == [None]
+    assert _write(
+        placement, build_change(_allocation(placement, consumer), resources={THERE: CLAIM})
+    ) == [None]
     assert [version for version, _consumers in placement.posts] == ["1.28"]
     assert placement.held[consumer]["type"] == type
 
@@ -316,15 +369,24 @@ def test_a_consumer_is_given_a_type(placement: Placement, held: int) -> None:
 
 
 def test_a_typed_consumer_that_goes_needs_no_type(placement: Placement) -> None:
-    assert _write(placement, _removal(placement, 1, "INSTANCE"), _removal(placement, 2)) == [None, None]
+    assert _write(placement, _removal(placement, 1, "INSTANCE"), _removal(placement, 2)) == [
+        None,
+        None,
+    ]
     assert placement.posts == [("1.28", [uuid(1), uuid(2)])]
 
 
-def test_each_result_is_that_of_its_change_though_there_are_two_requests(placement: Placement) -> None:
+def test_each_result_is_that_of_its_change_though_there_are_two_requests(
+    placement: Placement,
+) -> None:
     typing = build_change(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
     removals = [_removal(placement, 2), _removal(placement, 3)]
     placement.give(3, generation=2, VCPU=2)
     placement.give(1, generation=2, VCPU=2)
 
-    assert _kinds(_write(placement, removals[1], typing, removals[0])) == [AllocationConflict, AllocationConflict, None]
+    assert _kinds(_write(placement, removals[1], typing, removals[0])) == [
+        AllocationConflict,
+        AllocationConflict,
+        None,
+    ]
     assert placement.posts == [("1.28", [uuid(2)])]

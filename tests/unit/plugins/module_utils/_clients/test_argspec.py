@@ -14,14 +14,34 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import connection_options, run
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import policy_options
+from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+    connection_options,
+    run,
+)
+from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+    policy_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.scope import scope_options
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import sighting_policy_options
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS, REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import failures_option, limits_options
-from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import FORMAT_NAMES, FORMATS
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICE_FORMATTERS
+from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
+    sighting_policy_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CHANGEABLE_KINDS,
+    CONSUMER_KINDS,
+    KINDS,
+    REMEDIATE,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    failures_option,
+    limits_options,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.formats import (
+    FORMAT_NAMES,
+    FORMATS,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
+    NOTICE_FORMATTERS,
+)
 
 ROOT = pathlib.Path(__file__).parents[5]
 CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
@@ -43,11 +63,16 @@ def _role(path: str, name: str = "orphan_cleanup") -> t.Any:
 
 
 def _role_options(name: str = "orphan_cleanup") -> dict[str, t.Any]:
-    return t.cast("dict[str, t.Any]", _role("meta/argument_specs.yml", name)["argument_specs"]["main"]["options"])
+    return t.cast(
+        "dict[str, t.Any]",
+        _role("meta/argument_specs.yml", name)["argument_specs"]["main"]["options"],
+    )
 
 
 def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    return {fact: option.get(fact) for fact in ("type", "elements", "default", "choices", "aliases")}
+    return {
+        fact: option.get(fact) for fact in ("type", "elements", "default", "choices", "aliases")
+    }
 
 
 class Ended(Exception):
@@ -58,7 +83,12 @@ class Module:
     """As much of AnsibleModule as is needed to fail before any cloud is asked: these options contradict each other."""
 
     def __init__(self, **params: t.Any) -> None:
-        self.params = {**dict.fromkeys(connection_options()), "cloud": {}, "region_name": "RegionOne", **params}
+        self.params = {
+            **dict.fromkeys(connection_options()),
+            "cloud": {},
+            "region_name": "RegionOne",
+            **params,
+        }
         # Ansible hides every value of an option with no_log.
         self.no_log_values = {*_leaves(self.params["auth"]), *_leaves(self.params["cloud"])}
 
@@ -74,12 +104,17 @@ def _leaves(option: t.Any) -> set[str]:
 
 def _failed(module: Module) -> t.Any:
     with pytest.raises(Ended) as ended:
-        run(t.cast("t.Any", module), lambda _module, connect: pytest.fail(f"it connected: {connect()}"))
+        run(
+            t.cast("t.Any", module),
+            lambda _module, connect: pytest.fail(f"it connected: {connect()}"),
+        )
     return ended.value.args[0]
 
 
 def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
-    assert _failed(Module()) == {"msg": "cloud is a whole configuration, so region_name cannot be given beside it: put them into it."}
+    assert _failed(Module()) == {
+        "msg": "cloud is a whole configuration, so region_name cannot be given beside it: put them into it."
+    }
 
 
 def test_of_the_authentication_only_secrets_are_hidden_in_results() -> None:
@@ -108,7 +143,12 @@ def test_the_name_of_a_cloud_is_no_secret() -> None:
 
 
 def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
-    module = Module(cloud={"region_name": "r", "auth": {"username": "admin", "password": "pw", "passcode": 123456, "token": None}})
+    module = Module(
+        cloud={
+            "region_name": "r",
+            "auth": {"username": "admin", "password": "pw", "passcode": 123456, "token": None},
+        }
+    )
     _failed(module)
 
     assert module.no_log_values == {"pw", "123456"}
@@ -124,14 +164,22 @@ def test_secrets_within_a_whole_configuration_are_hidden_in_results() -> None:
         ("_scope", scope_options),
     ],
 )
-def test_shared_options_are_documented_as_they_are(fragment: str, options: t.Callable[[], dict[str, t.Any]]) -> None:
+def test_shared_options_are_documented_as_they_are(
+    fragment: str, options: t.Callable[[], dict[str, t.Any]]
+) -> None:
     documented = _documented("doc_fragments", fragment)
 
-    assert {name: _facts(option) for name, option in documented.items()} == {name: _facts(option) for name, option in options().items()}
+    assert {name: _facts(option) for name, option in documented.items()} == {
+        name: _facts(option) for name, option in options().items()
+    }
 
 
 def test_secrets_are_kept_out_of_logs() -> None:
-    assert {name for name, option in connection_options().items() if option.get("no_log")} == {"auth", "client_key", "cloud"}
+    assert {name for name, option in connection_options().items() if option.get("no_log")} == {
+        "auth",
+        "client_key",
+        "cloud",
+    }
 
 
 def test_orphan_plan_documents_the_kinds_that_can_be_changed() -> None:
@@ -147,7 +195,9 @@ def test_the_role_offers_the_kinds_that_can_be_changed() -> None:
 
 
 def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
-    documented = {name: option["default"] for name, option in _role_options().items() if "default" in option}
+    documented = {
+        name: option["default"] for name, option in _role_options().items() if "default" in option
+    }
 
     assert _role("defaults/main.yml") == documented
 
@@ -155,14 +205,24 @@ def test_the_defaults_of_the_role_are_those_that_it_documents() -> None:
 def test_every_entry_point_of_the_role_has_its_options() -> None:
     specs = _role("meta/argument_specs.yml")["argument_specs"]
 
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(ENTRY_POINTS, _role_options())
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
+        ENTRY_POINTS, _role_options()
+    )
 
 
 def test_the_role_and_orphan_report_offer_every_format_and_product() -> None:
     role, documented = _role_options(), _documented("modules", "orphan_report")
 
-    assert role["orphan_cleanup_report_formats"]["choices"] == documented["formats"]["choices"] == list(FORMAT_NAMES)
-    assert role["orphan_cleanup_notify_format"]["choices"] == documented["notice"]["choices"] == list(NOTICE_FORMATTERS)
+    assert (
+        role["orphan_cleanup_report_formats"]["choices"]
+        == documented["formats"]["choices"]
+        == list(FORMAT_NAMES)
+    )
+    assert (
+        role["orphan_cleanup_notify_format"]["choices"]
+        == documented["notice"]["choices"]
+        == list(NOTICE_FORMATTERS)
+    )
     assert set(FORMATS) <= set(FORMAT_NAMES)
 
 
@@ -178,28 +238,43 @@ def test_the_scope_of_the_role_is_that_of_the_modules(option: str) -> None:
 
 @pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
 def test_the_limits_of_the_role_are_those_of_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts({**limits_options(), **failures_option()}[option])
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(
+        {**limits_options(), **failures_option()}[option]
+    )
 
 
 @pytest.mark.parametrize("option", sighting_policy_options())
 def test_what_is_waited_for_is_the_same_everywhere(option: str) -> None:
     facts = _facts(sighting_policy_options()[option])
 
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(_documented("modules", "orphan_detect")[option]) == facts
+    assert (
+        _facts(_role_options()[f"orphan_cleanup_{option}"])
+        == _facts(_documented("modules", "orphan_detect")[option])
+        == facts
+    )
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
 def test_the_limits_are_kept_when_a_plan_is_made_and_when_it_is_carried_out(module: str) -> None:
-    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.modules.{module}")
+    plugin = importlib.import_module(
+        f"ansible_collections.osops.placement.plugins.modules.{module}"
+    )
 
-    assert "osops.placement._limits" in yaml.safe_load(plugin.DOCUMENTATION)["extends_documentation_fragment"]
+    assert (
+        "osops.placement._limits"
+        in yaml.safe_load(plugin.DOCUMENTATION)["extends_documentation_fragment"]
+    )
 
 
 @pytest.mark.parametrize("option", ["plan", "journal"])
 def test_what_is_carried_out_or_taken_back_is_a_path_or_the_thing_itself(option: str) -> None:
     module = {"plan": "orphan_remediate", "journal": "orphan_restore"}[option]
 
-    assert _role_options()[f"orphan_cleanup_{option}"]["type"] == _documented("modules", module)[option]["type"] == "raw"
+    assert (
+        _role_options()[f"orphan_cleanup_{option}"]["type"]
+        == _documented("modules", module)[option]["type"]
+        == "raw"
+    )
 
 
 @pytest.mark.parametrize("entry_point", [name for name in ENTRY_POINTS if name != "main"])
@@ -210,21 +285,28 @@ def test_every_entry_point_of_the_role_has_its_tasks(entry_point: str) -> None:
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 @pytest.mark.parametrize("option", connection_options())
 def test_the_connection_of_a_role_is_that_of_the_modules(role: str, option: str) -> None:
-    ours, theirs = _facts(_role_options(role)[f"{role}_{option}"]), _facts(connection_options()[option])
+    ours, theirs = (
+        _facts(_role_options(role)[f"{role}_{option}"]),
+        _facts(connection_options()[option]),
+    )
 
     assert {**ours, "aliases": None} == {**theirs, "aliases": None}
-    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(f"{{{{ {role}_{option} ")
+    assert _role("vars/main.yml", role)[f"_{role}_connection"][option].startswith(
+        f"{{{{ {role}_{option} "
+    )
 
 
 @pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
 def test_all_of_the_policy_that_a_role_takes_is_handed_on(role: str) -> None:
-    taken = policy_options().keys() & {name.removeprefix(f"{role}_") for name in _role_options(role)}
+    taken = policy_options().keys() & {
+        name.removeprefix(f"{role}_") for name in _role_options(role)
+    }
 
     handed_on = _role("vars/main.yml", role)[f"_{role}_policy"]
 
-    assert {option: set(re.findall(rf"\b{role}_\w+", value)) for option, value in handed_on.items()} == {
-        option: {f"{role}_{option}"} for option in taken
-    }
+    assert {
+        option: set(re.findall(rf"\b{role}_\w+", value)) for option, value in handed_on.items()
+    } == {option: {f"{role}_{option}"} for option in taken}
 
 
 def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> None:
@@ -237,15 +319,23 @@ def test_hosts_are_retired_with_the_kinds_whose_change_is_one_of_a_claim() -> No
 
 
 def test_the_defaults_for_retiring_hosts_are_those_that_are_documented() -> None:
-    documented = {name: option["default"] for name, option in _role_options("host_decommission").items() if "default" in option}
+    documented = {
+        name: option["default"]
+        for name, option in _role_options("host_decommission").items()
+        if "default" in option
+    }
 
     assert _role("defaults/main.yml", "host_decommission") == documented
 
 
-def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_and_its_tasks() -> None:
+def test_every_stage_of_retiring_hosts_is_an_entry_point_with_the_same_options_and_its_tasks() -> (
+    None
+):
     specs = _role("meta/argument_specs.yml", "host_decommission")["argument_specs"]
 
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(STAGES, _role_options("host_decommission"))
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
+        STAGES, _role_options("host_decommission")
+    )
     assert all(_role(f"tasks/{stage}.yml", "host_decommission") for stage in STAGES)
 
 
@@ -257,7 +347,11 @@ def test_without_a_target_no_host_is_retired() -> None:
 
 
 def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
-    documented = {name: option["default"] for name, option in _role_options("hypervisor_cleanup").items() if "default" in option}
+    documented = {
+        name: option["default"]
+        for name, option in _role_options("hypervisor_cleanup").items()
+        if "default" in option
+    }
 
     assert _role("defaults/main.yml", "hypervisor_cleanup") == documented
     assert documented["hypervisor_cleanup_remediate_kinds"] == []
@@ -266,28 +360,46 @@ def test_the_defaults_for_hypervisors_are_those_that_are_documented() -> None:
 def test_every_entry_point_for_hypervisors_has_the_same_options_and_its_tasks() -> None:
     specs = _role("meta/argument_specs.yml", "hypervisor_cleanup")["argument_specs"]
 
-    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(specs, _role_options("hypervisor_cleanup"))
+    assert {name: spec["options"] for name, spec in specs.items()} == dict.fromkeys(
+        specs, _role_options("hypervisor_cleanup")
+    )
     assert all(_role(f"tasks/{name}.yml", "hypervisor_cleanup") for name in specs)
 
 
-@pytest.mark.parametrize("option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"])
+@pytest.mark.parametrize(
+    "option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"]
+)
 def test_the_policy_for_hypervisors_is_that_of_the_modules(option: str) -> None:
-    assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(policy_options()[option])
+    assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(
+        policy_options()[option]
+    )
 
 
-@pytest.mark.parametrize("option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"])
+@pytest.mark.parametrize(
+    "option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"]
+)
 def test_the_policy_for_retiring_hosts_is_that_of_the_modules(option: str) -> None:
-    assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(policy_options()[option])
+    assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(
+        policy_options()[option]
+    )
 
 
 def test_the_limit_and_the_other_regions_are_those_of_the_modules() -> None:
     ours, theirs = _role_options("host_decommission"), _documented("modules", "placement_provider")
 
     assert _facts(ours["host_decommission_max_changes"]) == _facts(limits_options()["max_changes"])
-    assert _facts(ours["host_decommission_ignore_other_regions"]) == _facts(theirs["ignore_other_regions"])
+    assert _facts(ours["host_decommission_ignore_other_regions"]) == _facts(
+        theirs["ignore_other_regions"]
+    )
 
 
 def test_the_readme_lists_the_kinds_of_the_judge_with_their_defaults() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (yes|no)\b[^|]*\|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([^|]*) \| (yes|no)\b[^|]*\|$",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
 
-    assert rows == [(kind.name, kind.meaning, "yes" if kind.by_default == REMEDIATE else "no") for kind in KINDS]
+    assert rows == [
+        (kind.name, kind.meaning, "yes" if kind.by_default == REMEDIATE else "no") for kind in KINDS
+    ]

@@ -46,12 +46,22 @@ class Listing:
             if (marker := query.get("marker")) and marker not in self.known:
                 return 400, {"badRequest": {"message": f"Marker {marker} not found."}}
             start = self.known.index(marker) + 1 if marker else 0
-            page = [row for row in self.known[start : start + int(query["limit"])] if row not in self.dropped]
+            page = [
+                row
+                for row in self.known[start : start + int(query["limit"])]
+                if row not in self.dropped
+            ]
         return 200, {"hypervisors": [_row(row) for row in page]}
 
 
 def _row(identity: str) -> dict[str, t.Any]:
-    return {"id": identity, "hypervisor_hostname": identity, "service": {"host": identity}, "state": "up", "status": "enabled"}
+    return {
+        "id": identity,
+        "hypervisor_hostname": identity,
+        "service": {"host": identity},
+        "state": "up",
+        "status": "enabled",
+    }
 
 
 def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:
@@ -59,12 +69,18 @@ def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hyperviso
 
 
 def _reader(handler: Handler) -> NovaReader:
-    def request(url: str, method: str, params: dict[str, str] | None = None, **options: t.Any) -> t.Any:
+    def request(
+        url: str, method: str, params: dict[str, str] | None = None, **options: t.Any
+    ) -> t.Any:
         status, body = handler(params or {})
-        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+        return types.SimpleNamespace(
+            status_code=status, headers={}, content=b"{}", json=lambda: body
+        )
 
     newest = types.SimpleNamespace(max_microversion=(2, 96))
-    adapter = types.SimpleNamespace(get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request)
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request
+    )
     return NovaReader(Api("Nova", adapter, (2, 69)))
 
 
@@ -75,9 +91,17 @@ def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:
 
 @pytest.mark.parametrize("count", [0, 1, 49, 50, 51, 200, 201, 1000])
 @pytest.mark.parametrize(
-    "order", [lambda known: known, lambda known: known[::-1], lambda known: known[1::2] + known[::2], lambda known: []]
+    "order",
+    [
+        lambda known: known,
+        lambda known: known[::-1],
+        lambda known: known[1::2] + known[::2],
+        lambda known: [],
+    ],
 )
-def test_each_compute_node_is_read_once_in_whatever_order_placement_has_them(count: int, order: Callable[[list[int]], list[int]]) -> None:
+def test_each_compute_node_is_read_once_in_whatever_order_placement_has_them(
+    count: int, order: Callable[[list[int]], list[int]]
+) -> None:
     numbers = list(range(count))
 
     assert _numbers(_read(Listing(numbers), order(numbers))) == numbers
@@ -105,7 +129,9 @@ def test_providers_that_are_no_compute_nodes_are_no_places_to_start_from() -> No
         ([range(900)], range(899)),
     ],
 )
-def test_a_rack_that_is_not_discovered_hides_nobody(cells: list[range], undiscovered: range) -> None:
+def test_a_rack_that_is_not_discovered_hides_nobody(
+    cells: list[range], undiscovered: range
+) -> None:
     known = [number for cell in cells for number in cell]
     # Placement has them in the order of their creation, which is not Nova's when there are several cells.
     created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
@@ -128,7 +154,9 @@ def test_a_listing_that_lost_a_place_to_start_from_is_read_again() -> None:
         first_page.wait(10)
         return listing(query)
 
-    assert _numbers(_read(vanishing, range(200))) == [number for number in range(200) if number != 49]
+    assert _numbers(_read(vanishing, range(200))) == [
+        number for number in range(200) if number != 49
+    ]
 
 
 @pytest.mark.parametrize("rows", [["x"], [{}], [None], {"a": 1}])
@@ -149,13 +177,17 @@ def test_a_page_that_is_refused_leaves_no_value() -> None:
 
 
 def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
-    links = {"servers_links": [{"rel": "next", "href": "http://nova/servers?marker=…"}]} if more else {}
+    links = (
+        {"servers_links": [{"rel": "next", "href": "http://nova/servers?marker=…"}]} if more else {}
+    )
     return {"servers": [{"id": uuid(number), "status": "ACTIVE"} for number in numbers], **links}
 
 
 def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> None:
     """Nova lists it on its host, and does not find it as a marker."""
-    found = _reader(lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))).query_servers_on_host("compute-1")
+    found = _reader(
+        lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))
+    ).query_servers_on_host("compute-1")
 
     assert [server.uuid for server in found.value or ()] == [uuid(1), uuid(2)]
     assert found.status == 200
@@ -235,7 +267,10 @@ def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> 
         if broken_from is not None and start >= broken_from:
             return 404, {"itemNotFound": {"message": "Instance could not be found."}}
         page = rows[start : start + size]
-        return 200, {"instanceActions": page, **({"links": [{"rel": "next"}]} if len(page) >= size else {})}
+        return 200, {
+            "instanceActions": page,
+            **({"links": [{"rel": "next"}]} if len(page) >= size else {}),
+        }
 
     return answer
 
@@ -245,7 +280,9 @@ def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
     """That a server was never asked to move is concluded from their list, and the oldest of them are on its last page."""
     found = _reader(_actions_in_pages(count, size)).list_instance_actions(uuid(1))
 
-    assert [action.request_id for action in found.value or ()] == [f"req-{number}" for number in range(count)]
+    assert [action.request_id for action in found.value or ()] == [
+        f"req-{number}" for number in range(count)
+    ]
 
 
 def test_actions_of_which_a_page_cannot_be_read_are_none() -> None:
@@ -255,7 +292,15 @@ def test_actions_of_which_a_page_cannot_be_read_are_none() -> None:
 
 
 def test_actions_that_do_not_come_to_an_end_are_none() -> None:
-    row = {"action": "reboot", "request_id": "req-1", "user_id": "u", "start_time": "", "message": None}
-    found = _reader(lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})).list_instance_actions(uuid(1))
+    row = {
+        "action": "reboot",
+        "request_id": "req-1",
+        "user_id": "u",
+        "start_time": "",
+        "message": None,
+    }
+    found = _reader(
+        lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})
+    ).list_instance_actions(uuid(1))
 
     assert found.value is None

@@ -10,7 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import parse_action
+from ansible_collections.osops.placement.plugins.module_utils._clients.nova_parsing import (
+    parse_action,
+)
 
 RESIZE = """\
   File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 6340, in resize_instance
@@ -58,7 +60,9 @@ REVERT_REFUSED = """\
         (None, False),
     ],
 )
-def test_whether_the_driver_gave_up_the_copy_is_in_the_traceback(traceback: str | None, in_copy: bool) -> None:
+def test_whether_the_driver_gave_up_the_copy_is_in_the_traceback(
+    traceback: str | None, in_copy: bool
+) -> None:
     (event,) = parse_action(_row({"traceback": traceback})).events
 
     assert event.failed_in_copy is in_copy
@@ -70,5 +74,19 @@ def test_without_a_traceback_nothing_is_known_of_it() -> None:
 
 
 def _row(more: dict[str, t.Any]) -> dict[str, t.Any]:
-    event = {"event": "compute_resize_instance", "start_time": "", "finish_time": "", "result": "Error", "host": "compute-1", **more}
-    return {"action": "migrate", "request_id": "req-1", "user_id": "user", "start_time": "", "message": "Error", "events": [event]}
+    event = {
+        "event": "compute_resize_instance",
+        "start_time": "",
+        "finish_time": "",
+        "result": "Error",
+        "host": "compute-1",
+        **more,
+    }
+    return {
+        "action": "migrate",
+        "request_id": "req-1",
+        "user_id": "user",
+        "start_time": "",
+        "message": "Error",
+        "events": [event],
+    }

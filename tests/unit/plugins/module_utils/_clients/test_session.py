@@ -13,14 +13,21 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
-from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect, find_other_novas
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._clients.session import (
+    connect,
+    find_other_novas,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
 
 
 def _placement(newest: tuple[int, int]) -> Api:
     """Placement as the SDK discovers it at that version."""
     adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest)
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
     )
     return Api("Placement", adapter, (1, 28))
 
@@ -34,7 +41,10 @@ def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
     with pytest.raises(CloudError) as error:
         _placement((1, 30)).require_microversion(1, 31)
 
-    assert str(error.value) == "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
+    assert (
+        str(error.value)
+        == "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
+    )
 
 
 def test_a_service_that_is_too_old_for_all_is_refused_at_once() -> None:
@@ -45,8 +55,14 @@ def test_a_service_that_is_too_old_for_all_is_refused_at_once() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"errors": [{"detail": "Access was denied.\n\n Policy does not allow it.  "}]}, "Access was denied. Policy does not allow it."),
-        ({"badRequest": {"message": "Marker could not be found", "code": 400}}, "Marker could not be found"),
+        (
+            {"errors": [{"detail": "Access was denied.\n\n Policy does not allow it.  "}]},
+            "Access was denied. Policy does not allow it.",
+        ),
+        (
+            {"badRequest": {"message": "Marker could not be found", "code": 400}},
+            "Marker could not be found",
+        ),
         ({}, ""),
     ],
 )
@@ -54,10 +70,22 @@ def test_the_words_of_a_service_become_one_line(body: t.Any, said: str) -> None:
     assert Reply(400, {}, body).detail == said
 
 
-PLACEMENTS = {"north": "http://placement", "south": "http://placement/", "east": "http://placement.east"}
+PLACEMENTS = {
+    "north": "http://placement",
+    "south": "http://placement/",
+    "east": "http://placement.east",
+}
 CATALOGUE = [
-    {"type": "compute", "endpoints": [{"region": region, "url": f"http://nova.{region}/v2.1"} for region in PLACEMENTS]},
-    {"type": "placement", "endpoints": [{"region": region, "url": url} for region, url in PLACEMENTS.items()]},
+    {
+        "type": "compute",
+        "endpoints": [
+            {"region": region, "url": f"http://nova.{region}/v2.1"} for region in PLACEMENTS
+        ],
+    },
+    {
+        "type": "placement",
+        "endpoints": [{"region": region, "url": url} for region, url in PLACEMENTS.items()],
+    },
     {"type": "image", "endpoints": [{"region": "west", "url": "http://placement"}]},
 ]
 
@@ -71,46 +99,77 @@ CATALOGUE = [
         ("http://an.override:8774/v2.1/", None, ("north", "south")),
     ],
 )
-def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(compute: str, region: str | None, others: tuple[str, ...]) -> None:
+def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(
+    compute: str, region: str | None, others: tuple[str, ...]
+) -> None:
     assert find_other_novas(CATALOGUE, compute, "http://placement/", region) == others
 
 
 def test_another_region_with_a_placement_of_its_own_is_nobody() -> None:
-    assert find_other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east") == ()
+    assert (
+        find_other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east")
+        == ()
+    )
 
 
 @pytest.mark.parametrize(("here", "there"), [("one", "two"), ("two", "one")])
 @pytest.mark.parametrize(
     "urls",
     [
-        {"one": "https://api.example.org/compute", "two": "https://api.example.org/compute-two/v2.1"},
+        {
+            "one": "https://api.example.org/compute",
+            "two": "https://api.example.org/compute-two/v2.1",
+        },
         {"one": "https://api.example.org/compute", "two": "https://api.example.org/compute/two"},
-        {"one": "https://api.example.org/v1/one/compute/v2.1", "two": "https://api.example.org/v1/two/compute/v2.1"},
+        {
+            "one": "https://api.example.org/v1/one/compute/v2.1",
+            "two": "https://api.example.org/v1/two/compute/v2.1",
+        },
         {"one": "https://api.example.org/v2.1/one", "two": "https://api.example.org/v2.1/two"},
     ],
 )
-def test_a_nova_whose_address_begins_like_ours_is_another(urls: dict[str, str], here: str, there: str) -> None:
+def test_a_nova_whose_address_begins_like_ours_is_another(
+    urls: dict[str, str], here: str, there: str
+) -> None:
     catalogue = [
-        {"type": "compute", "endpoints": [{"region": region, "url": url} for region, url in urls.items()]},
-        {"type": "placement", "endpoints": [{"region": region, "url": "https://api.example.org/placement"} for region in urls]},
+        {
+            "type": "compute",
+            "endpoints": [{"region": region, "url": url} for region, url in urls.items()],
+        },
+        {
+            "type": "placement",
+            "endpoints": [
+                {"region": region, "url": "https://api.example.org/placement"} for region in urls
+            ],
+        },
     ]
     # The version is discovered where the catalogue does not tell it.
     endpoint = f"{urls[here]}/" if "/v2.1" in urls[here] else f"{urls[here]}/v2.1/"
-    assert find_other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (there,)
+    assert find_other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (
+        there,
+    )
 
 
-def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_region_alone() -> None:
+def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_region_alone() -> (
+    None
+):
     catalogue = [
         {"type": "compute", "endpoints": [{"region": None, "url": "http://nova/v2.1"}]},
         {"type": "placement", "endpoints": [{"region": None, "url": "http://placement"}]},
     ]
-    assert find_other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None) == ()
+    assert (
+        find_other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None)
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"auth_type": "none", "auth": {"endpoint": "http://127.0.0.1:9"}}, "auth_type none does not ask Keystone"),
+        (
+            {"auth_type": "none", "auth": {"endpoint": "http://127.0.0.1:9"}},
+            "auth_type none does not ask Keystone",
+        ),
         (
             {"auth_type": "admin_token", "auth": {"endpoint": "http://127.0.0.1:9", "token": "x"}},
             "auth_type admin_token does not ask Keystone",
@@ -118,15 +177,33 @@ def test_an_endpoint_without_a_region_and_an_address_of_the_users_own_leave_one_
         ({"cloud": ["a"]}, "The connection options cannot be used"),
         ({"cloud": {1: 2}}, "The connection options cannot be used"),
         ({"cloud": {"auth": "text"}}, "The connection options cannot be used"),
-        ({"auth": {"auth_url": 5, "username": "u", "password": "p", "project_name": "p"}}, "The connection options cannot be used"),
-        ({"cloud": {"auth": {"auth_url": "http://127.0.0.1:9"}, "api_timeout": "soon"}}, "The connection options cannot be used"),
+        (
+            {"auth": {"auth_url": 5, "username": "u", "password": "p", "project_name": "p"}},
+            "The connection options cannot be used",
+        ),
+        (
+            {"cloud": {"auth": {"auth_url": "http://127.0.0.1:9"}, "api_timeout": "soon"}},
+            "The connection options cannot be used",
+        ),
     ],
 )
-def test_options_that_no_cloud_can_have_are_one_sentence(given: dict[str, t.Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_that_no_cloud_can_have_are_one_sentence(
+    given: dict[str, t.Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in os.environ if name.startswith("OS_")]:
         monkeypatch.delenv(name)
     options = dict.fromkeys(
-        ("cloud", "auth", "auth_type", "region_name", "interface", "validate_certs", "ca_cert", "client_cert", "client_key")
+        (
+            "cloud",
+            "auth",
+            "auth_type",
+            "region_name",
+            "interface",
+            "validate_certs",
+            "ca_cert",
+            "client_cert",
+            "client_key",
+        )
     )
     with pytest.raises(InvalidInput) as error:
         connect({**options, "api_timeout": 5, **given})

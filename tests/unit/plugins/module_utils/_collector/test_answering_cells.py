@@ -12,9 +12,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.answering_cells import list_compute_nodes
+from ansible_collections.osops.placement.plugins.module_utils._collector.answering_cells import (
+    list_compute_nodes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    LISTED_BY_SERVERS,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 if t.TYPE_CHECKING:
@@ -28,15 +32,22 @@ class Site(World):
         super().__init__()
         self.plain = self.host("compute-1")
         self.domain = self.host("compute-2.example.org", service="compute-2")
-        self.nodes_of_ironic = [self.host(name, service="ironic-1") for name in ("node-a", "node-b")]
+        self.nodes_of_ironic = [
+            self.host(name, service="ironic-1") for name in ("node-a", "node-b")
+        ]
         self.dead = self.host("compute-9")
         self.services = [
-            d.replace(service, status="UNKNOWN", state=None) if service.host == "compute-9" else service for service in self.services
+            d.replace(service, status="UNKNOWN", state=None)
+            if service.host == "compute-9"
+            else service
+            for service in self.services
         ]
         self.services.append(Service("nova-conductor", "controller", "enabled", "up"))
 
     def nodes_found(self, with_servers: bool = True) -> dict[str, Hypervisor]:
-        nova = types.SimpleNamespace(list_servers_on_host=self._servers_at, list_server_uuids_on_host=self._server_uuids_at)
+        nova = types.SimpleNamespace(
+            list_servers_on_host=self._servers_at, list_server_uuids_on_host=self._server_uuids_at
+        )
         services = answer("GET /os-services", 200, tuple(self.services))
         found = list_compute_nodes(t.cast("t.Any", nova), services, self.providers, with_servers)
         assert (found.request, found.status) == (LISTED_BY_SERVERS, 200)
@@ -47,7 +58,9 @@ class Site(World):
         return tuple(server for server in self.servers.values() if server.host == host)
 
     def _server_uuids_at(self, host: str) -> t.Any:
-        return answer("GET /servers?host", 200, tuple(server.uuid for server in self._servers_at(host)))
+        return answer(
+            "GET /servers?host", 200, tuple(server.uuid for server in self._servers_at(host))
+        )
 
 
 @pytest.fixture(name="site")

@@ -16,11 +16,17 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._collector import collector
 from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PROJECT, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    PROJECT,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
@@ -43,13 +49,17 @@ class Site(World):
             retried=0,
             get_allocation=lambda uuid: known[uuid].allocation,
             get_details=self._details,
-            query_inventories=lambda root: next(evidence.stock for evidence in known.values() if evidence.stock.status == 200),
+            query_inventories=lambda root: next(
+                evidence.stock for evidence in known.values() if evidence.stock.status == 200
+            ),
         )
         nova = types.SimpleNamespace(
             list_services=lambda: self.snapshot().services,
             list_migrations=lambda: self.snapshot().migrations,
             list_migrations_of_server=lambda uuid: known[uuid].migrations,
-            list_migrations_of_host=lambda host, attempt: answer(f"GET /os-migrations?host={host}", 200, ()),
+            list_migrations_of_host=lambda host, attempt: answer(
+                f"GET /os-migrations?host={host}", 200, ()
+            ),
             get_server=lambda uuid: known[uuid].server,
             list_hypervisor_servers=self._servers_on,
             find_deleted_server=lambda uuid, brief=False: known[uuid].deleted_listing,
@@ -74,10 +84,15 @@ class Site(World):
         listed = self.snapshot(evidence={}, candidates=(), scope=Scope(**scope))
         return self.reading()._add_evidence(listed, consumers)
 
-    def _details(self, providers: t.Sequence[str], parts: t.Sequence[str]) -> dict[str, ProviderDetails]:
+    def _details(
+        self, providers: t.Sequence[str], parts: t.Sequence[str]
+    ) -> dict[str, ProviderDetails]:
         self.asked_for_details += [(provider, *parts) for provider in providers]
         return {
-            root: ProviderDetails(traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})) for root in providers
+            root: ProviderDetails(
+                traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})
+            )
+            for root in providers
         }
 
     def _servers_on(self, node: str) -> tuple[str, ...]:
@@ -95,10 +110,14 @@ def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> N
     here, there, other = site.roots
     server = site.server(here, there)
     migration = site.migration(server, other, here, "confirmed", other)
-    found = {finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)}
+    found = {
+        finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)
+    }
 
     assert found[server].kind == "misplaced_allocation" and found[server].change
-    assert found == {finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)}
+    assert found == {
+        finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)
+    }
 
 
 def test_a_project_is_that_of_the_claim(site: Site) -> None:
@@ -123,25 +142,36 @@ def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site
 
 
 @pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
-def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(everywhere: bool, asked: int) -> None:
+def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
+    everywhere: bool, asked: int
+) -> None:
     """Also for a server whose row was archived since detection, of which Nova then has no memory."""
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
     site.delete(server, remembered=False)
     listed = site.snapshot(evidence={}, candidates=())
-    nodes = tuple(node if everywhere else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
-    site.reading().refresh_evidence(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server])
+    nodes = tuple(
+        node if everywhere else d.replace(node, servers=None)
+        for node in listed.hypervisors.value or ()
+    )
+    site.reading().refresh_evidence(
+        d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [server]
+    )
 
     assert len(site.asked_for_servers) == asked
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for_its_migration(together: bool) -> None:
+def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for_its_migration(
+    together: bool,
+) -> None:
     site = Site()
     here, there = site.roots
     server = site.server(there, there, here)
     migration = site.migration(server, here, there, "error", here)
-    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [migration, server] if together else [migration])
+    again = site.reading().refresh_evidence(
+        site.snapshot(evidence={}, candidates=()), [migration, server] if together else [migration]
+    )
 
     assert again.evidence[server].actions.status == 200
 
@@ -157,21 +187,32 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     site.deleted[server] = d.replace(site.servers[server], status="DELETED")
     listed = site.snapshot(evidence={}, candidates=())
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
-    nodes = tuple(node if servers else d.replace(node, servers=None) for node in listed.hypervisors.value or ())
+    nodes = tuple(
+        node if servers else d.replace(node, servers=None)
+        for node in listed.hypervisors.value or ()
+    )
     reading = site.reading()
     reading._nova.list_hypervisor_servers = lambda node: shown[node]
-    again = reading.refresh_evidence(d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration])
+    again = reading.refresh_evidence(
+        d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes)), [migration]
+    )
 
-    assert [finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration] == ["undecided"]
+    assert [
+        finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration
+    ] == ["undecided"]
 
 
-def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_others(site: Site) -> None:
+def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_others(
+    site: Site,
+) -> None:
     here, gone, _other = site.roots
     pool, somebodys = site.provider("pool", sharing=True), site.provider("somebody's")
     server = site.server(here, here, gone, pool)
     stranger = site.stranger(somebodys)
     site.remove_host(gone)
-    again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=(), details={}), [server, stranger])
+    again = site.reading().refresh_evidence(
+        site.snapshot(evidence={}, candidates=(), details={}), [server, stranger]
+    )
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
     found = {finding.consumer: finding for finding in judge(again, HARSH)}
@@ -187,9 +228,11 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
     site.remove_host(gone)
     again = site.reading().refresh_evidence(site.snapshot(evidence={}, candidates=()), [stranger])
 
-    assert [(finding.kind, finding.verdict) for finding in judge(again, HARSH) if finding.consumer == stranger] == [
-        ("unknown_consumer", "orphaned")
-    ]
+    assert [
+        (finding.kind, finding.verdict)
+        for finding in judge(again, HARSH)
+        if finding.consumer == stranger
+    ] == [("unknown_consumer", "orphaned")]
 
 
 def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
@@ -198,18 +241,26 @@ def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
     stranger = site.stranger(gone)
     site.remove_host(gone)
 
-    assert [finding.verdict for finding in judge(site.looked_at(stranger), HARSH) if finding.consumer == stranger] == ["undecided"]
+    assert [
+        finding.verdict
+        for finding in judge(site.looked_at(stranger), HARSH)
+        if finding.consumer == stranger
+    ] == ["undecided"]
 
 
 @pytest.mark.parametrize("down", [True, False])
-def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site: Site, down: bool) -> None:
+def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
+    site: Site, down: bool
+) -> None:
     """Asked for one compute node, Nova fails when it comes to the cell that is down before it finds the node."""
     server = site.server(site.roots[0], site.roots[0])
     listed = site.snapshot(evidence={}, candidates=())
     nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))
-    reading._nova.list_server_uuids_on_host = lambda host: answer("GET /servers?host", 200, (server,) if host == "compute-0" else ())
+    reading._nova.list_server_uuids_on_host = lambda host: answer(
+        "GET /servers?host", 200, (server,) if host == "compute-0" else ()
+    )
     if down:
         site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
     wanted = d.replace(listed, hypervisors=d.replace(listed.hypervisors, value=nodes))
@@ -220,10 +271,14 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(site:
         return
     found = reading.add_servers(wanted, [site.roots[0]]).hypervisors.value or ()
 
-    assert {node.uuid: node.servers for node in found if node.servers is not None} == {site.roots[0]: (server,)}
+    assert {node.uuid: node.servers for node in found if node.servers is not None} == {
+        site.roots[0]: (server,)
+    }
 
 
-def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed_yet(site: Site) -> None:
+def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed_yet(
+    site: Site,
+) -> None:
     """nova-compute writes that number only now and then, and the newest servers of the cloud may be failed boots, which have no host."""
     live = site.server(site.roots[0], site.roots[0])
     failed = site.server(status="ERROR")
@@ -232,16 +287,23 @@ def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed
     reading._session = t.cast("t.Any", types.SimpleNamespace(cloud=shown.cloud, project=PROJECT))
     reading._placement.list_providers = lambda: shown.providers
     reading._nova.list_aggregates = lambda: ()
-    reading._nova.list_newest_servers = lambda _limit: answer("GET /servers/detail", 200, (site.servers[failed],))
+    reading._nova.list_newest_servers = lambda _limit: answer(
+        "GET /servers/detail", 200, (site.servers[failed],)
+    )
     at_host = {"compute-0": (site.servers[live],)}
-    reading._nova.list_newest_servers_on_host = lambda host, _limit: answer(f"GET /servers/detail?host={host}", 200, at_host[host])
+    reading._nova.list_newest_servers_on_host = lambda host, _limit: answer(
+        f"GET /servers/detail?host={host}", 200, at_host[host]
+    )
     listed = {
         with_servers: tuple(
-            node if with_servers else d.replace(node, servers=None, running_vms=0) for node in shown.hypervisors.value or ()
+            node if with_servers else d.replace(node, servers=None, running_vms=0)
+            for node in shown.hypervisors.value or ()
         )
         for with_servers in (True, False)
     }
-    reading._nova.list_hypervisors = lambda with_servers, _roots: answer("GET /os-hypervisors/detail", 200, listed[with_servers])
+    reading._nova.list_hypervisors = lambda with_servers, _roots: answer(
+        "GET /os-hypervisors/detail", 200, listed[with_servers]
+    )
 
     snapshot = reading.collect_listings(with_servers=False)
 

@@ -11,7 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import parse_exclusions
+from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
+    parse_exclusions,
+)
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
@@ -33,7 +35,9 @@ def test_a_day_still_counts_itself_in_utc(until: t.Any) -> None:
 
     assert (held.exclude_providers, held.ended_exclusions) == ({"compute-1"}, ())
     assert over.exclude_providers == frozenset()
-    assert over.ended_exclusions == ("exclude_providers: compute-1 is excluded no longer, its exclusion ended with 2026-12-31.",)
+    assert over.ended_exclusions == (
+        "exclude_providers: compute-1 is excluded no longer, its exclusion ended with 2026-12-31.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,12 +48,19 @@ def test_a_day_still_counts_itself_in_utc(until: t.Any) -> None:
         ("2026-12-31 18:00", "2026-12-31T17:59:59Z", "2026-12-31T18:00:00Z"),
         ("2026-12-31T18:00:00+02:00", "2026-12-31T15:59:59Z", "2026-12-31T16:00:00Z"),
         ("2026-12-31T18:00:00+00:00", "2026-12-31T17:59:59Z", "2026-12-31T18:00:00Z"),
-        (datetime.datetime(2026, 12, 31, 18, tzinfo=datetime.UTC), "2026-12-31T17:59:59Z", "2026-12-31T18:00:00Z"),
+        (
+            datetime.datetime(2026, 12, 31, 18, tzinfo=datetime.UTC),
+            "2026-12-31T17:59:59Z",
+            "2026-12-31T18:00:00Z",
+        ),
         (datetime.datetime(2026, 12, 31, 18), "2026-12-31T17:59:59Z", "2026-12-31T18:00:00Z"),
     ],
 )
 def test_a_time_is_taken_as_it_is(until: t.Any, last: str, first: str) -> None:
-    excluded = [parse_policy({"exclude_providers": [_until(until)]}, at).exclude_providers for at in (last, first)]
+    excluded = [
+        parse_policy({"exclude_providers": [_until(until)]}, at).exclude_providers
+        for at in (last, first)
+    ]
 
     assert excluded == [{"compute-1"}, frozenset()]
 
@@ -99,7 +110,9 @@ def test_an_exclusion_for_ever_can_have_a_reason() -> None:
 
 
 def test_the_last_day_that_there_is_counts_as_one() -> None:
-    assert parse_policy({"exclude_providers": [_until("9999-12-31")]}).exclude_providers == {"compute-1"}
+    assert parse_policy({"exclude_providers": [_until("9999-12-31")]}).exclude_providers == {
+        "compute-1"
+    }
 
 
 def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
@@ -109,7 +122,10 @@ def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        (_until("2026-13-01"), "until of compute-1 is '2026-13-01', which is neither a date nor a time"),
+        (
+            _until("2026-13-01"),
+            "until of compute-1 is '2026-13-01', which is neither a date nor a time",
+        ),
         (_until("2026-02-30"), "neither a date nor a time"),
         (_until("next week"), "neither a date nor a time"),
         (_until("20261231"), "neither a date nor a time"),
@@ -117,7 +133,10 @@ def test_a_name_that_yaml_takes_for_a_number_is_a_name() -> None:
         (_until(20261231), "neither a date nor a time"),
         (_until(None), "until of compute-1 is 'None'"),
         (_until(""), "until of compute-1 is ''"),
-        (_until(DAY, till="x"), "an entry has till, which is not known: it may have name, until, reason."),
+        (
+            _until(DAY, till="x"),
+            "an entry has till, which is not known: it may have name, until, reason.",
+        ),
         ({"until": DAY}, "an entry has no name"),
         ({"name": None}, "None is not a name"),
         ({"name": " "}, "' ' is not a name"),
@@ -138,7 +157,9 @@ def test_what_cannot_be_understood_is_refused_in_one_sentence(entry: t.Any, why:
 
 def test_blanks_around_a_name_do_not_undo_its_exclusion() -> None:
     """Ansible splits the text of an extra variable at its commas and leaves the blanks where they were."""
-    spare = parse_policy({"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]})
+    spare = parse_policy(
+        {"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]}
+    )
 
     assert spare.exclude_providers == {"compute-1", "compute-2"}
     assert spare.exclude_consumers == {CONSUMER}

@@ -11,9 +11,17 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import LookupContext, Lookups, MigrationsAtHosts
+from ansible_collections.osops.placement.plugins.module_utils._collector.lookups import (
+    LookupContext,
+    Lookups,
+    MigrationsAtHosts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
@@ -35,7 +43,9 @@ class Site(World):
 
         def server(uuid: str) -> t.Any:
             if self.looked_for:
-                return answer(f"GET /servers/{uuid}", self.looked_for.pop(0), self.servers.get(uuid))
+                return answer(
+                    f"GET /servers/{uuid}", self.looked_for.pop(0), self.servers.get(uuid)
+                )
             return known[uuid].server
 
         def action(uuid: str, request: str) -> t.Any:
@@ -44,23 +54,36 @@ class Site(World):
             return answer("GET /os-instance-actions/…", 200, found)
 
         def actions(uuid: str) -> t.Any:
-            return answer("GET /os-instance-actions", 200, self.actions.get(uuid, ())) if uuid in self.servers else known[uuid].actions
+            return (
+                answer("GET /os-instance-actions", 200, self.actions.get(uuid, ()))
+                if uuid in self.servers
+                else known[uuid].actions
+            )
 
         nova = types.SimpleNamespace(
             get_server=server,
             list_instance_actions=actions,
             get_instance_action=action,
             find_deleted_server=lambda uuid, brief: known[uuid].deleted_listing,
-            list_migrations_of_host=lambda host, attempt: answer("GET /os-migrations?host", 200, ()),
+            list_migrations_of_host=lambda host, attempt: answer(
+                "GET /os-migrations?host", 200, ()
+            ),
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
         look = LookupContext(
-            SnapshotIndex(snapshot), allocations, lambda uuid: known[uuid].migrations, False, MigrationsAtHosts(t.cast("t.Any", nova))
+            SnapshotIndex(snapshot),
+            allocations,
+            lambda uuid: known[uuid].migrations,
+            False,
+            MigrationsAtHosts(t.cast("t.Any", nova)),
         )
-        services: list[t.Any] = [types.SimpleNamespace(query_inventories=lambda root: known[uuid].stock), nova]
+        services: list[t.Any] = [
+            types.SimpleNamespace(query_inventories=lambda root: known[uuid].stock),
+            nova,
+        ]
         services.append(types.SimpleNamespace(list_ports=lambda uuid: known[uuid].ports))
         return Lookups(*services).collect_evidence(uuid, look)[0]
 
@@ -77,12 +100,20 @@ def _shelved(site: Site, *did: tuple[str, str | None]) -> str:
     return server
 
 
-def test_a_finished_shelve_is_as_far_back_as_is_asked_but_for_what_placed_the_server(site: Site) -> None:
-    server = _shelved(site, ("create", NOW), *[("reboot", None)] * 20, ("shelve", NOW), ("lock", NOW))
+def test_a_finished_shelve_is_as_far_back_as_is_asked_but_for_what_placed_the_server(
+    site: Site,
+) -> None:
+    server = _shelved(
+        site, ("create", NOW), *[("reboot", None)] * 20, ("shelve", NOW), ("lock", NOW)
+    )
     told = site.about(server).last_actions
 
     assert site.asked == ["lock req-22", "shelve req-21", "create req-0"]
-    assert [answered.value.action for answered in told if answered.value] == ["lock", "shelve", "create"]
+    assert [answered.value.action for answered in told if answered.value] == [
+        "lock",
+        "shelve",
+        "create",
+    ]
 
 
 def test_what_placed_the_server_may_not_be_told_any_more(site: Site) -> None:
@@ -113,7 +144,9 @@ def test_not_more_than_ten_actions_are_asked_for(site: Site) -> None:
     assert len(site.asked) == 10
 
 
-def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newest_unshelve(site: Site) -> None:
+def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newest_unshelve(
+    site: Site,
+) -> None:
     server = site.server(site.there, site.here, site.there)
     site.migration(server, site.there, site.here, "confirmed")
     for action in ("create", "shelve", "unshelve", "shelve", "unshelve", "reboot"):
@@ -138,8 +171,12 @@ def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_witho
     assert site.asked == []
 
 
-@pytest.mark.parametrize(("looked_for", "status"), [([404, 404], 404), ([404, 200], 200), ([404, 500], 500)])
-def test_a_server_of_which_only_the_actions_are_told_is_looked_for_again(site: Site, looked_for: list[int], status: int) -> None:
+@pytest.mark.parametrize(
+    ("looked_for", "status"), [([404, 404], 404), ([404, 200], 200), ([404, 500], 500)]
+)
+def test_a_server_of_which_only_the_actions_are_told_is_looked_for_again(
+    site: Site, looked_for: list[int], status: int
+) -> None:
     """It may have been made, or brought back, between the two requests."""
     server = site.server(site.here, site.here)
     site.delete_by_hand(server)

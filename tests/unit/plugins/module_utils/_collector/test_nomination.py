@@ -20,7 +20,12 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.nominat
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    FLAVOR,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +57,10 @@ class Fleet(World):
         return dict(self.servers)
 
     def odd(self) -> list[str]:
-        claimed = sum_by_tree((share for held in self.allocations.values() for share in held.resources.items()), self.providers)
+        claimed = sum_by_tree(
+            (share for held in self.allocations.values() for share in held.resources.items()),
+            self.providers,
+        )
         return find_mismatched_nodes(self.nodes, claimed)
 
 
@@ -84,15 +92,23 @@ def test_the_neighbours_of_a_named_consumer_are_not_nominated(fleet: Fleet) -> N
     """Its host was asked for its servers, and what they hold was not read."""
     named = fleet.guests[0]
     fleet.server(fleet.roots[0], fleet.roots[0])
-    snapshot = d.replace(fleet.read(consumers=(named,)), trees=(), allocations={named: fleet.allocations[named].resources})
+    snapshot = d.replace(
+        fleet.read(consumers=(named,)),
+        trees=(),
+        allocations={named: fleet.allocations[named].resources},
+    )
 
     assert fleet.roots[0] in choose_nodes_for_server_listing(snapshot)
     assert find_candidates(snapshot) == [named]
 
 
-@pytest.mark.parametrize("scope", [{"hosts": ("compute-0",)}, {"consumers": ("anybody",)}, {"kinds": ("wrong_owner",)}])
+@pytest.mark.parametrize(
+    "scope", [{"hosts": ("compute-0",)}, {"consumers": ("anybody",)}, {"kinds": ("wrong_owner",)}]
+)
 def test_whatever_was_named_is_nominated(fleet: Fleet, scope: dict[str, t.Any]) -> None:
-    assert find_candidates(fleet.read(**scope)) == sorted({*fleet.guests, *scope.get("consumers", ())})
+    assert find_candidates(fleet.read(**scope)) == sorted(
+        {*fleet.guests, *scope.get("consumers", ())}
+    )
 
 
 def test_in_a_triage_nobody_is_suspect_on_a_host_that_was_not_asked(fleet: Fleet) -> None:
@@ -123,8 +139,12 @@ def test_figures_that_most_hosts_have_are_usual(fleet: Fleet) -> None:
     assert fleet.odd() == []
 
 
-@pytest.mark.parametrize("amounts", [{"VCPU": 1, "MEMORY_MB": 512}, {"VCPU": 1}, {"PCPU": 1}, {"MEMORY_MB": 1}])
-def test_a_claim_that_nova_compute_does_not_count_makes_a_host_odd(fleet: Fleet, amounts: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "amounts", [{"VCPU": 1, "MEMORY_MB": 512}, {"VCPU": 1}, {"PCPU": 1}, {"MEMORY_MB": 1}]
+)
+def test_a_claim_that_nova_compute_does_not_count_makes_a_host_odd(
+    fleet: Fleet, amounts: dict[str, int]
+) -> None:
     fleet.stranger(fleet.roots[1], amounts=amounts)
 
     assert fleet.odd() == [fleet.roots[1]]
@@ -160,14 +180,18 @@ def test_where_no_difference_is_that_of_most_hosts_each_is_odd() -> None:
     assert fleet.odd() == fleet.roots
 
 
-def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compute_counts(fleet: Fleet) -> None:
+def test_a_glance_goes_to_hosts_whose_servers_hold_other_amounts_than_nova_compute_counts(
+    fleet: Fleet,
+) -> None:
     fleet.stranger(fleet.roots[0])
     assert choose_hosts_for_server_details(fleet.read()) == []
     fleet.hold(fleet.guests[1], fleet.roots[1], amounts={"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 1})
 
     assert choose_hosts_for_server_details(fleet.read()) == ["compute-1"]
     assert choose_hosts_for_server_details(fleet.read(kinds=("deleted_server",))) == []
-    assert find_candidates(fleet.read(), fleet.glances()) == sorted([fleet.guests[1], *(set(fleet.allocations) - set(fleet.guests))])
+    assert find_candidates(fleet.read(), fleet.glances()) == sorted(
+        [fleet.guests[1], *(set(fleet.allocations) - set(fleet.guests))]
+    )
 
 
 def test_a_glance_goes_to_hosts_whose_servers_hold_a_child(fleet: Fleet) -> None:
@@ -195,7 +219,9 @@ def test_a_glance_tells_on_which_node_of_a_service_a_server_is() -> None:
     assert find_candidates(fleet.read()) == sorted([right, wrong])
 
 
-def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_glance(fleet: Fleet) -> None:
+def test_what_nova_compute_counts_on_the_host_of_an_orphan_is_no_reason_for_a_glance(
+    fleet: Fleet,
+) -> None:
     """Nor is a resize that waits to be confirmed, which nova-compute counts on both hosts."""
     here, there, _other = fleet.roots
     both = fleet.server(there, here, there)

@@ -75,14 +75,19 @@ def test_a_service_is_ignored_by_either_of_its_names(name: str) -> None:
 
 
 def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"'containers' is not the type .* Known are accelerator, application-container, container"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"'containers' is not the type .* Known are accelerator, application-container, container",
+    ):
         parse_policy(_options(ignore_allocators=["container", "containers"]))
 
 
 def test_a_service_that_the_catalogue_does_not_have_is_named() -> None:
     cloud = d.replace(World().snapshot().cloud, allocators=("container",))
 
-    assert find_absent_allocators(parse_policy(_options(ignore_allocators=["container", "reservation"])), cloud) == ["reservation"]
+    assert find_absent_allocators(
+        parse_policy(_options(ignore_allocators=["container", "reservation"])), cloud
+    ) == ["reservation"]
 
 
 def test_each_call_gives_options_of_its_own() -> None:

@@ -10,17 +10,24 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.scope import parse_scope, scope_options
+from ansible_collections.osops.placement.plugins.module_utils._collector.scope import (
+    parse_scope,
+    scope_options,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import find_roots_of_hosts
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
+    find_roots_of_hosts,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _scope(**options: t.Any) -> Scope:
-    return parse_scope({name: option.get("default") for name, option in scope_options().items()} | options)
+    return parse_scope(
+        {name: option.get("default") for name, option in scope_options().items()} | options
+    )
 
 
 def test_without_names_everything_is_looked_at() -> None:
@@ -41,15 +48,22 @@ def test_names_are_told_once_in_order_and_as_the_apis_write_them() -> None:
     assert chosen.projects == ("2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908",)
 
 
-@pytest.mark.parametrize(("options", "narrow"), [({"hosts": ["a"]}, True), ({"consumers": [SERVER]}, True), ({"projects": ["p"]}, False)])
-def test_hosts_and_consumers_are_all_looked_at_closely(options: dict[str, t.Any], narrow: bool) -> None:
+@pytest.mark.parametrize(
+    ("options", "narrow"),
+    [({"hosts": ["a"]}, True), ({"consumers": [SERVER]}, True), ({"projects": ["p"]}, False)],
+)
+def test_hosts_and_consumers_are_all_looked_at_closely(
+    options: dict[str, t.Any], narrow: bool
+) -> None:
     assert _scope(**options).is_narrow is narrow
 
 
 def test_kinds_that_are_not_named_are_not_wanted() -> None:
     chosen = _scope(kinds=["extra_host"])
 
-    assert chosen.includes_any("extra_host", "deleted_server") and not chosen.includes_any("deleted_server")
+    assert chosen.includes_any("extra_host", "deleted_server") and not chosen.includes_any(
+        "deleted_server"
+    )
 
 
 def test_what_is_no_uuid_is_refused() -> None:
@@ -83,7 +97,9 @@ def _site() -> World:
         ("gone", {"gone"}),
     ],
 )
-def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(site: World, name: str, found: set[str]) -> None:
+def test_a_host_goes_by_the_name_of_its_service_its_hypervisor_or_its_provider(
+    site: World, name: str, found: set[str]
+) -> None:
     roots = find_roots_of_hosts([name], site.nodes.values(), site.providers)
 
     assert {site.providers[root].name for root in roots} == found
@@ -100,7 +116,9 @@ def test_a_provider_that_shares_is_no_host(site: World) -> None:
 def test_a_child_is_no_host(site: World) -> None:
     site.provider("nic", next(iter(site.nodes)))
 
-    with pytest.raises(InvalidInput, match="hosts names nic, which neither Nova nor Placement knows"):
+    with pytest.raises(
+        InvalidInput, match="hosts names nic, which neither Nova nor Placement knows"
+    ):
         find_roots_of_hosts(["nic"], site.nodes.values(), site.providers)
 
 
@@ -115,13 +133,17 @@ def test_a_shard_is_its_number_and_how_many_there_are() -> None:
     assert _scope(shard="").shard is None
 
 
-@pytest.mark.parametrize("text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"])
+@pytest.mark.parametrize(
+    "text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"]
+)
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="is none: give its number"):
         _scope(shard=text)
 
 
-@pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}, {"mode": "triage"}])
+@pytest.mark.parametrize(
+    "named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}, {"mode": "triage"}]
+)
 def test_a_shard_of_what_is_named_or_of_a_triage_is_refused(named: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="shard=2/8"):
         _scope(shard="2/8", **named)

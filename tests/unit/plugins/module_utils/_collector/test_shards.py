@@ -26,19 +26,28 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.shards 
     select_allocations,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Inventory,
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    World,
+    answer,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-AT_ONCE = Policy(min_age=0, unknown_min_age=0, unconfirmed_min_age=0, stuck_min_age=0, stale_min_age=0)
+AT_ONCE = Policy(
+    min_age=0, unknown_min_age=0, unconfirmed_min_age=0, stuck_min_age=0, stale_min_age=0
+)
 LONG_AGO = "2026-01-01T00:00:00.000000"
 LITTLE = Inventory(total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
 STORIES = ("amount", "owner", "moved", "swapped", "leaked", "conflict", "hostless")
@@ -53,7 +62,11 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
     allocations_by_consumer = {
         consumer: part
         for consumer, allocations in known.allocations.items()
-        if (part := {provider: share for provider, share in allocations.items() if provider in listed})
+        if (
+            part := {
+                provider: share for provider, share in allocations.items() if provider in listed
+            }
+        )
     }
     trees = None
     nodes = known.hypervisors.value or ()
@@ -62,19 +75,37 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
         allocations_by_consumer = {
             consumer: part
             for consumer, allocations in allocations_by_consumer.items()
-            if (part := {provider: share for provider, share in allocations.items() if provider in held})
+            if (
+                part := {
+                    provider: share for provider, share in allocations.items() if provider in held
+                }
+            )
         }
-        allocations_by_consumer = select_allocations(shard, allocations_by_consumer, known.providers)
+        allocations_by_consumer = select_allocations(
+            shard, allocations_by_consumer, known.providers
+        )
         trees = tuple(sorted(list_roots_in_shard(shard, known.providers, nodes)))
-    snapshot = d.replace(known, allocations=allocations_by_consumer, trees=trees, scope=Scope(shard=shard, **scope))
+    snapshot = d.replace(
+        known, allocations=allocations_by_consumer, trees=trees, scope=Scope(shard=shard, **scope)
+    )
     index = SnapshotIndex(snapshot)
     classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
-    marked = {root.uuid: known.details.get(root.uuid, ProviderDetails()).traits for root in index.roots}
-    covered = {root.uuid: ProviderDetails(classes, traits=marked[root.uuid]) for root in index.roots if index.covers(root.uuid)}
+    marked = {
+        root.uuid: known.details.get(root.uuid, ProviderDetails()).traits for root in index.roots
+    }
+    covered = {
+        root.uuid: ProviderDetails(classes, traits=marked[root.uuid])
+        for root in index.roots
+        if index.covers(root.uuid)
+    }
     # Of what is looked at closely the traits are read wherever it is.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
     hosts = choose_hosts_for_server_details(snapshot)
-    glances = {uuid: server for uuid, server in world.servers.items() if server.host in hosts and uuid not in world.unmapped}
+    glances = {
+        uuid: server
+        for uuid, server in world.servers.items()
+        if server.host in hosts and uuid not in world.unmapped
+    }
     candidates = [uuid for uuid in find_candidates(snapshot, glances) if uuid in known.evidence]
     if shard:
         candidates = [uuid for uuid in candidates if _owned(uuid, snapshot, glances)]
@@ -108,7 +139,9 @@ def clouds(draw: st.DrawFn) -> World:
         _drift(world, story, draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes)))
     for number, service in enumerate(world.services):
         if draw(st.sampled_from([False] * 4 + [True])):
-            world.services[number] = d.replace(service, state="down", status="disabled", updated_at=LONG_AGO)
+            world.services[number] = d.replace(
+                service, state="down", status="disabled", updated_at=LONG_AGO
+            )
     for uuid, move in world.migrations.items():
         if draw(st.booleans()):
             world.migrations[uuid] = d.replace(move, updated_at=LONG_AGO)
@@ -128,7 +161,11 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
     elif story == "owner":
         world.server(home, home, user="another")
     elif story == "leaked" and home in world.providers:
-        world.hold(world.server(home, home), world.provider(f"leaked-{world.uuid()}", home), amounts={"CUSTOM_VF": 1})
+        world.hold(
+            world.server(home, home),
+            world.provider(f"leaked-{world.uuid()}", home),
+            amounts={"CUSTOM_VF": 1},
+        )
     elif home != other and other in world.providers:
         server = world.server(home, other)
         if story == "swapped" and home in world.providers:
@@ -137,7 +174,9 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
 
 @many
 @hypothesis.given(clouds(), st.integers(1, 5))
-def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(world: World, count: int) -> None:
+def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(
+    world: World, count: int
+) -> None:
     parts = [told(world, shard) for shard in shards(count)]
     times = collections.Counter(name for part in parts for name in part)
 
@@ -151,19 +190,29 @@ def test_so_they_do_when_everybody_is_looked_at_closely(world: World, count: int
     parts = [told(world, shard, kinds=("wrong_owner",)) for shard in shards(count)]
 
     assert sum(map(len, parts)) == len(told(world, kinds=("wrong_owner",)))
-    assert {name: finding for part in parts for name, finding in part.items()} == told(world, kinds=("wrong_owner",))
+    assert {name: finding for part in parts for name, finding in part.items()} == told(
+        world, kinds=("wrong_owner",)
+    )
 
 
 @many
 @hypothesis.given(clouds(), st.integers(2, 5))
 def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
     nodes = tuple(world.nodes.values())
-    roots = [root for shard in shards(count) for root in list_roots_in_shard(shard, world.providers, nodes)]
+    roots = [
+        root
+        for shard in shards(count)
+        for root in list_roots_in_shard(shard, world.providers, nodes)
+    ]
 
-    assert sorted(roots) == sorted({*(provider.root for provider in world.providers.values()), *world.nodes})
+    assert sorted(roots) == sorted(
+        {*(provider.root for provider in world.providers.values()), *world.nodes}
+    )
     for shard in shards(count):
         assert {
-            world.providers[uuid].root for uuid in list_providers_to_read(shard, world.providers) if not world.providers[uuid].sharing
+            world.providers[uuid].root
+            for uuid in list_providers_to_read(shard, world.providers)
+            if not world.providers[uuid].sharing
         } <= list_roots_in_shard(shard, world.providers, nodes)
 
 
@@ -173,10 +222,18 @@ def test_these_clouds_have_findings_of_every_kind() -> None:
 
     def all_were_found(world: World) -> bool:
         for scope in ({}, {"kinds": ("wrong_owner",)}):
-            found.update(finding.kind for finding in told(world, **scope).values() if finding.verdict != "protected")
+            found.update(
+                finding.kind
+                for finding in told(world, **scope).values()
+                if finding.verdict != "protected"
+            )
         return found >= {kind.name for kind in KINDS}
 
-    hypothesis.find(clouds(), all_were_found, settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]))
+    hypothesis.find(
+        clouds(),
+        all_were_found,
+        settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
+    )
 
 
 class TwoHosts(World):
@@ -203,7 +260,9 @@ def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
     server = world.server(home, home, other)
 
-    assert set(told(world, world.shard_of(other))) == {f"extra_host/{server}"} | _conditions(told(world, world.shard_of(other)))
+    assert set(told(world, world.shard_of(other))) == {f"extra_host/{server}"} | _conditions(
+        told(world, world.shard_of(other))
+    )
     assert f"extra_host/{server}" not in told(world, world.shard_of(home))
 
 
@@ -216,7 +275,9 @@ def test_who_holds_nothing_belongs_to_its_host() -> None:
 
 
 @pytest.mark.parametrize("home_is_lower", [True, False])
-def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(home_is_lower: bool) -> None:
+def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(
+    home_is_lower: bool,
+) -> None:
     """Ironic's: the listing shows the server on both."""
     world = TwoHosts()
     for root in (world.first, world.second):
@@ -224,7 +285,9 @@ def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(hom
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
     server = world.server(home, home, other)
 
-    assert [number for number in (1, 2) if f"extra_host/{server}" in told(world, Shard(number, 2))] == [world.shard_of(other).number]
+    assert [
+        number for number in (1, 2) if f"extra_host/{server}" in told(world, Shard(number, 2))
+    ] == [world.shard_of(other).number]
 
 
 def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_host() -> None:
@@ -232,11 +295,17 @@ def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_ho
     world = TwoHosts()
     pool = world.provider("pool", sharing=True)
     for root in (world.first, world.second):
-        world.hold(world.hold(world.server(root), root, amounts={"VCPU": 1, "MEMORY_MB": 512}), pool, amounts={"DISK_GB": 1})
+        world.hold(
+            world.hold(world.server(root), root, amounts={"VCPU": 1, "MEMORY_MB": 512}),
+            pool,
+            amounts={"DISK_GB": 1},
+        )
     lacking = world.hold(world.server(world.first), pool, amounts={"DISK_GB": 1})
     stranger = world.stranger(pool)
 
-    assert {uuid for shard in shards(2) for uuid in find_candidates(read(world, shard), world.servers)} == {lacking, stranger}
+    assert {
+        uuid for shard in shards(2) for uuid in find_candidates(read(world, shard), world.servers)
+    } == {lacking, stranger}
 
 
 def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
@@ -244,16 +313,27 @@ def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
     pool = world.provider("pool", sharing=True)
     stranger = world.stranger(pool)
 
-    by_shard = {shard.number: [finding for finding in told(world, shard).values() if finding.consumer == stranger] for shard in shards(2)}
+    by_shard = {
+        shard.number: [
+            finding for finding in told(world, shard).values() if finding.consumer == stranger
+        ]
+        for shard in shards(2)
+    }
     assert [finding.kind for finding in by_shard[world.shard_of(pool).number]] == ["unproven"]
     assert sum(map(len, by_shard.values())) == 1
 
 
 def test_a_shard_follows_from_the_name_alone() -> None:
     """These were computed once: another Python, machine or day must deal the hosts out alike."""
-    names = ["f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08", "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "compute-17"]
+    names = [
+        "f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08",
+        "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11",
+        "compute-17",
+    ]
 
-    assert [next(shard.number for shard in shards(8) if shard.contains(name)) for name in names] == [4, 8, 2]
+    assert [
+        next(shard.number for shard in shards(8) if shard.contains(name)) for name in names
+    ] == [4, 8, 2]
 
 
 def test_shards_are_of_about_the_same_size() -> None:
@@ -266,9 +346,13 @@ def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
     """Four of the hosts of a shard may all have the same fault; what many have is taken for usual."""
     world = World()
     roots = [world.host(f"compute-{number}") for number in range(6)]
-    nodes = {root: d.replace(world.nodes[root], used={"VCPU": 3, "MEMORY_MB": 512}) for root in roots}
+    nodes = {
+        root: d.replace(world.nodes[root], used={"VCPU": 3, "MEMORY_MB": 512}) for root in roots
+    }
 
-    assert find_mismatched_nodes(nodes, {}) == find_mismatched_nodes(nodes, {}, min_agreeing=5) == []
+    assert (
+        find_mismatched_nodes(nodes, {}) == find_mismatched_nodes(nodes, {}, min_agreeing=5) == []
+    )
     assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}) == []
     assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}, min_agreeing=5) == roots[:4]
 
@@ -279,7 +363,10 @@ def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
         world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
 
     assert choose_hosts_for_server_details(read(world)) == []
-    assert [choose_hosts_for_server_details(read(world, world.shard_of(root))) for root in (world.first, world.second)] == [
+    assert [
+        choose_hosts_for_server_details(read(world, world.shard_of(root)))
+        for root in (world.first, world.second)
+    ] == [
         ["compute-first"],
         ["compute-second"],
     ]

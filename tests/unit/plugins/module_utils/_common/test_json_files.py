@@ -13,14 +13,22 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_json, read_json_option, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_json,
+    read_json_option,
+    write_json,
+)
 
 if t.TYPE_CHECKING:
     import pathlib
 
 
 def test_what_is_written_is_read_again(tmp_path: pathlib.Path) -> None:
-    contents = {"name": 'a "name" of {{ hostile }} \x1b[31m \u202e \n', "amounts": {"VCPU": 2}, "nothing": None}
+    contents = {
+        "name": 'a "name" of {{ hostile }} \x1b[31m \u202e \n',
+        "amounts": {"VCPU": 2},
+        "nothing": None,
+    }
     write_json(str(tmp_path / "file.json"), contents)
 
     assert read_json(str(tmp_path / "file.json")) == contents
@@ -48,14 +56,18 @@ def test_folders_are_made_for_their_owner_alone(tmp_path: pathlib.Path) -> None:
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_a_bare_name_is_written_where_one_stands(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_name_is_written_where_one_stands(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_json("file.json", {})
 
     assert (tmp_path / "file.json").exists()
 
 
-def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path: pathlib.Path) -> None:
+def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(
+    tmp_path: pathlib.Path,
+) -> None:
     path = tmp_path / "file.json"
     write_json(str(path), {"old": True})
 
@@ -85,7 +97,9 @@ def test_a_folder_that_cannot_be_made_is_named_with_its_cause(tmp_path: pathlib.
     assert str(refusal.value).startswith(f"{path} cannot be written: File exists.")
 
 
-def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(tmp_path: pathlib.Path) -> None:
+def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(
+    tmp_path: pathlib.Path,
+) -> None:
     (tmp_path / "folder").mkdir()
 
     with pytest.raises(InvalidInput, match="cannot be written: Is a directory"):
@@ -93,7 +107,11 @@ def test_a_path_that_is_a_folder_is_refused_and_nothing_is_left_beside_it(tmp_pa
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
 
 
-@pytest.mark.parametrize("contents", [b"", b'{"cut": [1, 2', b"\xff\xfe", b"kind: yaml", b"[" * 200_000], ids=lambda part: repr(part[:9]))
+@pytest.mark.parametrize(
+    "contents",
+    [b"", b'{"cut": [1, 2', b"\xff\xfe", b"kind: yaml", b"[" * 200_000],
+    ids=lambda part: repr(part[:9]),
+)
 def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(contents)
@@ -103,7 +121,9 @@ def test_what_is_not_json_is_refused(tmp_path: pathlib.Path, contents: bytes) ->
 
 
 def test_a_file_that_is_not_there_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(InvalidInput, match=r"missing\.json cannot be read: No such file or directory\."):
+    with pytest.raises(
+        InvalidInput, match=r"missing\.json cannot be read: No such file or directory\."
+    ):
         read_json(str(tmp_path / "missing.json"))
 
 
@@ -127,11 +147,16 @@ def test_an_option_gives_the_contents_themselves(contents: t.Any) -> None:
 
 @pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
 def test_an_option_that_is_empty_is_refused_by_its_name(nothing: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="plan is empty: give the path of a file, or its contents"):
+    with pytest.raises(
+        InvalidInput, match="plan is empty: give the path of a file, or its contents"
+    ):
         read_json_option("plan", nothing)
 
 
-@pytest.mark.parametrize(("path", "why"), [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "embedded null byte")])
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "embedded null byte")],
+)
 def test_a_path_where_nothing_can_be_read_is_refused(path: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why):
         read_json_option("plan", path)

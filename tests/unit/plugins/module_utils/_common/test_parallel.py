@@ -11,7 +11,10 @@ import time
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import WORKERS, map_parallel
+from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
+    WORKERS,
+    map_parallel,
+)
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -30,7 +33,9 @@ def test_calls_run_at_the_same_time() -> None:
     """Each waits until all have begun: one after the other they would never get there."""
     all_there = threading.Barrier(WORKERS, timeout=10)
 
-    assert sorted(map_parallel(lambda _item: all_there.wait(), range(WORKERS))) == list(range(WORKERS))
+    assert sorted(map_parallel(lambda _item: all_there.wait(), range(WORKERS))) == list(
+        range(WORKERS)
+    )
 
 
 def test_the_error_of_the_earliest_item_is_raised_though_a_later_one_failed_before() -> None:

@@ -31,6 +31,8 @@ def test_printable_spells_out_what_does_not_print(text: t.Any, shown: str) -> No
     assert make_printable(text) == shown
 
 
-@pytest.mark.parametrize(("length", "shown"), [(10, "x" * 10), (11, "x" * 9 + "…"), (255, "x" * 9 + "…")])
+@pytest.mark.parametrize(
+    ("length", "shown"), [(10, "x" * 10), (11, "x" * 9 + "…"), (255, "x" * 9 + "…")]
+)
 def test_printable_cuts_what_is_longer_than_the_limit(length: int, shown: str) -> None:
     assert make_printable("x" * length, 10) == shown

@@ -36,7 +36,10 @@ def test_a_number_with_or_without_a_unit_is_a_duration(text: str | int, expected
     assert parse_duration(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "h", "-1h", "1.5h", "1h30m", "1w", "1 hour", "90s\n24h", "{{ '1h' }}", "None", "1e3"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "h", "-1h", "1.5h", "1h30m", "1w", "1 hour", "90s\n24h", "{{ '1h' }}", "None", "1e3"],
+)
 def test_anything_else_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         parse_duration(text)
@@ -73,13 +76,20 @@ def test_a_time_is_spoken_in_its_two_largest_units(total: int, expected: str) ->
         ("2026-11-20T12:00:00Z", "", None),
     ],
 )
-def test_the_time_between_two_times_as_the_apis_write_them(earlier: str | None, later: str | None, elapsed: int | None) -> None:
+def test_the_time_between_two_times_as_the_apis_write_them(
+    earlier: str | None, later: str | None, elapsed: int | None
+) -> None:
     assert seconds_between(earlier, later) == elapsed
 
 
 @pytest.mark.parametrize(
     ("header", "time"),
-    [("Fri, 20 Nov 2026 12:00:05 GMT", "2026-11-20T12:00:05Z"), (None, None), ("", None), ("yesterday", None)],
+    [
+        ("Fri, 20 Nov 2026 12:00:05 GMT", "2026-11-20T12:00:05Z"),
+        (None, None),
+        ("", None),
+        ("yesterday", None),
+    ],
 )
 def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
     assert parse_http_date(header) == time
@@ -98,5 +108,7 @@ def test_a_date_header_is_a_time(header: str | None, time: str | None) -> None:
         ("yesterday", "2026-11-20T12:00:00", False),
     ],
 )
-def test_only_a_known_time_is_earlier_than_another(first: str | None, second: str | None, expected: bool) -> None:
+def test_only_a_known_time_is_earlier_than_another(
+    first: str | None, second: str | None, expected: bool
+) -> None:
     assert is_earlier(first, second) == expected

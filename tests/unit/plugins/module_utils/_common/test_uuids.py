@@ -12,7 +12,9 @@ from ansible_collections.osops.placement.plugins.module_utils._common.uuids impo
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
-@pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", ""), "{" + CONSUMER + "}"])
+@pytest.mark.parametrize(
+    "text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", ""), "{" + CONSUMER + "}"]
+)
 def test_a_consumer_is_written_as_placement_writes_it(text: str) -> None:
     assert require_uuid(text, "consumer") == CONSUMER
 

@@ -10,13 +10,31 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import describe_unjudged_hosts, list_unjudged_hosts
-from ansible_collections.osops.placement.plugins.module_utils._findings.summary import RunResult, format_table, summarize_runs
-from ansible_collections.osops.placement.plugins.plugin_utils._report import html_page, junit, markdown, prometheus
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
+from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+    describe_unjudged_hosts,
+    list_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
+    RunResult,
+    format_table,
+    summarize_runs,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report import (
+    html_page,
+    junit,
+    markdown,
+    prometheus,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
+    NOTICE_FORMATTERS,
+    Notice,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import format_coverage
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import hostile, told
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
+    hostile,
+    told,
+)
 
 FOUR = ["compute-4", "compute-2", "compute-3", "compute-1"]
 SENTENCE = "4 hosts were not judged, because their cell does not answer: compute-1, compute-2, compute-3 and 1 more."
@@ -34,8 +52,14 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
         ({}, ""),
         ({"partial": False, "unjudged_hosts": []}, ""),
         ({"unjudged_hosts": None}, ""),
-        ({"partial": True, "unjudged_hosts": []}, "A part of the cloud was not judged, because a cell does not answer."),
-        ({"unjudged_hosts": ["a"]}, "1 host was not judged, because their cell does not answer: a."),
+        (
+            {"partial": True, "unjudged_hosts": []},
+            "A part of the cloud was not judged, because a cell does not answer.",
+        ),
+        (
+            {"unjudged_hosts": ["a"]},
+            "1 host was not judged, because their cell does not answer: a.",
+        ),
         ({"unjudged_hosts": FOUR}, SENTENCE),
     ],
 )
@@ -47,7 +71,9 @@ def test_files_of_an_older_version_name_no_hosts() -> None:
     assert list_unjudged_hosts({}) == []
 
 
-@pytest.mark.parametrize("name", ["html", "markdown", "junit", "terminal", "slack", "mattermost", "teams"])
+@pytest.mark.parametrize(
+    "name", ["html", "markdown", "junit", "terminal", "slack", "mattermost", "teams"]
+)
 def test_every_report_says_which_hosts_were_not_judged(name: str) -> None:
     def shown(report: Report) -> str:
         if name == "terminal":
@@ -69,9 +95,15 @@ def test_hosts_that_were_not_judged_are_no_trouble_by_themselves() -> None:
 
 @pytest.mark.parametrize(("hosts", "number"), [(None, 0), (FOUR, 4)])
 def test_the_metric_is_there_whatever_wrote_the_file(hosts: list[str] | None, number: int) -> None:
-    lines = prometheus.render(Report(_findings(**({"unjudged_hosts": hosts} if hosts else {})))).splitlines()
+    lines = prometheus.render(
+        Report(_findings(**({"unjudged_hosts": hosts} if hosts else {})))
+    ).splitlines()
 
-    assert [line.rpartition(" ")[2] for line in lines if line.startswith("placement_orphan_unjudged_hosts{")] == [str(number)]
+    assert [
+        line.rpartition(" ")[2]
+        for line in lines
+        if line.startswith("placement_orphan_unjudged_hosts{")
+    ] == [str(number)]
 
 
 def test_of_several_runs_each_host_counts_once_in_its_cloud() -> None:
@@ -81,8 +113,19 @@ def test_of_several_runs_each_host_counts_once_in_its_cloud() -> None:
     ]
     other = _findings(unjudged_hosts=FOUR[:1])
     other["cloud"]["region"] = "elsewhere"
-    summary = summarize_runs([*runs, RunResult("south", findings=other), RunResult("east", error="It cannot be reached.")])
+    summary = summarize_runs(
+        [
+            *runs,
+            RunResult("south", findings=other),
+            RunResult("east", error="It cannot be reached."),
+        ]
+    )
 
     assert summary["totals"]["unjudged_hosts"] == 5
-    assert [row["unjudged_hosts"] for row in summary["runs"]] == [sorted(FOUR), sorted(FOUR[:2]), FOUR[:1], []]
+    assert [row["unjudged_hosts"] for row in summary["runs"]] == [
+        sorted(FOUR),
+        sorted(FOUR[:2]),
+        FOUR[:1],
+        [],
+    ]
     assert SENTENCE in "\n".join(format_table(summary))

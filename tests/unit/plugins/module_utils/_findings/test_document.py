@@ -12,11 +12,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, NOW, OLD, PROJECT, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    NOW,
+    OLD,
+    PROJECT,
+    World,
+    answer,
+)
 
 HARSH = Policy(min_age=0, unknown_min_age=0)
 
@@ -33,7 +42,9 @@ class Cloud:
         self.world.hold(self.deleted, self.child, amounts={"VF": 2})
         self.world.delete(self.deleted)
         self.evacuated = self.world.server(self.there, self.here, self.there)
-        self.evacuation = self.world.migration(self.evacuated, self.here, self.there, "done", type="evacuation")
+        self.evacuation = self.world.migration(
+            self.evacuated, self.here, self.there, "done", type="evacuation"
+        )
         self.building = self.world.server(None, self.here, status="BUILD", task_state="scheduling")
         self.astray = self.world.server(self.here, self.there, node="elsewhere")
         self.moved = self.world.server(self.here, self.there)
@@ -48,7 +59,12 @@ def _cloud() -> Cloud:
 
 
 def _entry(found: dict[str, t.Any], consumer: str) -> dict[str, t.Any]:
-    return next(entry for key in ("findings", "protected", "undecided") for entry in found[key] if entry["consumer"] == consumer)
+    return next(
+        entry
+        for key in ("findings", "protected", "undecided")
+        for entry in found[key]
+        if entry["consumer"] == consumer
+    )
 
 
 def test_it_says_its_format_which_cloud_and_when(cloud: Cloud) -> None:
@@ -61,7 +77,11 @@ def test_it_says_its_format_which_cloud_and_when(cloud: Cloud) -> None:
 def test_every_finding_is_listed_under_its_verdict(cloud: Cloud) -> None:
     found = cloud.report()
 
-    assert {entry["consumer"] for entry in found["findings"]} == {cloud.deleted, cloud.evacuated, cloud.moved}
+    assert {entry["consumer"] for entry in found["findings"]} == {
+        cloud.deleted,
+        cloud.evacuated,
+        cloud.moved,
+    }
     assert [entry["consumer"] for entry in found["protected"]] == [cloud.building]
     assert [entry["consumer"] for entry in found["undecided"]] == [cloud.astray]
 
@@ -70,11 +90,18 @@ def test_the_summary_counts_by_verdict_and_orphans_by_kind(cloud: Cloud) -> None
     summary = cloud.report()["summary"]
 
     assert summary["verdicts"] == {"orphaned": 2, "drifted": 1, "protected": 1, "undecided": 1}
-    assert summary["kinds"] == {"deleted_server": 1, "evacuated_source": 1, "misplaced_allocation": 1}
+    assert summary["kinds"] == {
+        "deleted_server": 1,
+        "evacuated_source": 1,
+        "misplaced_allocation": 1,
+    }
 
 
 def test_what_is_stranded_is_told_by_class_provider_and_project(cloud: Cloud) -> None:
-    twice, thrice = ({resource_class: times * amount for resource_class, amount in CLAIM.items()} for times in (2, 3))
+    twice, thrice = (
+        {resource_class: times * amount for resource_class, amount in CLAIM.items()}
+        for times in (2, 3)
+    )
 
     assert cloud.report()["summary"]["stranded"] == {
         "resource_classes": {**thrice, "VF": 2},
@@ -90,8 +117,18 @@ def test_nothing_found_is_told_as_nothing() -> None:
     world.server(here, here)
     found = build_findings(world.snapshot(), HARSH)
 
-    assert found["summary"]["verdicts"] == {"orphaned": 0, "drifted": 0, "protected": 0, "undecided": 0}
-    assert found["summary"]["stranded"] == {"resource_classes": {}, "share_of_claimed": {}, "providers": {}, "projects": {}}
+    assert found["summary"]["verdicts"] == {
+        "orphaned": 0,
+        "drifted": 0,
+        "protected": 0,
+        "undecided": 0,
+    }
+    assert found["summary"]["stranded"] == {
+        "resource_classes": {},
+        "share_of_claimed": {},
+        "providers": {},
+        "projects": {},
+    }
     assert found["findings"] == found["protected"] == found["undecided"] == []
 
 
@@ -121,7 +158,9 @@ def test_an_unsound_reading_is_not_complete_and_says_why(cloud: Cloud) -> None:
 
 
 def test_an_unreadable_listing_of_hypervisors_is_told_as_none(cloud: Cloud) -> None:
-    coverage = cloud.report(hypervisors=answer("GET /os-hypervisors/detail", 500))["summary"]["coverage"]
+    coverage = cloud.report(hypervisors=answer("GET /os-hypervisors/detail", 500))["summary"][
+        "coverage"
+    ]
 
     assert (coverage["hypervisors"], coverage["complete"]) == (0, False)
 
@@ -139,7 +178,13 @@ def test_what_belongs_to_no_project_is_told_under_an_empty_name(cloud: Cloud) ->
 
 def test_an_entry_says_what_is_held_where_and_what_of_it_goes(cloud: Cloud) -> None:
     told = {
-        entry["uuid"]: (entry["name"], entry["root"], entry["root_name"], entry["resources"], entry["dropped"])
+        entry["uuid"]: (
+            entry["name"],
+            entry["root"],
+            entry["root_name"],
+            entry["resources"],
+            entry["dropped"],
+        )
         for consumer in (cloud.evacuated, cloud.deleted)
         for entry in _entry(cloud.report(), consumer)["providers"]
     }
@@ -154,12 +199,20 @@ def test_an_entry_says_what_is_held_where_and_what_of_it_goes(cloud: Cloud) -> N
 def test_what_is_held_is_told_in_the_order_of_the_providers(cloud: Cloud) -> None:
     stranger = cloud.world.stranger(cloud.child, cloud.there, cloud.here)
 
-    assert [provider["uuid"] for provider in _entry(cloud.report(), stranger)["providers"]] == [cloud.here, cloud.there, cloud.child]
+    assert [provider["uuid"] for provider in _entry(cloud.report(), stranger)["providers"]] == [
+        cloud.here,
+        cloud.there,
+        cloud.child,
+    ]
 
 
 def test_a_provider_that_placement_did_not_list_goes_by_its_uuid(cloud: Cloud) -> None:
     del cloud.world.providers[cloud.child]
-    (told,) = (entry for entry in _entry(cloud.report(), cloud.deleted)["providers"] if entry["uuid"] == cloud.child)
+    (told,) = (
+        entry
+        for entry in _entry(cloud.report(), cloud.deleted)["providers"]
+        if entry["uuid"] == cloud.child
+    )
 
     assert (told["name"], told["root"], told["root_name"]) == (cloud.child, None, cloud.child)
 
@@ -168,7 +221,9 @@ def test_an_entry_says_who_owns_it_and_how_old_it_is(cloud: Cloud) -> None:
     entry = _entry(cloud.report(), cloud.deleted)
 
     assert entry["id"] == f"deleted_server/{cloud.deleted}"
-    assert {key: entry[key] for key in ("project", "user", "type", "generation", "age_seconds")} == {
+    assert {
+        key: entry[key] for key in ("project", "user", "type", "generation", "age_seconds")
+    } == {
         "project": PROJECT,
         "user": "user",
         "type": None,
@@ -190,7 +245,10 @@ def test_a_deleted_server_is_told_as_nova_remembers_it(cloud: Cloud) -> None:
 
 
 def test_evidence_can_be_replayed(cloud: Cloud) -> None:
-    evidence = {answer["request"].split()[0]: answer for answer in _entry(cloud.report(), cloud.deleted)["evidence"]}
+    evidence = {
+        answer["request"].split()[0]: answer
+        for answer in _entry(cloud.report(), cloud.deleted)["evidence"]
+    }
 
     assert evidence["server"] == {
         "request": f"server {cloud.deleted}",
@@ -205,15 +263,24 @@ def test_evidence_can_be_replayed(cloud: Cloud) -> None:
 def test_evidence_begins_with_the_allocation(cloud: Cloud) -> None:
     for entry in cloud.report()["findings"]:
         first = entry["evidence"][0]
-        assert (first["request"], first["facts"]["consumer"]) == (f"GET /allocations/{entry['consumer']}", entry["consumer"])
+        assert (first["request"], first["facts"]["consumer"]) == (
+            f"GET /allocations/{entry['consumer']}",
+            entry["consumer"],
+        )
 
 
 @pytest.mark.parametrize(("others", "facts"), [(8, list), (9, dict)])
-def test_a_listing_of_more_than_ten_rows_is_told_by_its_length(cloud: Cloud, others: int, facts: type) -> None:
+def test_a_listing_of_more_than_ten_rows_is_told_by_its_length(
+    cloud: Cloud, others: int, facts: type
+) -> None:
     stranger = cloud.world.stranger(cloud.here)
     for number in range(others):
         cloud.world.host(f"other-{number}")
-    (listing,) = (part for part in _entry(cloud.report(), stranger)["evidence"] if "os-hypervisors" in part["request"])
+    (listing,) = (
+        part
+        for part in _entry(cloud.report(), stranger)["evidence"]
+        if "os-hypervisors" in part["request"]
+    )
 
     assert isinstance(listing["facts"], facts)
     assert len(listing["facts"]) == 10 if facts is list else listing["facts"] == {"rows": 11}
@@ -227,7 +294,10 @@ def test_a_change_is_the_write_and_what_it_frees(cloud: Cloud) -> None:
         "action": "reduce",
         "consumer": cloud.evacuated,
         "generation": 1,
-        "before": {**document, "allocations": {cloud.here: {"resources": CLAIM}, cloud.there: {"resources": CLAIM}}},
+        "before": {
+            **document,
+            "allocations": {cloud.here: {"resources": CLAIM}, cloud.there: {"resources": CLAIM}},
+        },
         "after": {**document, "allocations": {cloud.there: {"resources": CLAIM}}},
         "frees": {cloud.here: CLAIM},
         "claims": {},
@@ -238,7 +308,10 @@ def test_a_change_is_the_write_and_what_it_frees(cloud: Cloud) -> None:
 def test_what_is_not_changed_has_no_change(cloud: Cloud) -> None:
     found = cloud.report()
 
-    assert [_entry(found, consumer)["change"] for consumer in (cloud.building, cloud.astray)] == [None, None]
+    assert [_entry(found, consumer)["change"] for consumer in (cloud.building, cloud.astray)] == [
+        None,
+        None,
+    ]
 
 
 def test_it_is_json_and_names_from_the_cloud_survive_it(cloud: Cloud) -> None:
@@ -250,4 +323,7 @@ def test_it_is_json_and_names_from_the_cloud_survive_it(cloud: Cloud) -> None:
 
 
 def test_totals_are_by_class_in_order() -> None:
-    assert list(totals([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [("DISK_GB", 5), ("VCPU", 3)]
+    assert list(totals([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
+        ("DISK_GB", 5),
+        ("VCPU", 3),
+    ]

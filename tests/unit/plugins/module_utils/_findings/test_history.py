@@ -12,9 +12,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import read_or_put_aside, write_json
+from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
+    read_or_put_aside,
+    write_json,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings import history
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
     HISTORY_LOST,
     History,
@@ -26,7 +31,11 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.history 
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +60,11 @@ def _entries(found: t.Any) -> list[t.Any]:
 
 
 def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
-    return json.loads(json.dumps(build_findings(_world().snapshot(**changes), Policy(), history=History(known or {}))))
+    return json.loads(
+        json.dumps(
+            build_findings(_world().snapshot(**changes), Policy(), history=History(known or {}))
+        )
+    )
 
 
 def test_without_a_run_before_everything_is_new() -> None:
@@ -75,7 +88,9 @@ def test_the_selection_can_ask_since_when_a_finding_is_known() -> None:
     known = {orphan["id"]: THEN}
 
     chosen = [
-        build_findings(_world().snapshot(), Policy(), Selection(expression), History(known))["findings"][0]["selected"]
+        build_findings(_world().snapshot(), Policy(), Selection(expression), History(known))[
+            "findings"
+        ][0]["selected"]
         for expression in (f"[?first_seen <= '{THEN}']", "[?!new]", "[?new]")
     ]
 
@@ -123,9 +138,13 @@ def test_findings_and_a_file_of_its_own_hold_the_same_memory(tmp_path: Path) -> 
         write_json(str(tmp_path / name), contents)
     warnings: list[str] = []
 
-    both = [_read(str(tmp_path / name), warnings).first_seen for name in ("findings.json", "state.json")]
+    both = [
+        _read(str(tmp_path / name), warnings).first_seen for name in ("findings.json", "state.json")
+    ]
 
-    assert both[0] == both[1] == {"kind/gone": THEN, **{entry["id"]: NOW for entry in _entries(found)}}
+    assert (
+        both[0] == both[1] == {"kind/gone": THEN, **{entry["id"]: NOW for entry in _entries(found)}}
+    )
     assert not warnings
     assert (tmp_path / "state.json").stat().st_mode & 0o777 == 0o600
 
@@ -178,19 +197,29 @@ def test_a_broken_file_is_put_aside_with_one_warning(tmp_path: Path, contents: s
 
 def test_silent_hosts_are_counted_once_each() -> None:
     world = _world()
-    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
-    coverage = build_findings(world.snapshot(services=silent, services_after=silent), Policy())["summary"]["coverage"]
+    silent = answer(
+        "GET /os-services",
+        200,
+        tuple(d.replace(service, status="UNKNOWN") for service in world.services),
+    )
+    coverage = build_findings(world.snapshot(services=silent, services_after=silent), Policy())[
+        "summary"
+    ]["coverage"]
 
     assert coverage["silent_hosts"] == len(world.services) == 2
 
 
 def test_a_file_of_anything_else_is_named() -> None:
-    with pytest.raises(Exception, match=r"/there/plan\.json does not tell since when findings are known"):
+    with pytest.raises(
+        Exception, match=r"/there/plan\.json does not tell since when findings are known"
+    ):
         parse_first_seen({"format": 1, "changes": []}, "/there/plan.json")
 
 
 def test_the_ids_of_version_1_0_are_known_under_the_names_that_their_kinds_have_now() -> None:
-    contents = {"known": {"forgotten_consumer/a": THEN, "wrong_host/b": THEN, "deleted_server/c": THEN}}
+    contents = {
+        "known": {"forgotten_consumer/a": THEN, "wrong_host/b": THEN, "deleted_server/c": THEN}
+    }
 
     assert parse_first_seen(contents, "state.json") == {
         "unknown_consumer/a": THEN,

@@ -12,9 +12,24 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 
 FINDINGS = [
-    {"id": "extra_host/a", "kind": "extra_host", "age_seconds": 9000, "providers": [{"name": "compute-1"}]},
-    {"id": "deleted_server/b", "kind": "deleted_server", "age_seconds": 60, "providers": [{"name": "compute-2"}]},
-    {"id": "unconfirmed_resize/c", "kind": "unconfirmed_resize", "age_seconds": None, "providers": []},
+    {
+        "id": "extra_host/a",
+        "kind": "extra_host",
+        "age_seconds": 9000,
+        "providers": [{"name": "compute-1"}],
+    },
+    {
+        "id": "deleted_server/b",
+        "kind": "deleted_server",
+        "age_seconds": 60,
+        "providers": [{"name": "compute-2"}],
+    },
+    {
+        "id": "unconfirmed_resize/c",
+        "kind": "unconfirmed_resize",
+        "age_seconds": None,
+        "providers": [],
+    },
 ]
 
 
@@ -44,7 +59,10 @@ def test_what_is_no_expression_is_refused_before_anything_is_read(expression: st
         Selection(expression)
 
 
-@pytest.mark.parametrize("expression", ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"])
+@pytest.mark.parametrize(
+    "expression",
+    ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"],
+)
 def test_what_gives_neither_findings_nor_ids_is_refused(expression: str) -> None:
     with pytest.raises(InvalidInput, match="select must give findings or their ids"):
         Selection(expression).select_ids(FINDINGS)

@@ -15,7 +15,9 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
     History,
     extract_history,
@@ -31,8 +33,16 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import HEALED_KIND, Plan, list_servers_to_heal
-from ansible_collections.osops.placement.plugins.plugin_utils._report import csv_file, html_page, markdown
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+    HEALED_KIND,
+    Plan,
+    list_servers_to_heal,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report import (
+    csv_file,
+    html_page,
+    markdown,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
@@ -63,10 +73,15 @@ class Runs:
         self.hour += 1
         at = format_time(BEGINNING + datetime.timedelta(hours=self.hour))
         found = build_findings(
-            self.cloud.snapshot(**{"finished_at": at, **changes}), HARSH, history=self.memory, sighting_policy=self.asked
+            self.cloud.snapshot(**{"finished_at": at, **changes}),
+            HARSH,
+            history=self.memory,
+            sighting_policy=self.asked,
         )
         kept = json.loads(json.dumps(extract_history(found)))
-        self.memory = History(parse_first_seen(kept, "state.json"), parse_sightings(kept, "state.json"))
+        self.memory = History(
+            parse_first_seen(kept, "state.json"), parse_sightings(kept, "state.json")
+        )
         return json.loads(json.dumps(found))
 
     def planned(self, **changes: t.Any) -> list[str]:
@@ -81,7 +96,9 @@ def test_a_finding_is_planned_at_the_second_look() -> None:
     first = runs.run()
     second = runs.run()
 
-    assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [(1, "it was seen 1 of 2 times")]
+    assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [
+        (1, "it was seen 1 of 2 times")
+    ]
     assert Plan.from_findings(first, KINDS).steps == ()
     assert [(entry["sightings"], entry["waiting"]) for entry in second["findings"]] == [(2, "")]
     assert [step.subject for step in Plan.from_findings(second, KINDS).steps] == [orphan]
@@ -276,7 +293,12 @@ def test_a_sound_reading_of_everything_forgets_what_it_does_not_find() -> None:
 
 
 def test_a_file_of_version_1_0_has_seen_nothing() -> None:
-    assert parse_sightings({"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json") == {}
+    assert (
+        parse_sightings(
+            {"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json"
+        )
+        == {}
+    )
 
 
 def test_nobody_is_healed_before() -> None:
@@ -293,7 +315,9 @@ def test_what_was_approved_does_not_wait_again() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     scope = Scope(consumers=(orphan,))
-    approval = Approval.from_plan(Plan.from_findings(Runs(cloud, SightingPolicy()).run(scope=scope), KINDS))
+    approval = Approval.from_plan(
+        Plan.from_findings(Runs(cloud, SightingPolicy()).run(scope=scope), KINDS)
+    )
 
     plan, gone = approval.rebuild_plan(Runs(cloud).run(scope=scope))
 
@@ -306,7 +330,9 @@ def test_reports_say_why_it_is_not_changed(name: str) -> None:
     deleted_server(cloud)
     found = Runs(cloud).run()
     shown = {
-        "terminal": lambda: " ".join(" ".join(terminal.format_findings(found, "findings.json", KINDS, 100)).split()),
+        "terminal": lambda: " ".join(
+            " ".join(terminal.format_findings(found, "findings.json", KINDS, 100)).split()
+        ),
         "html": lambda: html_page.render(Report(found, KINDS)),
         "markdown": lambda: markdown.render(Report(found, KINDS)),
         "csv": lambda: csv_file.render(Report(found, KINDS)),
@@ -322,9 +348,14 @@ def test_the_defaults_of_the_options_ask_for_nothing() -> None:
     assert parse_sighting_policy(defaults, None) == SightingPolicy()
 
 
-@pytest.mark.parametrize("options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}])
+@pytest.mark.parametrize(
+    "options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}]
+)
 def test_without_a_memory_it_is_refused(options: dict[str, t.Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"need a file that remembers .*: set state \(orphan_cleanup_state\) or dest"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"need a file that remembers .*: set state \(orphan_cleanup_state\) or dest",
+    ):
         parse_sighting_policy(options, None)
 
     assert parse_sighting_policy(options, "findings.json").needs_history
@@ -332,5 +363,8 @@ def test_without_a_memory_it_is_refused(options: dict[str, t.Any]) -> None:
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_less_than_one_look_is_refused(number: int) -> None:
-    with pytest.raises(InvalidInput, match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more"):
+    with pytest.raises(
+        InvalidInput,
+        match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more",
+    ):
         parse_sighting_policy({"min_sightings": number, "known_for": "0"}, "state.json")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
     format_table,
@@ -44,7 +46,12 @@ def test_sums_are_those_of_the_runs() -> None:
         ]
     )
 
-    assert summary["totals"]["verdicts"] == {"drifted": 0, "orphaned": 5, "protected": 0, "undecided": 0}
+    assert summary["totals"]["verdicts"] == {
+        "drifted": 0,
+        "orphaned": 5,
+        "protected": 0,
+        "undecided": 0,
+    }
     assert summary["totals"]["kinds"] == {"deleted_server": 5}
     assert summary["totals"]["stranded"] == {"DISK_GB": 5, "MEMORY_MB": 5 * 512, "VCPU": 5}
     assert summary["totals"]["tally"]["removed"] == 4
@@ -53,7 +60,10 @@ def test_sums_are_those_of_the_runs() -> None:
 
 def test_a_run_that_failed_is_named_and_makes_the_whole_incomplete() -> None:
     summary = summarize_runs(
-        [RunResult("north", findings=_findings(0)), RunResult("south", region="RegionTwo", error="It cannot be reached.")]
+        [
+            RunResult("north", findings=_findings(0)),
+            RunResult("south", region="RegionTwo", error="It cannot be reached."),
+        ]
     )
 
     assert not summary["complete"]
@@ -62,7 +72,9 @@ def test_a_run_that_failed_is_named_and_makes_the_whole_incomplete() -> None:
 
 
 def test_so_does_a_reading_that_was_not_sound_though_nobody_failed() -> None:
-    summary = summarize_runs([RunResult("north", findings=_findings(1, services=answer("GET /os-services", 500)))])
+    summary = summarize_runs(
+        [RunResult("north", findings=_findings(1, services=answer("GET /os-services", 500)))]
+    )
 
     assert not summary["complete"] and list_failures(summary) == []
     assert "when asked for its services" in "\n".join(format_table(summary))
@@ -74,21 +86,32 @@ def test_sound_runs_are_complete_and_no_runs_are_not() -> None:
 
 
 def test_shards_that_are_not_among_the_runs_are_named() -> None:
-    runs = [RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)]
+    runs = [
+        RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)
+    ]
     summary = summarize_runs(runs)
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/4", "4/4"]]
     assert format_table(summary)[-1] == "Shards 2/4, 4/4 of http://placement are not among these."
     assert (
-        summarize_runs(runs[:1] + [RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (2, 3, 4)])[
-            "missing_shards"
-        ]
+        summarize_runs(
+            runs[:1]
+            + [
+                RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4)))
+                for number in (2, 3, 4)
+            ]
+        )["missing_shards"]
         == []
     )
 
 
 def test_a_shard_that_failed_is_not_among_them() -> None:
-    summary = summarize_runs([RunResult("part-1", findings=_findings(0, Shard(1, 2))), RunResult("part-2", shard="2/2", error="No.")])
+    summary = summarize_runs(
+        [
+            RunResult("part-1", findings=_findings(0, Shard(1, 2))),
+            RunResult("part-2", shard="2/2", error="No."),
+        ]
+    )
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/2"]]
 
@@ -96,7 +119,10 @@ def test_a_shard_that_failed_is_not_among_them() -> None:
 def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
     lines = format_table(
         summarize_runs(
-            [RunResult("north", findings=_findings(2), remediation=_remediation()), RunResult("the south", error="It\ncannot\x1b[31m")]
+            [
+                RunResult("north", findings=_findings(2), remediation=_remediation()),
+                RunResult("the south", error="It\ncannot\x1b[31m"),
+            ]
         )
     )
 
@@ -109,7 +135,11 @@ def test_the_table_has_a_row_for_each_run_and_one_for_all() -> None:
 
 
 def test_what_a_check_would_change_is_told_as_such() -> None:
-    lines = format_table(summarize_runs([RunResult("north", findings=_findings(2), remediation=_remediation(check_mode=True))]))
+    lines = format_table(
+        summarize_runs(
+            [RunResult("north", findings=_findings(2), remediation=_remediation(check_mode=True))]
+        )
+    )
 
     assert lines[1].endswith("check mode: nothing was changed")
 

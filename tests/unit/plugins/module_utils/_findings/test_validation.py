@@ -11,8 +11,12 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import validate_document
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
+    validate_document,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import encode
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
@@ -28,9 +32,22 @@ FILES: dict[str, t.Any] = {
     "plan": Plan.from_findings(FINDINGS, set()).as_dict(),
     "remediation": {"format": 1, "check_mode": True, "tally": {}, "journal": None, "outcomes": []},
     "hosts": {"format": 1, "hosts": []},
-    "guests": {"format": 1, "summary": {"coverage": {"domains": 1}}, "findings": [], "protected": [], "undecided": []},
+    "guests": {
+        "format": 1,
+        "summary": {"coverage": {"domains": 1}},
+        "findings": [],
+        "protected": [],
+        "undecided": [],
+    },
 }
-OTHERS = [encode(SNAPSHOT), [], "text", None, {"format": 1, "summary": []}, {**FINDINGS, "format": 2}]
+OTHERS = [
+    encode(SNAPSHOT),
+    [],
+    "text",
+    None,
+    {"format": 1, "summary": []},
+    {**FINDINGS, "format": 2},
+]
 
 
 @pytest.mark.parametrize("what", FILES)

@@ -23,8 +23,14 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import describe_migration
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
+    describe_migration,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,11 +49,19 @@ class Site(World):
         self.services[0] = d.replace(self.services[0], state="down", id="service-of-old")
 
     def found(self, name: str = "old", remembered: Collection[str] = ()) -> Host:
-        return find_host(name, self.services, tuple(map(self._with_servers, self.nodes.values())), self.providers, remembered)
+        return find_host(
+            name,
+            self.services,
+            tuple(map(self._with_servers, self.nodes.values())),
+            self.providers,
+            remembered,
+        )
 
     def seen(self) -> HostDetails:
         here = tuple(server for server in self.servers.values() if server.host == "old")
-        return HostDetails(here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ())
+        return HostDetails(
+            here, answer("GET /os-migrations?host=old", 200, self._migrations_at("old")), ()
+        )
 
     def blockers(
         self,
@@ -61,7 +75,10 @@ class Site(World):
         return list(find_blockers(self.found(), about, snapshot or self.snapshot(), spare, kinds))
 
     def left_over(self, kinds: Collection[str] = tuple(BY_DEFAULT)) -> list[str]:
-        return [finding.kind for finding in find_leftovers(self.found(), self.snapshot(), Policy(), kinds)]
+        return [
+            finding.kind
+            for finding in find_leftovers(self.found(), self.snapshot(), Policy(), kinds)
+        ]
 
 
 def _kinds(found: list[Blocker]) -> list[str]:
@@ -89,7 +106,12 @@ def test_a_server_on_the_host_holds_it_back() -> None:
     server = site.server(site.old, site.old, name="web-7")
     (blocker,) = site.blockers()
 
-    assert (blocker.kind, blocker.subject, blocker.name, blocker.stops) == ("server", server, "web-7", "disable")
+    assert (blocker.kind, blocker.subject, blocker.name, blocker.stops) == (
+        "server",
+        server,
+        "web-7",
+        "disable",
+    )
     assert site.left_over() == []
 
 
@@ -111,7 +133,9 @@ def test_a_server_that_only_the_hypervisor_listing_has_holds_it_back() -> None:
 
 @pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
 @pytest.mark.parametrize(("status", "kind"), [("running", "migration"), ("finished", "resize")])
-def test_a_move_from_or_to_the_host_holds_it_back(source: str, dest: str, status: str, kind: str) -> None:
+def test_a_move_from_or_to_the_host_holds_it_back(
+    source: str, dest: str, status: str, kind: str
+) -> None:
     site = Site()
     by_name = {"old": site.old, "new": site.new}
     server = site.server(site.new, site.new)
@@ -132,16 +156,24 @@ def test_a_move_that_only_the_listing_of_all_has_holds_it_back() -> None:
     site = Site()
     site.migration(site.server(site.new, site.new), site.old, site.new, "running")
 
-    assert _kinds(site.blockers(migrations=answer("GET /os-migrations?host=old", 200, ()))) == ["migration"]
+    assert _kinds(site.blockers(migrations=answer("GET /os-migrations?host=old", 200, ()))) == [
+        "migration"
+    ]
 
 
 def test_without_an_answer_about_its_migrations_nothing_is_sure() -> None:
-    assert _kinds(Site().blockers(migrations=answer("GET /os-migrations?host=old", 500, None))) == ["unsound_reading"]
+    assert _kinds(Site().blockers(migrations=answer("GET /os-migrations?host=old", 500, None))) == [
+        "unsound_reading"
+    ]
 
 
 def test_a_reading_that_is_not_sound_holds_it_back() -> None:
     site = Site()
-    dead = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in site.services))
+    dead = answer(
+        "GET /os-services",
+        200,
+        tuple(d.replace(service, status="UNKNOWN") for service in site.services),
+    )
 
     assert "unsound_reading" in _kinds(site.blockers(snapshot=site.snapshot(services_after=dead)))
 
@@ -213,7 +245,9 @@ def test_a_service_that_runs_stops_only_its_deletion() -> None:
     site = Site()
     site.services[0] = d.replace(site.services[0], state="up")
 
-    assert [(blocker.kind, blocker.stops) for blocker in site.blockers()] == [("service_up", "delete")]
+    assert [(blocker.kind, blocker.stops) for blocker in site.blockers()] == [
+        ("service_up", "delete")
+    ]
 
 
 def test_a_host_is_found_by_its_service_and_by_its_compute_node() -> None:
@@ -223,7 +257,11 @@ def test_a_host_is_found_by_its_service_and_by_its_compute_node() -> None:
 
     for name in ("old", "old.example.org", root):
         host = find_host(name, world.services, nodes, world.providers, ())
-        assert (host.name, [node.uuid for node in host.nodes], [known.uuid for known in host.roots]) == ("old", [root], [root])
+        assert (
+            host.name,
+            [node.uuid for node in host.nodes],
+            [known.uuid for known in host.roots],
+        ) == ("old", [root], [root])
 
 
 def test_the_nodes_of_one_service_are_retired_together() -> None:
@@ -231,7 +269,10 @@ def test_the_nodes_of_one_service_are_retired_together() -> None:
     roots = [world.host(f"node-{number}", service="ironic") for number in (1, 2, 3)]
     nodes = tuple(world.nodes.values())
 
-    assert [known.uuid for known in find_host("ironic", world.services, nodes, world.providers, ()).roots] == roots
+    assert [
+        known.uuid
+        for known in find_host("ironic", world.services, nodes, world.providers, ()).roots
+    ] == roots
     with pytest.raises(InvalidInput, match="one of 3 compute nodes of service ironic"):
         find_host("node-2", world.services, nodes, world.providers, ())
 
@@ -243,7 +284,11 @@ def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> 
     del site.services[0]
     by_name = site.found()
 
-    assert (by_name.service, by_name.nodes, [known.uuid for known in list_host_providers(by_name, site.providers)]) == (
+    assert (
+        by_name.service,
+        by_name.nodes,
+        [known.uuid for known in list_host_providers(by_name, site.providers)],
+    ) == (
         None,
         (),
         [child, site.old],
@@ -252,13 +297,20 @@ def test_what_a_deleted_service_left_behind_is_found_by_name_and_by_memory() -> 
 
 
 @pytest.mark.parametrize("name", ["old", "old.example.org"])
-def test_the_tree_that_keeps_the_name_from_a_host_that_was_installed_anew_goes_with_it(name: str) -> None:
+def test_the_tree_that_keeps_the_name_from_a_host_that_was_installed_anew_goes_with_it(
+    name: str,
+) -> None:
     world = World()
     new = world.host("old.example.org", service="old")
     kept = world.provider("old.example.org")
     del world.providers[new]
 
-    assert [known.uuid for known in find_host(name, world.services, tuple(world.nodes.values()), world.providers, ()).roots] == [kept]
+    assert [
+        known.uuid
+        for known in find_host(
+            name, world.services, tuple(world.nodes.values()), world.providers, ()
+        ).roots
+    ] == [kept]
 
 
 def test_a_provider_with_a_compute_node_is_never_taken_for_what_another_left_behind() -> None:

@@ -20,10 +20,17 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import Guest, GuestFinding
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
+        Guest,
+        GuestFinding,
+    )
 
 ANY_AGE = Policy(min_age=0, unknown_min_age=0)
 STRANGER = "0a000000-0000-4000-8000-000000000001"
@@ -32,11 +39,26 @@ LONG_AGO = "2020-11-20T12:00:00Z"
 
 def _domain(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
     nova = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": LONG_AGO}
-    return {"uuid": uuid, "name": "instance-00000001", "state": "shut off", "nova": nova, "disks": [], **facts}
+    return {
+        "uuid": uuid,
+        "name": "instance-00000001",
+        "state": "shut off",
+        "nova": nova,
+        "disks": [],
+        **facts,
+    }
 
 
 def _directory(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
-    found = {"uuid": uuid, "name": uuid, "kind": "instance", "age_seconds": 10**8, "open": False, "link": False, "shared": False}
+    found = {
+        "uuid": uuid,
+        "name": uuid,
+        "kind": "instance",
+        "age_seconds": 10**8,
+        "open": False,
+        "link": False,
+        "shared": False,
+    }
     return {**found, **facts}
 
 
@@ -46,27 +68,58 @@ class Site(World):
     def __init__(self) -> None:
         super().__init__()
         self.here, self.there = self.host("here"), self.host("there")
-        self.guest, self.neighbour = self.server(self.here, self.here), self.server(self.there, self.there)
+        self.guest, self.neighbour = (
+            self.server(self.here, self.here),
+            self.server(self.there, self.there),
+        )
 
-    def found(self, *domains: dict[str, t.Any], directories: tuple[dict[str, t.Any], ...] = (), host: str = "here") -> list[Guest]:
+    def found(
+        self,
+        *domains: dict[str, t.Any],
+        directories: tuple[dict[str, t.Any], ...] = (),
+        host: str = "here",
+    ) -> list[Guest]:
         own = (_domain(self.guest, state="running"),) if host == "here" else ()
-        return parse_guests({"host": host, "read_at": NOW, "domains": [*own, *domains], "directories": list(directories)})
+        return parse_guests(
+            {
+                "host": host,
+                "read_at": NOW,
+                "domains": [*own, *domains],
+                "directories": list(directories),
+            }
+        )
 
-    def judged(self, guests: list[Guest], policy: Policy = ANY_AGE, **changes: t.Any) -> list[GuestFinding]:
+    def judged(
+        self, guests: list[Guest], policy: Policy = ANY_AGE, **changes: t.Any
+    ) -> list[GuestFinding]:
         snapshot = self.snapshot(**changes)
         moves = answer("GET /os-migrations?host=here", 200, self._migrations_at("here"))
-        about = {uuid: self._dossier(uuid) for uuid in list_servers_to_look_up(guests, SnapshotIndex(snapshot))}
-        asked = {uuid: d.replace(one, host_migrations=(moves,)) if one.server.status == 404 else one for uuid, one in about.items()}
+        about = {
+            uuid: self._dossier(uuid)
+            for uuid in list_servers_to_look_up(guests, SnapshotIndex(snapshot))
+        }
+        asked = {
+            uuid: d.replace(one, host_migrations=(moves,)) if one.server.status == 404 else one
+            for uuid, one in about.items()
+        }
         return judge_guests(guests, d.replace(snapshot, evidence=asked), policy)
 
     def verdicts(self, uuid: str, policy: Policy = ANY_AGE, **changes: t.Any) -> tuple[str, str]:
         """What is concluded of a domain that is shut off, and of a directory, of that server."""
-        domain, directory = self.judged(self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes)
-        assert (domain.guest.kind, directory.guest.kind) == ("leftover_directory", "leftover_domain")
+        domain, directory = self.judged(
+            self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes
+        )
+        assert (domain.guest.kind, directory.guest.kind) == (
+            "leftover_directory",
+            "leftover_domain",
+        )
         return directory.decision.verdict, domain.decision.verdict
 
     def about(
-        self, *domains: dict[str, t.Any], policy: Policy = ANY_AGE, directories: tuple[dict[str, t.Any], ...] = ()
+        self,
+        *domains: dict[str, t.Any],
+        policy: Policy = ANY_AGE,
+        directories: tuple[dict[str, t.Any], ...] = (),
     ) -> tuple[str, str]:
         (finding,) = self.judged(self.found(*domains, directories=directories), policy)
         return finding.decision.verdict, finding.decision.reason
@@ -88,7 +141,17 @@ def _site() -> Site:
 
 
 def test_what_lives_here_is_no_finding(site: Site) -> None:
-    assert site.judged(site.found(directories=(_directory(site.guest), _directory(site.guest, name=f"{site.guest}_resize")))) == []
+    assert (
+        site.judged(
+            site.found(
+                directories=(
+                    _directory(site.guest),
+                    _directory(site.guest, name=f"{site.guest}_resize"),
+                )
+            )
+        )
+        == []
+    )
 
 
 def test_a_server_that_nova_shows_here_only_when_asked_directly_is_no_finding(site: Site) -> None:
@@ -124,13 +187,21 @@ def test_since_when_it_is_marked_is_not_known_so_its_own_age_counts(site: Site) 
     policy = Policy(min_age=0, unknown_min_age=86400)
 
     assert site.verdicts(server, policy) == ("orphaned", "orphaned")
-    young = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": "2026-11-20T11:00:00Z"}
+    young = {
+        "name": "web-7",
+        "flavor": "m1",
+        "project": None,
+        "user": None,
+        "created_at": "2026-11-20T11:00:00Z",
+    }
     assert site.about(_domain(server, nova=young), policy=policy)[0] == "protected"
 
 
 @pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("question", ["server", "migrations", "deleted_listing", "actions"])
-def test_without_one_of_its_answers_no_row_is_marked_as_deleted(site: Site, question: str, status: int) -> None:
+def test_without_one_of_its_answers_no_row_is_marked_as_deleted(
+    site: Site, question: str, status: int
+) -> None:
     server = _marked_by_hand(site)
     site.answers(question, server, status)
 
@@ -158,7 +229,9 @@ def test_what_a_server_left_that_went_back_is_left_over(site: Site) -> None:
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled"])
 @pytest.mark.parametrize("type", ["migration", "resize", "live-migration", "evacuation"])
 @pytest.mark.parametrize("towards", [True, False])
-def test_after_a_move_that_did_not_end_well_the_disk_may_be_here(site: Site, status: str, type: str, towards: bool) -> None:
+def test_after_a_move_that_did_not_end_well_the_disk_may_be_here(
+    site: Site, status: str, type: str, towards: bool
+) -> None:
     server = site.server(site.there, site.there)
     ends = (site.there, site.here) if towards else (site.here, site.there)
     site.migration(server, *ends, status, type=type)
@@ -166,7 +239,9 @@ def test_after_a_move_that_did_not_end_well_the_disk_may_be_here(site: Site, sta
     assert "orphaned" not in site.verdicts(server)
 
 
-def test_what_arrived_here_by_the_newest_move_and_is_said_to_be_elsewhere_is_undecided(site: Site) -> None:
+def test_what_arrived_here_by_the_newest_move_and_is_said_to_be_elsewhere_is_undecided(
+    site: Site,
+) -> None:
     server = site.server(site.there, site.there)
     site.migration(server, site.there, site.here, "confirmed")
 
@@ -177,12 +252,19 @@ def test_without_a_move_away_from_here_nothing_is_sure(site: Site) -> None:
     assert site.verdicts(site.server(site.there, site.there)) == ("undecided", "undecided")
 
 
-@pytest.mark.parametrize(("status", "verdict"), [("accepted", "protected"), ("done", "protected"), ("completed", "orphaned")])
-def test_what_was_evacuated_is_novas_to_remove_until_its_host_is_back(site: Site, status: str, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [("accepted", "protected"), ("done", "protected"), ("completed", "orphaned")],
+)
+def test_what_was_evacuated_is_novas_to_remove_until_its_host_is_back(
+    site: Site, status: str, verdict: str
+) -> None:
     assert site.verdicts(site.moved(status, "evacuation")) == (verdict, verdict)
 
 
-@pytest.mark.parametrize("status", ["migrating", "post-migrating", "finished", "reverting", "running", "accepted"])
+@pytest.mark.parametrize(
+    "status", ["migrating", "post-migrating", "finished", "reverting", "running", "accepted"]
+)
 def test_what_is_on_its_way_is_protected(site: Site, status: str) -> None:
     assert site.verdicts(site.moved(status)) == ("protected", "protected")
 
@@ -216,7 +298,9 @@ def test_a_server_without_a_host_keeps_everything(site: Site, status: str) -> No
 @pytest.mark.parametrize("question", ["server", "migrations"])
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize("which", ["gone", "moved"])
-def test_what_could_not_be_read_is_undecided(site: Site, question: str, status: int, which: str) -> None:
+def test_what_could_not_be_read_is_undecided(
+    site: Site, question: str, status: int, which: str
+) -> None:
     server = getattr(site, which)()
     site.answers(question, server, status)
 
@@ -231,8 +315,14 @@ def test_absence_is_no_proof_when_a_question_was_not_answered(site: Site, questi
 
 
 def test_a_listing_of_migrations_that_was_not_answered_is_no_proof(site: Site) -> None:
-    assert site.verdicts(STRANGER, migrations=answer("GET /os-migrations", 500, None)) == ("undecided", "undecided")
-    assert site.verdicts(site.gone(), migrations=answer("GET /os-migrations", 500, None)) == ("undecided", "undecided")
+    assert site.verdicts(STRANGER, migrations=answer("GET /os-migrations", 500, None)) == (
+        "undecided",
+        "undecided",
+    )
+    assert site.verdicts(site.gone(), migrations=answer("GET /os-migrations", 500, None)) == (
+        "undecided",
+        "undecided",
+    )
 
 
 def test_a_server_that_lost_its_mapping_and_is_seen_elsewhere_is_undecided(site: Site) -> None:
@@ -253,8 +343,12 @@ def test_what_was_not_asked_about_is_undecided(site: Site) -> None:
     assert finding.decision.verdict == "undecided"
 
 
-@pytest.mark.parametrize("state", ["running", "paused", "in shutdown", "crashed", "pmsuspended", "idle", "no state"])
-def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(site: Site, state: str) -> None:
+@pytest.mark.parametrize(
+    "state", ["running", "paused", "in shutdown", "crashed", "pmsuspended", "idle", "no state"]
+)
+def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(
+    site: Site, state: str
+) -> None:
     server = site.gone()
     found = site.judged(site.found(_domain(server, state=state), directories=(_directory(server),)))
 
@@ -264,7 +358,12 @@ def test_a_domain_that_is_not_shut_off_is_protected_with_its_directory(site: Sit
 
 def test_a_directory_is_protected_where_domains_were_not_read(site: Site) -> None:
     guests = parse_guests(
-        {"host": "here", "read_at": NOW, "domains": None, "directories": [_directory(site.guest), _directory(site.gone())]}
+        {
+            "host": "here",
+            "read_at": NOW,
+            "domains": None,
+            "directories": [_directory(site.guest), _directory(site.gone())],
+        }
     )
     (finding,) = site.judged(guests)
 
@@ -281,22 +380,36 @@ def test_a_directory_in_use_is_protected(site: Site, facts: dict[str, t.Any]) ->
 
 
 @pytest.mark.parametrize("folder", ["/var/lib/nova/instances", "/elsewhere/in/a/container"])
-def test_a_directory_in_which_another_domain_has_a_disk_is_protected_also_while_that_is_shut_off(site: Site, folder: str) -> None:
+def test_a_directory_in_which_another_domain_has_a_disk_is_protected_also_while_that_is_shut_off(
+    site: Site, folder: str
+) -> None:
     server = site.gone()
-    borrower = _domain(site.server(site.here, site.here, status="SHUTOFF"), name="borrower", disks=[f"{folder}/{server}/disk"])
+    borrower = _domain(
+        site.server(site.here, site.here, status="SHUTOFF"),
+        name="borrower",
+        disks=[f"{folder}/{server}/disk"],
+    )
 
-    assert site.about(borrower, directories=(_directory(server),)) == ("protected", "A disk of borrower is in it.")
+    assert site.about(borrower, directories=(_directory(server),)) == (
+        "protected",
+        "A disk of borrower is in it.",
+    )
 
 
 def test_a_domain_does_not_keep_its_own_directory(site: Site) -> None:
     server = site.gone()
     own = _domain(server, disks=[f"/var/lib/nova/instances/{server}/disk"])
 
-    assert [finding.decision.verdict for finding in site.judged(site.found(own, directories=(_directory(server),)))] == ["orphaned"] * 2
+    assert [
+        finding.decision.verdict
+        for finding in site.judged(site.found(own, directories=(_directory(server),)))
+    ] == ["orphaned"] * 2
 
 
 @pytest.mark.parametrize("shared", [True, None])
-def test_on_shared_storage_a_directory_is_not_left_over_while_its_server_lives_anywhere(site: Site, shared: bool | None) -> None:
+def test_on_shared_storage_a_directory_is_not_left_over_while_its_server_lives_anywhere(
+    site: Site, shared: bool | None
+) -> None:
     assert site.about(directories=(_directory(site.moved(), shared=shared),))[0] == "protected"
     assert site.about(directories=(_directory(site.gone(), shared=shared),))[0] == "orphaned"
 
@@ -313,7 +426,10 @@ def test_a_directory_that_changed_lately_is_protected(site: Site) -> None:
 
     assert site.verdicts(server, policy) == ("orphaned", "orphaned")
     for age in (3599, 0, None):
-        assert site.about(directories=(_directory(server, age_seconds=age),), policy=policy)[0] == "protected"
+        assert (
+            site.about(directories=(_directory(server, age_seconds=age),), policy=policy)[0]
+            == "protected"
+        )
 
 
 def test_what_nova_forgot_must_be_old_by_itself(site: Site) -> None:
@@ -323,7 +439,10 @@ def test_what_nova_forgot_must_be_old_by_itself(site: Site) -> None:
     assert site.verdicts(STRANGER, policy) == ("orphaned", "orphaned")
     assert site.about(_domain(STRANGER, nova=young), policy=policy)[0] == "protected"
     assert site.about(_domain(STRANGER, nova={"created_at": None}), policy=policy)[0] == "protected"
-    assert site.about(directories=(_directory(STRANGER, age_seconds=86399),), policy=policy)[0] == "protected"
+    assert (
+        site.about(directories=(_directory(STRANGER, age_seconds=86399),), policy=policy)[0]
+        == "protected"
+    )
 
 
 @pytest.mark.parametrize("name", ["here", "exclude the root by uuid"])
@@ -332,7 +451,10 @@ def test_an_excluded_host_and_an_excluded_server_are_protected(site: Site, name:
     host = Policy(min_age=0, exclude_providers=frozenset({name if name == "here" else site.here}))
 
     assert site.verdicts(server, host) == ("protected", "protected")
-    assert site.verdicts(server, Policy(min_age=0, exclude_consumers=frozenset({server}))) == ("protected", "protected")
+    assert site.verdicts(server, Policy(min_age=0, exclude_consumers=frozenset({server}))) == (
+        "protected",
+        "protected",
+    )
 
 
 def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) -> None:
@@ -349,7 +471,10 @@ def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
     empty = site.host("empty")
     stopped = site.server(site.here, site.here, status="SHUTOFF")
     site.migration(stopped, empty, site.here, "confirmed")
-    told = {"domains": [_domain(site.guest, state="running"), _domain(stopped)], "directories": [_directory(stopped)]}
+    told = {
+        "domains": [_domain(site.guest, state="running"), _domain(stopped)],
+        "directories": [_directory(stopped)],
+    }
 
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
@@ -361,7 +486,10 @@ def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> No
     """The host has a namesake there, on which Nova has no server, and that Nova has no memory of anything here."""
     site.host("empty")
     living = "0b000000-0000-4000-8000-000000000001"
-    told = {"domains": [_domain(living, state="running"), _domain(STRANGER)], "directories": [_directory(STRANGER)]}
+    told = {
+        "domains": [_domain(living, state="running"), _domain(STRANGER)],
+        "directories": [_directory(STRANGER)],
+    }
 
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
@@ -369,23 +497,35 @@ def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> No
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothing_runs(site: Site, own: bool) -> None:
+def test_where_nova_compute_is_another_compute_node_nothing_is_sure_though_nothing_runs(
+    site: Site, own: bool
+) -> None:
     empty, server = site.host("empty"), site.server(site.here, site.here, status="SHUTOFF")
     site.migration(server, empty, site.here, "confirmed")
-    told = {"compute_id": empty if own else site.here, "domains": [_domain(server)], "directories": [_directory(server)]}
+    told = {
+        "compute_id": empty if own else site.here,
+        "domains": [_domain(server)],
+        "directories": [_directory(server)],
+    }
 
     found = site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
 
-    assert [finding.decision.verdict for finding in found] == ["orphaned" if own else "undecided"] * 2
+    assert [finding.decision.verdict for finding in found] == [
+        "orphaned" if own else "undecided"
+    ] * 2
 
 
 def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> None:
     empty, server = site.host("empty"), site.server(site.there, site.there)
     site.migration(server, empty, site.there, "confirmed")
-    told = {"domains": [_domain(STRANGER, state="running", nova=None), _domain(server)], "directories": []}
+    told = {
+        "domains": [_domain(STRANGER, state="running", nova=None), _domain(server)],
+        "directories": [],
+    }
 
     found = {
-        finding.guest.uuid: finding.decision.verdict for finding in site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
+        finding.guest.uuid: finding.decision.verdict
+        for finding in site.judged(parse_guests({"host": "empty", "read_at": NOW, **told}))
     }
 
     assert found == {STRANGER: "protected", server: "orphaned"}
@@ -393,7 +533,13 @@ def test_a_guest_that_is_not_novas_does_not_make_a_host_doubtful(site: Site) -> 
 
 def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site: Site) -> None:
     gone = site.gone()
-    told = {"name": "web-7", "flavor": "m1", "project": None, "user": None, "created_at": "\n2020-11-20 12:00:00\n"}
+    told = {
+        "name": "web-7",
+        "flavor": "m1",
+        "project": None,
+        "user": None,
+        "created_at": "\n2020-11-20 12:00:00\n",
+    }
     (finding,) = site.judged(site.found(_domain(gone, nova=told)), Policy())
     assert finding.decision.verdict == "protected"
 
@@ -401,7 +547,9 @@ def test_a_domain_of_which_it_is_not_known_when_it_was_defined_is_protected(site
 def test_only_what_nova_does_not_show_on_its_host_is_asked_about(site: Site) -> None:
     found = site.found(_domain(STRANGER), _domain(site.neighbour))
 
-    assert list_servers_to_look_up(found, SnapshotIndex(site.snapshot())) == sorted([STRANGER, site.neighbour])
+    assert list_servers_to_look_up(found, SnapshotIndex(site.snapshot())) == sorted(
+        [STRANGER, site.neighbour]
+    )
 
 
 def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
@@ -418,10 +566,30 @@ def test_a_host_must_have_the_name_of_one_compute_service(site: Site) -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        *({}, {"host": "here"}, {"host": "here", "read_at": NOW, "domains": [{}], "directories": []}, []),
-        {"host": "here", "read_at": NOW, "domains": [_domain(STRANGER, nova="web-7")], "directories": []},
-        {"host": "here", "read_at": NOW, "domains": [], "directories": [{"uuid": STRANGER, "name": STRANGER}]},
-        {"host": "here", "read_at": NOW, "domains": [], "directories": [_directory(STRANGER, age_seconds="old")]},
+        *(
+            {},
+            {"host": "here"},
+            {"host": "here", "read_at": NOW, "domains": [{}], "directories": []},
+            [],
+        ),
+        {
+            "host": "here",
+            "read_at": NOW,
+            "domains": [_domain(STRANGER, nova="web-7")],
+            "directories": [],
+        },
+        {
+            "host": "here",
+            "read_at": NOW,
+            "domains": [],
+            "directories": [{"uuid": STRANGER, "name": STRANGER}],
+        },
+        {
+            "host": "here",
+            "read_at": NOW,
+            "domains": [],
+            "directories": [_directory(STRANGER, age_seconds="old")],
+        },
     ],
     ids=str,
 )
@@ -439,7 +607,11 @@ def test_what_is_no_uuid_is_refused(site: Site, uuid: t.Any) -> None:
 def test_findings_are_told_apart_by_host_and_directory(site: Site) -> None:
     server = site.gone()
     names = (server, f"{server}_resize")
-    found = site.judged(site.found(_domain(server), directories=tuple(_directory(server, name=name) for name in names)))
+    found = site.judged(
+        site.found(
+            _domain(server), directories=tuple(_directory(server, name=name) for name in names)
+        )
+    )
 
     assert [finding.guest.id for finding in found] == [
         *(f"leftover_directory/here/{name}" for name in names),

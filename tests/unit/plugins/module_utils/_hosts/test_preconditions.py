@@ -11,7 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, UnsoundReading
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    UnsoundReading,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
     check_no_compute_node,
     describe_consumers,
@@ -20,7 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditio
     find_tree,
     require_compute_nodes,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Service
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Hypervisor,
+    Service,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
@@ -52,7 +59,11 @@ def test_a_provider_that_has_the_uuid_of_another_as_its_name_is_not_taken_for_th
     posing = {TWIN: Provider(TWIN, GHOST, 1, TWIN, None)}
     others = {uuid: provider for uuid, provider in PROVIDERS.items() if uuid != TWIN}
 
-    assert [provider.uuid for provider in find_tree(GHOST, {**posing, **others})] == [GRANDCHILD, CHILD, GHOST]
+    assert [provider.uuid for provider in find_tree(GHOST, {**posing, **others})] == [
+        GRANDCHILD,
+        CHILD,
+        GHOST,
+    ]
     assert [provider.uuid for provider in find_tree(GHOST, posing)] == [TWIN]
 
 
@@ -62,7 +73,9 @@ def test_a_part_of_a_tree_is_not_deleted(name: str) -> None:
         find_tree(name, PROVIDERS)
 
 
-@pytest.mark.parametrize("name", ["nonesuch", "Ghost.example.org", "ghost", "0f000000-0000-4000-8000-000000000000"])
+@pytest.mark.parametrize(
+    "name", ["nonesuch", "Ghost.example.org", "ghost", "0f000000-0000-4000-8000-000000000000"]
+)
 def test_a_name_that_nobody_has_is_of_no_tree(name: str) -> None:
     assert find_tree(name, PROVIDERS) == ()
 
@@ -104,10 +117,19 @@ def test_a_tree_without_a_compute_node_is_nobodys() -> None:
     ("other", "said"),
     [
         ({"root": HOST}, "is a compute node of compute-1 that Nova lists"),
-        ({"nodes": answer("GET /os-hypervisors/detail", 500)}, "Nova answered 500 when asked for its compute nodes"),
-        ({"nodes": answer("GET /os-hypervisors/detail", 200, ())}, "0 of 0 hypervisors are providers here"),
+        (
+            {"nodes": answer("GET /os-hypervisors/detail", 500)},
+            "Nova answered 500 when asked for its compute nodes",
+        ),
+        (
+            {"nodes": answer("GET /os-hypervisors/detail", 200, ())},
+            "0 of 0 hypervisors are providers here",
+        ),
         ({"providers": {GHOST: PROVIDERS[GHOST]}}, "0 of 2 hypervisors are providers here"),
-        ({"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))}, "could not say anything of compute-9"),
+        (
+            {"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))},
+            "could not say anything of compute-9",
+        ),
         (
             {"services": _services(Service("nova-compute", "ghost", "enabled", "down"))},
             "nova-compute of ghost is down and Nova lists no compute node of it",
@@ -117,8 +139,14 @@ def test_a_tree_without_a_compute_node_is_nobodys() -> None:
             "nova-compute of ghost is up and Nova lists no compute node of it",
         ),
         ({"other_novas": ("north",)}, "Region north has a Nova of its own"),
-        ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}}, "answered 200 when asked for host ghost directly"),
-        ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}}, "answered 403 when asked for host ghost directly"),
+        (
+            {"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}},
+            "answered 200 when asked for host ghost directly",
+        ),
+        (
+            {"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}},
+            "answered 403 when asked for host ghost directly",
+        ),
     ],
 )
 def test_a_tree_that_may_be_somebodys_is_kept(other: dict[str, t.Any], said: str) -> None:
@@ -156,9 +184,16 @@ def test_a_service_has_the_trees_of_all_its_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "found"), [("ghost.example.org", {GHOST, CHILD, GRANDCHILD}), ("compute-1-twin", set()), ("nonesuch", set())]
+    ("host", "found"),
+    [
+        ("ghost.example.org", {GHOST, CHILD, GRANDCHILD}),
+        ("compute-1-twin", set()),
+        ("nonesuch", set()),
+    ],
 )
-def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(host: str, found: set[str]) -> None:
+def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(
+    host: str, found: set[str]
+) -> None:
     assert set(find_service_providers(d.replace(SERVICE, host=host), NODES, PROVIDERS)) == found
 
 
@@ -171,8 +206,12 @@ def test_a_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers
         ("up", (), "The nova-compute of compute-1 is up"),
     ],
 )
-def test_a_service_goes_when_nothing_of_it_stays(state: str, holders: tuple[str, ...], said: str) -> None:
-    told = describe_service_blocker(d.replace(SERVICE, state=state), {holder: {} for holder in holders})
+def test_a_service_goes_when_nothing_of_it_stays(
+    state: str, holders: tuple[str, ...], said: str
+) -> None:
+    told = describe_service_blocker(
+        d.replace(SERVICE, state=state), {holder: {} for holder in holders}
+    )
 
     assert told.startswith(said)
     assert bool(told) == bool(said)

@@ -14,12 +14,16 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor import dir_scan
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import InstanceDirectories
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
+    InstanceDirectories,
+)
 
 UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
-@pytest.mark.parametrize(("shared", "sentence"), [(True, "other hosts may use"), (None, "no type is known")])
+@pytest.mark.parametrize(
+    ("shared", "sentence"), [(True, "other hosts may use"), (None, "no type is known")]
+)
 def test_a_directory_that_others_may_use_is_moved_only_where_that_is_said(
     tmp_path: pathlib.Path, shared: bool | None, sentence: str
 ) -> None:
@@ -46,7 +50,9 @@ def test_a_directory_that_was_replaced_after_the_look_stays(tmp_path: pathlib.Pa
     assert sorted(os.listdir(tmp_path)) == sorted([UUID, "old"])
 
 
-def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = tmp_path / ".quarantine" / f"{UUID}.20200101T000000Z"
     kept.mkdir(parents=True)
     kept.parent.chmod(0o700)
@@ -62,7 +68,16 @@ def test_what_could_not_be_looked_through_is_not_deleted_from_quarantine(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "known"), [(UUID, UUID), (f"{UUID}\n", UUID), (UUID.upper(), UUID), ("", None), ("none", None), ("\xff", None), (None, None)]
+    ("text", "known"),
+    [
+        (UUID, UUID),
+        (f"{UUID}\n", UUID),
+        (UUID.upper(), UUID),
+        ("", None),
+        ("none", None),
+        ("\xff", None),
+        (None, None),
+    ],
 )
 def test_nova_compute_is_known_by_the_file_that_it_keeps_beside_its_instances(
     tmp_path: pathlib.Path, text: str | None, known: str | None

@@ -15,7 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import COMPLAINT_KINDS, Complaints, may_contain_complaint
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import (
+    COMPLAINT_KINDS,
+    Complaints,
+    may_contain_complaint,
+)
 
 U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
 OTHER = "44c356ef-edd0-43a3-bd46-17aed65ea1a6"
@@ -23,9 +27,18 @@ PROVIDER = "151ad1bd-d4dc-4211-a1e7-d13920c50248"
 CONTEXT = "[None req-f8320401-70fb-4532-8d87-e5240e53f68b - - - - - -]"
 STAMP = "2024-10-02 12:07:18.800 1590924"
 AT = "2024-10-02T12:07:18Z"
-NOTHING = {"instance": None, "amounts": None, "other_host": None, "counts": None, "versions": None, "provider": None}
+NOTHING = {
+    "instance": None,
+    "amounts": None,
+    "other_host": None,
+    "counts": None,
+    "versions": None,
+    "provider": None,
+}
 
-MISSING = f"Instance {U} has allocations against this compute host but is not found in the database."
+MISSING = (
+    f"Instance {U} has allocations against this compute host but is not found in the database."
+)
 UNMANAGED = (
     f"Instance {U} is not being actively managed by this compute host but has allocations referencing this compute host: "
     "{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}. Skipping heal of allocation because we do not know what to do."
@@ -50,10 +63,17 @@ def tracker(message: str, level: str = "WARNING") -> str:
     return f"{STAMP} {level} nova.compute.resource_tracker {CONTEXT} {message}"
 
 
-def read(*lines: str | bytes, journal: bool = False, since: datetime.datetime | None = None, limit: int = 100) -> Complaints:
+def read(
+    *lines: str | bytes,
+    journal: bool = False,
+    since: datetime.datetime | None = None,
+    limit: int = 100,
+) -> Complaints:
     complaints = Complaints(None, "compute-17", limit, since, datetime.UTC)
     for line in lines:
-        complaints.add(line if isinstance(line, bytes) else line.encode(), "nova-compute.log", journal)
+        complaints.add(
+            line if isinstance(line, bytes) else line.encode(), "nova-compute.log", journal
+        )
     return complaints
 
 
@@ -63,36 +83,74 @@ def only(*lines: str | bytes, journal: bool = False) -> dict[str, t.Any]:
 
 
 LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
-    "not in the database": (tracker(MISSING, "INFO"), {"kind": "not_in_database", "instance": U, "last_seen": AT}),
+    "not in the database": (
+        tracker(MISSING, "INFO"),
+        {"kind": "not_in_database", "instance": U, "last_seen": AT},
+    ),
     "not managed": (
         tracker(UNMANAGED),
-        {"kind": "not_managed", "instance": U, "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80}, "last_seen": AT},
+        {
+            "kind": "not_managed",
+            "instance": U,
+            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
+            "last_seen": AT,
+        },
     ),
     "not managed, from Python 2": (
-        tracker(UNMANAGED.replace("'resources'", "u'resources'").replace("'VCPU': 12", "u'VCPU': 12L")),
-        {"kind": "not_managed", "instance": U, "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80}, "last_seen": AT},
+        tracker(
+            UNMANAGED.replace("'resources'", "u'resources'").replace("'VCPU': 12", "u'VCPU': 12L")
+        ),
+        {
+            "kind": "not_managed",
+            "instance": U,
+            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
+            "last_seen": AT,
+        },
     ),
     "moved": (
         tracker(MOVED),
-        {"kind": "moved_away", "instance": U, "amounts": {"VCPU": 2, "CUSTOM_PCI": 1}, "other_host": "compute-18", "last_seen": AT},
+        {
+            "kind": "moved_away",
+            "instance": U,
+            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
+            "other_host": "compute-18",
+            "last_seen": AT,
+        },
     ),
     "moved, and since then on no host": (
         tracker(MOVED.replace("compute-18(compute-18.example.org)", "None(None)")),
-        {"kind": "moved_away", "instance": U, "amounts": {"VCPU": 2, "CUSTOM_PCI": 1}, "last_seen": AT},
+        {
+            "kind": "moved_away",
+            "instance": U,
+            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
+            "last_seen": AT,
+        },
     ),
     "counts": (
         f"2024-10-02 12:07:35.608 1590924 WARNING nova.compute.manager {CONTEXT} While synchronizing instance power states, found 1 "
         "instances in the database and 2 instances on the hypervisor.",
-        {"kind": "power_state_counts", "counts": {"database": 1, "hypervisor": 2}, "last_seen": "2024-10-02T12:07:35Z"},
+        {
+            "kind": "power_state_counts",
+            "counts": {"database": 1, "hypervisor": 2},
+            "last_seen": "2024-10-02T12:07:35Z",
+        },
     ),
     "counts, of a context with global and own request": (
         "2018-03-02 12:07:35.608 7 WARNING nova.compute.manager [req-a - req-b admin admin - default default] "
         "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor.",
-        {"kind": "power_state_counts", "counts": {"database": 1, "hypervisor": 0}, "last_seen": "2018-03-02T12:07:35Z"},
+        {
+            "kind": "power_state_counts",
+            "counts": {"database": 1, "hypervisor": 0},
+            "last_seen": "2018-03-02T12:07:35Z",
+        },
     ),
     "RPC, at the end of a traceback": (
         f"{STAMP} ERROR oslo_messaging.rpc.server oslo_messaging.rpc.client.RPCVersionCapError: {CAP}",
-        {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}, "last_seen": AT},
+        {
+            "kind": "rpc_version_cap",
+            "versions": {"requested": "5.0", "cap": "4.17"},
+            "last_seen": AT,
+        },
     ),
     "RPC, the day cut off": (
         f"12:05:33.840 35 ERROR oslo_messaging.rpc.server RPCVersionCapError: {CAP}",
@@ -100,11 +158,19 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
     ),
     "RPC, as a part of a message": (
         f"{STAMP} ERROR oslo_messaging.rpc.server [req-a - - - - -] Exception during message handling: RPCVersionCapError: {CAP}",
-        {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}, "last_seen": AT},
+        {
+            "kind": "rpc_version_cap",
+            "versions": {"requested": "5.0", "cap": "4.17"},
+            "last_seen": AT,
+        },
     ),
     "name taken": (
         f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} {CONFLICT}",
-        {"kind": "provider_conflict", "provider": {"uuid": PROVIDER, "name": "compute-17.example.org"}, "last_seen": AT},
+        {
+            "kind": "provider_conflict",
+            "provider": {"uuid": PROVIDER, "name": "compute-17.example.org"},
+            "last_seen": AT,
+        },
     ),
     "the message alone": (MISSING, {"kind": "not_in_database", "instance": U}),
     "a format of one's own": (
@@ -118,7 +184,12 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
     "in the colors of DevStack": (
         "\x1b[00;33mWARNING nova.compute.resource_tracker [\x1b[01;36mNone req-f8320401-70fb-4532-8d87-e5240e53f68b "
         f"\x1b[00;36mNone None\x1b[00;33m] \x1b[01;35m\x1b[00;33m{MOVED}\x1b[00m",
-        {"kind": "moved_away", "instance": U, "amounts": {"VCPU": 2, "CUSTOM_PCI": 1}, "other_host": "compute-18"},
+        {
+            "kind": "moved_away",
+            "instance": U,
+            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
+            "other_host": "compute-18",
+        },
     ),
     "JSON": (
         json.dumps(
@@ -139,7 +210,13 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
         },
     ),
     "JSON, in its traceback": (
-        json.dumps({"message": "Exception during message handling", "name": "oslo_messaging.rpc.server", "traceback": f"a\nb: {CAP}"}),
+        json.dumps(
+            {
+                "message": "Exception during message handling",
+                "name": "oslo_messaging.rpc.server",
+                "traceback": f"a\nb: {CAP}",
+            }
+        ),
         {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
     ),
 }
@@ -148,14 +225,23 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_becomes_a_record(name: str) -> None:
     line, expected = LINES[name]
-    seen = {"host": "compute-17", "count": 1, "last_seen": None, "source": "nova-compute.log", **NOTHING, **expected}
+    seen = {
+        "host": "compute-17",
+        "count": 1,
+        "last_seen": None,
+        "source": "nova-compute.log",
+        **NOTHING,
+        **expected,
+    }
 
     assert may_contain_complaint(line.encode())
     assert only(line) == {**seen, "first_seen": seen["last_seen"]}
 
 
 def test_there_is_a_line_of_every_kind() -> None:
-    assert {expected["kind"] for _line, expected in LINES.values()} == {kind.name for kind in COMPLAINT_KINDS}
+    assert {expected["kind"] for _line, expected in LINES.values()} == {
+        kind.name for kind in COMPLAINT_KINDS
+    }
 
 
 def test_journald_tells_time_and_host() -> None:
@@ -167,7 +253,10 @@ def test_journald_tells_time_and_host() -> None:
 
 
 def test_journald_with_colors_and_without_a_time_of_its_own() -> None:
-    record = only(f"1727870838.800123 compute-3 devstack@n-cpu.service[7]: {LINES['in the colors of DevStack'][0]}", journal=True)
+    record = only(
+        f"1727870838.800123 compute-3 devstack@n-cpu.service[7]: {LINES['in the colors of DevStack'][0]}",
+        journal=True,
+    )
 
     assert (record["kind"], record["host"], record["last_seen"]) == ("moved_away", "compute-3", AT)
 
@@ -179,16 +268,35 @@ def test_the_given_name_of_the_host_is_preferred_to_that_in_the_line() -> None:
     assert complaints.records()[0]["host"] == "node-3.example.org"
 
 
-def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> None:
-    times = ["2024-10-02 12:07:18", "2024-10-01 00:00:00", "2024-10-03 23:59:59", "2024-10-02 00:00:00"]
+def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> (
+    None
+):
+    times = [
+        "2024-10-02 12:07:18",
+        "2024-10-01 00:00:00",
+        "2024-10-03 23:59:59",
+        "2024-10-02 00:00:00",
+    ]
 
-    record = only(*(tracker(MISSING).replace("2024-10-02 12:07:18", stamp) for stamp in times), MISSING)
+    record = only(
+        *(tracker(MISSING).replace("2024-10-02 12:07:18", stamp) for stamp in times), MISSING
+    )
 
-    assert (record["count"], record["first_seen"], record["last_seen"]) == (5, "2024-10-01T00:00:00Z", "2024-10-03T23:59:59Z")
+    assert (record["count"], record["first_seen"], record["last_seen"]) == (
+        5,
+        "2024-10-01T00:00:00Z",
+        "2024-10-03T23:59:59Z",
+    )
 
 
 def test_other_servers_amounts_and_hosts_are_other_records() -> None:
-    lines = [UNMANAGED, UNMANAGED.replace("12", "6"), UNMANAGED.replace(U, OTHER), MOVED, MOVED.replace("compute-18(", "compute-19(")]
+    lines = [
+        UNMANAGED,
+        UNMANAGED.replace("12", "6"),
+        UNMANAGED.replace(U, OTHER),
+        MOVED,
+        MOVED.replace("compute-18(", "compute-19("),
+    ]
 
     assert len(read(*map(tracker, lines), *map(tracker, lines)).records()) == 5
 
@@ -209,7 +317,9 @@ def test_older_lines_are_left_out_and_those_without_a_time_are_not() -> None:
 
 
 def test_beyond_the_limit_only_known_complaints_are_counted() -> None:
-    lines = [tracker(MISSING.replace(U, f"00000000-0000-4000-8000-{number:012}")) for number in range(12)]
+    lines = [
+        tracker(MISSING.replace(U, f"00000000-0000-4000-8000-{number:012}")) for number in range(12)
+    ]
 
     complaints = read(*lines[:10], limit=10)
     assert not complaints.truncated
@@ -235,7 +345,9 @@ def test_a_time_without_a_zone_is_that_of_the_machine(monkeypatch: pytest.Monkey
 UNTRUE = {
     "quoted by another logger": f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}",
     "in the middle of a message": tracker(f"Server called '{MISSING}' is being deleted."),
-    "quoted in JSON by another logger": json.dumps({"message": MISSING, "name": "nova.compute.manager"}),
+    "quoted in JSON by another logger": json.dumps(
+        {"message": MISSING, "name": "nova.compute.manager"}
+    ),
     "no uuid": tracker(MISSING.replace(U, "../../etc/passwd")),
     "a uuid that is too short": tracker(MISSING.replace(U, U[:-1])),
     "a uuid that is too long": tracker(MISSING.replace(U, f"{U}0")),
@@ -269,7 +381,9 @@ def test_what_is_no_complaint_of_nova_compute_is_no_record(name: str) -> None:
     ],
 )
 def test_amounts_that_cannot_be_read_are_null_and_the_complaint_stays(amounts: str) -> None:
-    line = tracker(UNMANAGED.replace("{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}", amounts))
+    line = tracker(
+        UNMANAGED.replace("{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}", amounts)
+    )
 
     assert (only(line)["instance"], only(line)["amounts"]) == (U, None)
 
@@ -297,7 +411,10 @@ def test_a_host_in_json_that_is_no_text_can_be_returned() -> None:
     assert only(json.dumps(entry))["host"] == "a?b"
 
 
-@pytest.mark.parametrize("stamp", ["2024-13-40 12:07:18", "2024-02-30 12:07:18", "2024-10-02 99:99:99", "0000-00-00 00:00:00"])
+@pytest.mark.parametrize(
+    "stamp",
+    ["2024-13-40 12:07:18", "2024-02-30 12:07:18", "2024-10-02 99:99:99", "0000-00-00 00:00:00"],
+)
 def test_a_time_that_there_is_not_is_null(stamp: str) -> None:
     assert only(tracker(MISSING).replace("2024-10-02 12:07:18", stamp))["last_seen"] is None
 

@@ -18,10 +18,17 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import Source, read_chunks, read_files, read_unit
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import (
+    Source,
+    read_chunks,
+    read_files,
+    read_unit,
+)
 
 U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
-MISSING = f"Instance {U} has allocations against this compute host but is not found in the database."
+MISSING = (
+    f"Instance {U} has allocations against this compute host but is not found in the database."
+)
 NOISE = "2024-10-02 12:07:18.800 7 DEBUG nova.virt.libvirt.driver [None req-1 - - - - - -] Checking nothing in particular\n"
 MEGABYTE = 1 << 20
 
@@ -38,7 +45,9 @@ def written(path: Path, text: str, day: int = 9) -> Path:
     return path
 
 
-def read(*patterns: object, since: datetime.datetime | None = None, limit: int = 100) -> tuple[Complaints, list[Source]]:
+def read(
+    *patterns: object, since: datetime.datetime | None = None, limit: int = 100
+) -> tuple[Complaints, list[Source]]:
     complaints = Complaints(None, "compute-17", limit, since, datetime.UTC)
     return complaints, read_files(map(str, patterns), complaints, since)
 
@@ -78,7 +87,9 @@ def test_rotated_and_packed_files_are_read_and_the_newest_is_the_source(tmp_path
     older = written(tmp_path / "nova-compute.log.1", NOISE + line(2), 2)
     written(tmp_path / "nova-api.log", line(1))
 
-    complaints, sources = read(tmp_path / "nova-compute.log*", tmp_path / "*compute*", tmp_path / "nothing*")
+    complaints, sources = read(
+        tmp_path / "nova-compute.log*", tmp_path / "*compute*", tmp_path / "nothing*"
+    )
     (record,) = complaints.records()
 
     assert [(source.name, source.lines, source.error) for source in sources] == [
@@ -88,12 +99,19 @@ def test_rotated_and_packed_files_are_read_and_the_newest_is_the_source(tmp_path
     ]
     assert sources[2].bytes == len(line(1) + NOISE * 1000)
     assert (record["count"], record["source"]) == (3, str(newest))
-    assert (record["first_seen"], record["last_seen"]) == ("2024-10-01T12:07:18Z", "2024-10-03T12:07:18Z")
+    assert (record["first_seen"], record["last_seen"]) == (
+        "2024-10-01T12:07:18Z",
+        "2024-10-03T12:07:18Z",
+    )
 
 
 def test_of_too_many_complaints_the_newest_files_are_kept(tmp_path: Path) -> None:
     for day in (1, 2, 3):
-        written(tmp_path / f"nova-compute.log.{9 - day}", line(day, MISSING.replace(U[:8], f"{day:08}")), day)
+        written(
+            tmp_path / f"nova-compute.log.{9 - day}",
+            line(day, MISSING.replace(U[:8], f"{day:08}")),
+            day,
+        )
 
     complaints, _sources = read(tmp_path / "*", limit=2)
 
@@ -105,7 +123,9 @@ def test_files_last_written_before_the_time_in_question_are_skipped(tmp_path: Pa
     written(tmp_path / "a", line(5) + line(6), 6)
     written(tmp_path / "b", line(1), 1)
 
-    complaints, sources = read(tmp_path / "*", since=datetime.datetime(2024, 10, 6, tzinfo=datetime.UTC))
+    complaints, sources = read(
+        tmp_path / "*", since=datetime.datetime(2024, 10, 6, tzinfo=datetime.UTC)
+    )
 
     assert [(source.skipped, source.lines) for source in sources] == [(False, 2), (True, 0)]
     assert complaints.records()[0]["count"] == 1
@@ -157,7 +177,9 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_pieces_are_whole_lines_and_lose_nothing() -> None:
-    text = "".join(f"{number}: {'x' * (number % 3000)}\n" for number in range(2000)).encode() + b"end"
+    text = (
+        "".join(f"{number}: {'x' * (number % 3000)}\n" for number in range(2000)).encode() + b"end"
+    )
 
     parts = list(read_chunks(io.BytesIO(text)))
 
@@ -172,7 +194,11 @@ def test_of_a_long_line_the_beginning_is_read_and_its_neighbors_are_whole(length
 
     lines = b"".join(read_chunks(io.BytesIO(text))).split(b"\n")
 
-    assert (lines[0] + b"\n", lines[-2] + b"\n", lines[-1]) == (line(1).encode(), line(2).encode(), b"")
+    assert (lines[0] + b"\n", lines[-2] + b"\n", lines[-1]) == (
+        line(1).encode(),
+        line(2).encode(),
+        b"",
+    )
     assert len(lines) == 4
     assert set(lines[1]) == {ord("x")} and len(lines[1]) >= 65_000
 
@@ -187,7 +213,9 @@ def test_a_line_that_never_ends_takes_no_memory() -> None:
 def test_a_log_of_any_size_takes_no_memory() -> None:
     lines = NOISE.encode() * 1000
 
-    total, longest, memory = peak(Endless(200 * MEGABYTE, lines, first=line(1).encode(), last=line(2).encode()))
+    total, longest, memory = peak(
+        Endless(200 * MEGABYTE, lines, first=line(1).encode(), last=line(2).encode())
+    )
 
     assert total > 199 * MEGABYTE
     assert longest < MEGABYTE
@@ -215,7 +243,11 @@ def test_a_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
     (record,) = complaints.records()
 
     assert (source.name, source.lines, source.error) == ("nova-compute", 3, None)
-    assert (record["host"], record["last_seen"], record["source"]) == ("compute-3", "2024-10-02T12:07:18Z", "nova-compute")
+    assert (record["host"], record["last_seen"], record["source"]) == (
+        "compute-3",
+        "2024-10-02T12:07:18Z",
+        "nova-compute",
+    )
     assert {"--unit=nova-compute", "--output=short-unix", "--all", "--since=@1727870000"} <= set(
         (tmp_path / "arguments").read_text().splitlines()
     )
@@ -224,7 +256,10 @@ def test_a_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "error"),
     [
-        ("echo No journal files were found. >&2; exit 1", "journalctl ended with 1: No journal files were found."),
+        (
+            "echo No journal files were found. >&2; exit 1",
+            "journalctl ended with 1: No journal files were found.",
+        ),
         ("head -c 9999999 /dev/zero >&2; exit 3", "journalctl ended with 3: "),
     ],
 )
@@ -235,8 +270,12 @@ def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path, script: str, erro
     assert len(str(source.error)) < 500
 
 
-@pytest.mark.parametrize(("command", "error"), [(None, "there is no journalctl."), ("/nonesuch/journalctl", "No such file or directory.")])
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [(None, "there is no journalctl."), ("/nonesuch/journalctl", "No such file or directory.")],
+)
 def test_without_journalctl_no_journal_is_read(command: str | None, error: str) -> None:
     assert (
-        read_unit(command, "nova-compute", Complaints(None, "x", 1), None).error == f"The journal of nova-compute cannot be read: {error}"
+        read_unit(command, "nova-compute", Complaints(None, "x", 1), None).error
+        == f"The journal of nova-compute cannot be read: {error}"
     )

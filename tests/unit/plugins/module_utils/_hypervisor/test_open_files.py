@@ -8,13 +8,29 @@ import pathlib
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import has_mount_inside, is_shared
+from ansible_collections.osops.placement.plugins.module_utils._hypervisor.open_files import (
+    has_mount_inside,
+    is_shared,
+)
 
 HERE = ("/", "ext4")
 INSTANCES = "/srv/nova/instances"
 
 
-@pytest.mark.parametrize("kind", ["nfs", "nfs4", "ceph", "fuse.glusterfs", "fuse.sshfs", "fuse", "gpfs", "ocfs2", "never-heard-of"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "nfs",
+        "nfs4",
+        "ceph",
+        "fuse.glusterfs",
+        "fuse.sshfs",
+        "fuse",
+        "gpfs",
+        "ocfs2",
+        "never-heard-of",
+    ],
+)
 def test_what_is_not_known_to_be_of_this_host_alone_may_be_used_by_others(kind: str) -> None:
     assert is_shared(INSTANCES, [HERE, (INSTANCES, kind)]) is True
     assert is_shared(f"{INSTANCES}/1", [(INSTANCES, kind), HERE]) is True
@@ -41,4 +57,6 @@ def test_a_mount_is_seen_in_a_folder_however_that_is_reached(tmp_path: pathlib.P
     real = str(folder.resolve())
     assert has_mount_inside(str(tmp_path / "link"), [HERE, (f"{real}/inside", "tmpfs")])
     assert has_mount_inside(real, [(real, "tmpfs")])
-    assert not has_mount_inside(real, [HERE, (f"{real}-2", "tmpfs"), (str(tmp_path.resolve()), "tmpfs")])
+    assert not has_mount_inside(
+        real, [HERE, (f"{real}-2", "tmpfs"), (str(tmp_path.resolve()), "tmpfs")]
+    )

@@ -29,7 +29,10 @@ def _allocation(generation: int | None = 3, type: str | None = None) -> Allocati
 
 def test_a_document_is_what_placement_takes() -> None:
     assert build_body(_allocation()) == {
-        "allocations": {"a": {"resources": {"VCPU": 1}}, "b": {"resources": {"MEMORY_MB": 512, "VCPU": 2}}},
+        "allocations": {
+            "a": {"resources": {"VCPU": 1}},
+            "b": {"resources": {"MEMORY_MB": 512, "VCPU": 2}},
+        },
         "consumer_generation": 3,
         "project_id": "project",
         "user_id": "user",
@@ -51,14 +54,19 @@ def test_a_new_consumer_has_generation_null() -> None:
 def test_equal_allocations_make_identical_documents_whatever_the_order_of_their_shares() -> None:
     other = {"a": {"VCPU": 1}, "b": {"MEMORY_MB": 512, "VCPU": 2}}
 
-    assert json.dumps(build_body(_allocation())) == json.dumps(build_body(Allocation("consumer", 3, "project", "user", None, other, 7200)))
+    assert json.dumps(build_body(_allocation())) == json.dumps(
+        build_body(Allocation("consumer", 3, "project", "user", None, other, 7200))
+    )
 
 
 def test_a_change_drops_the_named_providers_and_leaves_the_others_as_they_are() -> None:
     change = build_reduction(_allocation(), {"a"})
 
     assert change.before == build_body(_allocation())
-    assert change.after == {**change.before, "allocations": {"b": change.before["allocations"]["b"]}}
+    assert change.after == {
+        **change.before,
+        "allocations": {"b": change.before["allocations"]["b"]},
+    }
     assert (change.consumer, change.generation, change.action) == ("consumer", 3, "reduce")
 
 
@@ -72,7 +80,11 @@ def test_a_change_that_drops_everything_removes_the_consumer() -> None:
 def test_a_change_keeps_the_guard_and_the_owner() -> None:
     after = build_reduction(_allocation(), {"a", "b"}).after
 
-    assert (after["consumer_generation"], after["project_id"], after["user_id"]) == (3, "project", "user")
+    assert (after["consumer_generation"], after["project_id"], after["user_id"]) == (
+        3,
+        "project",
+        "user",
+    )
 
 
 def test_a_consumer_without_generation_cannot_be_changed() -> None:
@@ -84,10 +96,20 @@ NOTHING = Allocation("consumer", None, None, None, None, {}, None)
 
 
 def test_a_claim_is_the_same_whatever_its_generation() -> None:
-    assert is_same_allocation(build_body(_allocation(generation=3)), build_body(_allocation(generation=4)))
+    assert is_same_allocation(
+        build_body(_allocation(generation=3)), build_body(_allocation(generation=4))
+    )
 
 
-@pytest.mark.parametrize("other", [{"project_id": "theirs"}, {"user_id": "another"}, {"consumer_type": "INSTANCE"}, {"allocations": {}}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"project_id": "theirs"},
+        {"user_id": "another"},
+        {"consumer_type": "INSTANCE"},
+        {"allocations": {}},
+    ],
+)
 def test_a_claim_of_another_owner_or_of_other_shares_is_another(other: dict[str, t.Any]) -> None:
     one = build_body(_allocation())
 
@@ -96,7 +118,10 @@ def test_a_claim_of_another_owner_or_of_other_shares_is_another(other: dict[str,
 
 
 def test_nothing_is_nothing_whoever_it_counts_for() -> None:
-    assert is_same_allocation(build_body(NOTHING), build_body(NOTHING) | {"project_id": "theirs", "consumer_type": "INSTANCE"})
+    assert is_same_allocation(
+        build_body(NOTHING),
+        build_body(NOTHING) | {"project_id": "theirs", "consumer_type": "INSTANCE"},
+    )
 
 
 def _rewritten(before: Allocation = NOTHING, **anew: t.Any) -> Change:
@@ -109,7 +134,10 @@ def _rewritten(before: Allocation = NOTHING, **anew: t.Any) -> Change:
         (_rewritten(_allocation(), resources={}), "remove"),
         (_rewritten(_allocation(), resources={}, project="theirs"), "remove"),
         (_rewritten(_allocation(), resources={"a": {"VCPU": 1}}), "reduce"),
-        (_rewritten(_allocation(), resources={**HELD, "b": {"VCPU": 1, "MEMORY_MB": 512}}), "reduce"),
+        (
+            _rewritten(_allocation(), resources={**HELD, "b": {"VCPU": 1, "MEMORY_MB": 512}}),
+            "reduce",
+        ),
         (_rewritten(_allocation(), resources={"a": {"VCPU": 2}}), "rewrite"),
         (_rewritten(_allocation(), resources={"c": {"VCPU": 1}}), "rewrite"),
         (_rewritten(_allocation(), resources={"a": {"VCPU": 1}}, project="theirs"), "rewrite"),
@@ -123,14 +151,19 @@ def test_a_change_is_named_by_what_it_does(change: Change, action: str) -> None:
 
 def test_what_a_partner_gives_up_does_not_make_a_claim_a_reduction() -> None:
     """Together the two take nothing anew, but the server takes what was the migration's."""
-    partner = _rewritten(Allocation("partner", 1, "project", "user", None, {"c": {"VCPU": 1}}, 7200), resources={})
+    partner = _rewritten(
+        Allocation("partner", 1, "project", "user", None, {"c": {"VCPU": 1}}, 7200), resources={}
+    )
     change = _rewritten(_allocation(), resources={"c": {"VCPU": 1}}, partner=partner)
 
     assert (change.action, change.allocates) == ("rewrite", {})
 
 
 def test_a_change_frees_and_claims_by_provider_and_class() -> None:
-    change = _rewritten(_allocation(), resources={"b": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 3}, "c": {"VCPU": 4}})
+    change = _rewritten(
+        _allocation(),
+        resources={"b": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 3}, "c": {"VCPU": 4}},
+    )
 
     assert change.frees == {"a": {"VCPU": 1}, "b": {"VCPU": 1}}
     assert change.allocates == {"b": {"DISK_GB": 3}, "c": {"VCPU": 4}}
@@ -139,6 +172,10 @@ def test_a_change_frees_and_claims_by_provider_and_class() -> None:
 def test_a_change_starts_from_what_is_held_also_from_nothing() -> None:
     change = _rewritten(resources=HELD, project="project", user="user")
 
-    assert (change.generation, change.before["allocations"], change.before["consumer_generation"]) == (None, {}, None)
+    assert (
+        change.generation,
+        change.before["allocations"],
+        change.before["consumer_generation"],
+    ) == (None, {}, None)
     assert (change.before["project_id"], change.before["user_id"]) == ("project", "user")
     assert change.after == build_body(_allocation(generation=None))

@@ -11,10 +11,14 @@ import hypothesis
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -33,9 +37,15 @@ def test_nor_are_the_parts_that_only_some_readings_have() -> None:
     root = world.host("compute-1")
     server = world.server(root)
     world.ports[server] = (Port("port", "normal", None),)
-    details = {root: ProviderDetails({"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"}))}
+    details = {
+        root: ProviderDetails(
+            {"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"})
+        )
+    }
     scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",), shard=Shard(2, 8))
-    snapshot = world.snapshot(details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3)
+    snapshot = world.snapshot(
+        details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3
+    )
 
     assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
 
@@ -45,7 +55,9 @@ def test_it_is_judged_alike_to_the_letter(world: World) -> None:
     snapshot, policy = world.snapshot(), Policy(min_age=0, unknown_min_age=0)
     again = decode(json.loads(json.dumps(encode(snapshot))))
 
-    assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(build_findings(snapshot, policy), sort_keys=True)
+    assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(
+        build_findings(snapshot, policy), sort_keys=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +75,10 @@ def test_what_is_no_snapshot_is_refused(document: t.Any, said: str) -> None:
         decode(document)
 
 
-@pytest.mark.parametrize(("field", "value"), [("started_at", 17), ("started_at", None), ("services", None), ("samples", None)])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("started_at", 17), ("started_at", None), ("services", None), ("samples", None)],
+)
 def test_a_wrong_type_within_is_refused(field: str, value: t.Any) -> None:
     document = encode(World().snapshot())
     document["snapshot"][field] = value

@@ -16,7 +16,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 
 def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Change:
     """A change between holdings, which are amounts by provider."""
-    documents = [{"allocations": {provider: {"resources": share} for provider, share in held.items()}} for held in (before, after)]
+    documents = [
+        {"allocations": {provider: {"resources": share} for provider, share in held.items()}}
+        for held in (before, after)
+    ]
     return Change("consumer", 3, *documents)
 
 
@@ -33,12 +36,16 @@ def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Chan
     ],
     ids=str,
 )
-def test_a_change_frees_the_difference(before: dict[str, t.Any], after: dict[str, t.Any], freed: dict[str, t.Any]) -> None:
+def test_a_change_frees_the_difference(
+    before: dict[str, t.Any], after: dict[str, t.Any], freed: dict[str, t.Any]
+) -> None:
     assert _change(before, after).frees == freed
 
 
 @pytest.mark.parametrize(("after", "action"), [({}, "remove"), ({"b": {"VCPU": 1}}, "reduce")])
-def test_a_change_that_leaves_nothing_removes_the_consumer(after: dict[str, t.Any], action: str) -> None:
+def test_a_change_that_leaves_nothing_removes_the_consumer(
+    after: dict[str, t.Any], action: str
+) -> None:
     assert _change({"a": {"VCPU": 1}, "b": {"VCPU": 1}}, after).action == action
 
 
@@ -58,10 +65,45 @@ def test_a_change_is_told_with_its_documents_what_it_does_and_what_it_frees() ->
 @pytest.mark.parametrize(
     ("status", "over"),
     [
-        *((status, True) for status in ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done")),
-        *((status, False) for status in ("accepted", "queued", "preparing", "pre-migrating", "migrating", "post-migrating")),
-        *((status, False) for status in ("running", "reverting", "confirming", "finished", "", "whatever comes next")),
+        *(
+            (status, True)
+            for status in (
+                "confirmed",
+                "reverted",
+                "error",
+                "failed",
+                "completed",
+                "cancelled",
+                "done",
+            )
+        ),
+        *(
+            (status, False)
+            for status in (
+                "accepted",
+                "queued",
+                "preparing",
+                "pre-migrating",
+                "migrating",
+                "post-migrating",
+            )
+        ),
+        *(
+            (status, False)
+            for status in (
+                "running",
+                "reverting",
+                "confirming",
+                "finished",
+                "",
+                "whatever comes next",
+            )
+        ),
     ],
 )
-def test_a_migration_is_over_only_in_the_states_that_are_known_to_be_its_end(status: str, over: bool) -> None:
-    assert Migration("m", "s", "migration", status, None, None, None, None, None, None).ended is over
+def test_a_migration_is_over_only_in_the_states_that_are_known_to_be_its_end(
+    status: str, over: bool
+) -> None:
+    assert (
+        Migration("m", "s", "migration", status, None, None, None, None, None, None).ended is over
+    )

@@ -13,13 +13,23 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, NotApproved, UnsoundReading
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    NotApproved,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._plan import approval as approval_module
+from ansible_collections.osops.placement.plugins.module_utils._plan import (
+    approval as approval_module,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -66,13 +76,23 @@ def test_it_is_read_as_it_was_told(findings: t.Any, approval: Approval, told: t.
 
 
 def test_it_names_no_document_and_is_small(told: t.Any) -> None:
-    assert {key for change in told["changes"] for key in change} == {"finding", "kind", "consumer", "generation", "digest"}
+    assert {key for change in told["changes"] for key in change} == {
+        "finding",
+        "kind",
+        "consumer",
+        "generation",
+        "digest",
+    }
     assert len(json.dumps(told["changes"])) < 300 * len(told["changes"])
 
 
-def test_equal_plans_have_equal_digests_and_another_document_has_another(findings: t.Any, told: t.Any) -> None:
+def test_equal_plans_have_equal_digests_and_another_document_has_another(
+    findings: t.Any, told: t.Any
+) -> None:
     more = copy.deepcopy(findings)
-    change = next(entry["change"] for entry in more["findings"] if entry["change"]["action"] == "remove")
+    change = next(
+        entry["change"] for entry in more["findings"] if entry["change"]["action"] == "remove"
+    )
     for side in (change["before"]["allocations"], change["frees"]):
         for share in side.values():
             share.get("resources", share)["VCPU"] += 1
@@ -80,12 +100,17 @@ def test_equal_plans_have_equal_digests_and_another_document_has_another(finding
     other = Approval.from_plan(Plan.from_findings(more, ALL_KINDS)).as_dict()
 
     assert Approval.from_plan(Plan.from_findings(findings, ALL_KINDS)).as_dict() == told
-    same = [one["digest"] == two["digest"] for one, two in zip(told["changes"], other["changes"], strict=True)]
+    same = [
+        one["digest"] == two["digest"]
+        for one, two in zip(told["changes"], other["changes"], strict=True)
+    ]
     assert sorted(same) == [False, True, True]
     assert told["digest"] != other["digest"]
 
 
-def test_what_is_unchanged_is_found_again_with_its_documents(findings: t.Any, approval: Approval) -> None:
+def test_what_is_unchanged_is_found_again_with_its_documents(
+    findings: t.Any, approval: Approval
+) -> None:
     plan, gone = approval.rebuild_plan(findings)
 
     assert plan == Plan.from_findings(findings, ALL_KINDS) and gone == []
@@ -100,13 +125,17 @@ def test_what_was_not_approved_is_not_planned(findings: t.Any) -> None:
     assert [step.finding for step in plan.steps] == [approved.finding]
 
 
-def test_the_share_is_that_of_the_cloud_which_was_read_at_first(findings: t.Any, approval: Approval) -> None:
+def test_the_share_is_that_of_the_cloud_which_was_read_at_first(
+    findings: t.Any, approval: Approval
+) -> None:
     whole = d.replace(approval, consumers=4711)
 
     assert whole.rebuild_plan(findings)[0].consumers == 4711
 
 
-def test_what_holds_nothing_any_more_is_left_out_and_told(findings: t.Any, approval: Approval) -> None:
+def test_what_holds_nothing_any_more_is_left_out_and_told(
+    findings: t.Any, approval: Approval
+) -> None:
     lost = findings["findings"].pop()
     findings["held"].remove(lost["consumer"])
 
@@ -135,17 +164,34 @@ def _put_right(found: t.Any) -> None:
 
 def _protected(found: t.Any) -> None:
     found["protected"].append(
-        {**found["findings"].pop(0), "verdict": "protected", "kind": "too_young", "reason": "It is young.", "change": None}
+        {
+            **found["findings"].pop(0),
+            "verdict": "protected",
+            "kind": "too_young",
+            "reason": "It is young.",
+            "change": None,
+        }
     )
 
 
 def _undecided(found: t.Any) -> None:
-    found["undecided"].append({**found["findings"].pop(0), "verdict": "undecided", "reason": "Nova answered 500.", "change": None})
+    found["undecided"].append(
+        {
+            **found["findings"].pop(0),
+            "verdict": "undecided",
+            "reason": "Nova answered 500.",
+            "change": None,
+        }
+    )
 
 
 def _of_another_kind(found: t.Any) -> None:
     entry = found["findings"][0]
-    entry |= {"kind": "ended_migration", "id": f"ended_migration/{entry['consumer']}", "reason": "It ended."}
+    entry |= {
+        "kind": "ended_migration",
+        "id": f"ended_migration/{entry['consumer']}",
+        "reason": "It ended.",
+    }
 
 
 def _not_asked(found: t.Any) -> None:
@@ -172,7 +218,9 @@ def test_one_that_is_not_what_was_approved_refuses_all(
     findings["findings"].sort(key=lambda entry: entry["kind"] != "deleted_server")
     happened(findings)
 
-    with pytest.raises(NotApproved, match=r"1 of 3 changes are not what was approved any more: nothing was changed") as refused:
+    with pytest.raises(
+        NotApproved, match=r"1 of 3 changes are not what was approved any more: nothing was changed"
+    ) as refused:
         approval.rebuild_plan(findings)
 
     assert said in str(refused.value)
@@ -180,7 +228,12 @@ def test_one_that_is_not_what_was_approved_refuses_all(
 
 def test_a_live_server_that_a_forger_names_refuses_all(findings: t.Any, told: t.Any) -> None:
     live = "11111111-2222-4333-8444-555555555555"
-    forged = {**told["changes"][0], "kind": "deleted_server", "consumer": live, "finding": f"deleted_server/{live}"}
+    forged = {
+        **told["changes"][0],
+        "kind": "deleted_server",
+        "consumer": live,
+        "finding": f"deleted_server/{live}",
+    }
     findings["scope"]["consumers"].append(live)
     findings["held"].append(live)
 
@@ -190,7 +243,9 @@ def test_a_live_server_that_a_forger_names_refuses_all(findings: t.Any, told: t.
         approval.rebuild_plan(findings)
 
 
-def test_many_reasons_are_counted(findings: t.Any, approval: Approval, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_reasons_are_counted(
+    findings: t.Any, approval: Approval, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(approval_module, "_MAX_REASONS", 1)
     findings["findings"] = []
 
@@ -199,10 +254,14 @@ def test_many_reasons_are_counted(findings: t.Any, approval: Approval, monkeypat
 
 
 @pytest.mark.parametrize("what", ["placement_endpoint", "region"])
-def test_findings_of_another_cloud_are_refused(findings: t.Any, approval: Approval, what: str) -> None:
+def test_findings_of_another_cloud_are_refused(
+    findings: t.Any, approval: Approval, what: str
+) -> None:
     findings["cloud"][what] = "elsewhere"
 
-    with pytest.raises(InvalidInput, match=f"for another cloud: {what} is .* there and elsewhere here"):
+    with pytest.raises(
+        InvalidInput, match=f"for another cloud: {what} is .* there and elsewhere here"
+    ):
         approval.rebuild_plan(findings)
 
 
@@ -221,17 +280,30 @@ def test_kinds_that_may_not_be_changed_are_refused(approval: Approval) -> None:
 
 
 def test_all_that_is_approved_is_named_for_the_next_look(approval: Approval, told: t.Any) -> None:
-    assert approval.scope == {"consumers": sorted(change["consumer"] for change in told["changes"]), "kinds": []}
+    assert approval.scope == {
+        "consumers": sorted(change["consumer"] for change in told["changes"]),
+        "kinds": [],
+    }
 
 
 def test_for_a_tree_of_providers_everything_is_looked_at() -> None:
     world = World()
     here, ghost = world.host("compute-1"), world.provider("ghost-1")
     world.server(here, here)
-    details = {ghost: ProviderDetails({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))}
+    details = {
+        ghost: ProviderDetails(
+            {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+        )
+    }
     found = json.loads(json.dumps(build_findings(world.snapshot(details=details), HARSH)))
 
-    approval = Approval.parse(json.loads(json.dumps(Approval.from_plan(Plan.from_findings(found, ["orphaned_provider"])).as_dict())))
+    approval = Approval.parse(
+        json.loads(
+            json.dumps(
+                Approval.from_plan(Plan.from_findings(found, ["orphaned_provider"])).as_dict()
+            )
+        )
+    )
 
     assert approval.scope == {"consumers": [], "kinds": ["orphaned_provider"]}
     assert [step.subject for step in approval.rebuild_plan(found)[0].removals] == [ghost]
@@ -288,19 +360,34 @@ def test_what_was_taken_out_is_missed(told: t.Any) -> None:
         {"before": {}},
     ],
 )
-def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(told: t.Any, change: dict[str, t.Any]) -> None:
+def test_a_change_that_settles_nothing_is_refused_however_well_it_is_signed(
+    told: t.Any, change: dict[str, t.Any]
+) -> None:
     entry = next(entry for entry in told["changes"] if entry["kind"] == "deleted_server")
     given = dict(entry)
-    entry |= {key: value.format(**given) if isinstance(value, str) else value for key, value in change.items()}
+    entry |= {
+        key: value.format(**given) if isinstance(value, str) else value
+        for key, value in change.items()
+    }
 
     with pytest.raises(InvalidInput, match="The compact plan"):
         Approval.parse(_signed(told))
 
 
 @pytest.mark.parametrize(
-    "spoil", [{"changes": "all"}, {"changes": [1]}, {"format": 2}, {"consumers": -1}, {"consumers": "9"}, {"count": 4}]
+    "spoil",
+    [
+        {"changes": "all"},
+        {"changes": [1]},
+        {"format": 2},
+        {"consumers": -1},
+        {"consumers": "9"},
+        {"count": 4},
+    ],
 )
-def test_what_has_another_shape_is_refused_however_well_it_is_signed(told: t.Any, spoil: dict[str, t.Any]) -> None:
+def test_what_has_another_shape_is_refused_however_well_it_is_signed(
+    told: t.Any, spoil: dict[str, t.Any]
+) -> None:
     with pytest.raises(InvalidInput, match="The compact plan"):
         Approval.parse(_signed({**told, **spoil}))
 
@@ -310,12 +397,17 @@ def test_a_change_that_is_named_twice_is_refused(told: t.Any) -> None:
         Approval.parse(_signed({**told, "changes": told["changes"] * 2, "count": 6}))
 
 
-def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(findings: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_plan_that_is_too_large_only_the_number_is_handed_on(
+    findings: t.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(approval_module, "MAX_COMPACT_CHANGES", 2)
     told = Approval.from_plan(Plan.from_findings(findings, ALL_KINDS)).as_dict()
 
     assert (told["count"], told["changes"]) == (3, None)
-    with pytest.raises(InvalidInput, match=r"has 3 changes, more than the 2 that are handed .* give the path of plan.json"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"has 3 changes, more than the 2 that are handed .* give the path of plan.json",
+    ):
         Approval.parse(told)
 
 

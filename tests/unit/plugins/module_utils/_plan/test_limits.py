@@ -21,31 +21,49 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     parse_max_failures,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
-from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import TreeRemover
+from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import (
+    TreeRemover,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement
 
 
 def test_the_default_is_one_number() -> None:
-    assert parse_max_failures({"max_failures": failures_option()["max_failures"]["default"]}) == MAX_FAILURES == 5
+    assert (
+        parse_max_failures({"max_failures": failures_option()["max_failures"]["default"]})
+        == MAX_FAILURES
+        == 5
+    )
 
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_run_that_may_not_even_fail_once_is_refused(number: int) -> None:
-    with pytest.raises(InvalidInput, match=rf"max_failures \(orphan_cleanup_max_failures\) is {number}: it must be 1 or more"):
+    with pytest.raises(
+        InvalidInput,
+        match=rf"max_failures \(orphan_cleanup_max_failures\) is {number}: it must be 1 or more",
+    ):
         parse_max_failures({"max_failures": number})
 
 
-@pytest.mark.parametrize(("failed", "allowed", "goes_on"), [(0, 1, True), (1, 1, False), (4, 5, True), (5, 5, False), (8, 5, False)])
-def test_a_run_goes_on_while_there_may_be_one_more_failure(failed: int, allowed: int, goes_on: bool) -> None:
+@pytest.mark.parametrize(
+    ("failed", "allowed", "goes_on"),
+    [(0, 1, True), (1, 1, False), (4, 5, True), (5, 5, False), (8, 5, False)],
+)
+def test_a_run_goes_on_while_there_may_be_one_more_failure(
+    failed: int, allowed: int, goes_on: bool
+) -> None:
     assert (explain_abort(failed, allowed) == "") is goes_on
 
 
 def test_no_tree_is_deleted_after_too_many_failures_before() -> None:
     api = Placement().api()
-    session = t.cast("t.Any", types.SimpleNamespace(placement=api, compute=api, network=None, cloud=None))
+    session = t.cast(
+        "t.Any", types.SimpleNamespace(placement=api, compute=api, network=None, cloud=None)
+    )
     steps = [TreeStep("orphaned_provider/x", "orphaned_provider", ProviderRemoval(()))] * 2
 
-    outcomes = TreeRemover(session, Policy(), None, max_failures=2).remove_trees(steps, str, failed_before=2)
+    outcomes = TreeRemover(session, Policy(), None, max_failures=2).remove_trees(
+        steps, str, failed_before=2
+    )
 
     assert [outcome.outcome for outcome in outcomes] == ["skipped"] * 2
     assert outcomes[0].reason.startswith("It was not tried: 2 changes failed before it")

@@ -14,17 +14,42 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import BreakerTripped, InvalidInput, UnsoundReading
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS, REPORT
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    BreakerTripped,
+    InvalidInput,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    CHANGEABLE_KINDS,
+    CONSUMER_KINDS,
+    KINDS,
+    REPORT,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits, limits_options, parse_limits
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud, list_servers_to_heal
+from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+    Limits,
+    limits_options,
+    parse_limits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+    Plan,
+    check_cloud,
+    list_servers_to_heal,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    PLENTY,
+    World,
+)
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
@@ -70,8 +95,14 @@ def _ruins() -> t.Any:
     world.delete(world.server(here, here))
     bare, full = world.provider("ghost-1"), world.provider("ghost-2")
     world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
-    of_a_host = ProviderDetails({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))
-    return json.loads(json.dumps(build_findings(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)))
+    of_a_host = ProviderDetails(
+        {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+    )
+    return json.loads(
+        json.dumps(
+            build_findings(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)
+        )
+    )
 
 
 @pytest.fixture(name="told_ruins")
@@ -88,7 +119,10 @@ def _plan(count: int, consumers: int | None) -> Plan:
     here = world.host("compute-1")
     for _number in range(count):
         world.delete(world.server(here, here))
-    return d.replace(Plan.from_findings(build_findings(world.snapshot(), Policy()), ["deleted_server"]), consumers=consumers)
+    return d.replace(
+        Plan.from_findings(build_findings(world.snapshot(), Policy()), ["deleted_server"]),
+        consumers=consumers,
+    )
 
 
 def _at(told: t.Any, *path: t.Any) -> t.Any:
@@ -110,11 +144,17 @@ def test_what_can_be_changed_is_what_is_not_only_reported() -> None:
 
 
 def test_what_can_be_changed_is_a_claim_or_a_tree_of_providers() -> None:
-    assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == ["orphaned_provider", "name_conflict"]
+    assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == [
+        "orphaned_provider",
+        "name_conflict",
+    ]
 
 
 def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
-    assert sorted(step.kind for step in _steps(findings, ["deleted_server", "extra_host"])) == ["deleted_server", "extra_host"]
+    assert sorted(step.kind for step in _steps(findings, ["deleted_server", "extra_host"])) == [
+        "deleted_server",
+        "extra_host",
+    ]
 
 
 def test_with_no_kind_chosen_nothing_is_planned(findings: t.Any) -> None:
@@ -122,8 +162,14 @@ def test_with_no_kind_chosen_nothing_is_planned(findings: t.Any) -> None:
 
 
 def test_what_is_protected_or_undecided_is_never_planned(findings: t.Any) -> None:
-    spared = {entry["consumer"] for verdict in ("protected", "undecided") for entry in findings[verdict]}
-    kinds = {entry["kind"] for verdict in ("findings", "protected", "undecided") for entry in findings[verdict]}
+    spared = {
+        entry["consumer"] for verdict in ("protected", "undecided") for entry in findings[verdict]
+    }
+    kinds = {
+        entry["kind"]
+        for verdict in ("findings", "protected", "undecided")
+        for entry in findings[verdict]
+    }
 
     assert spared and not spared & {step.change.consumer for step in _steps(findings, kinds)}
 
@@ -143,7 +189,11 @@ def test_an_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
 
 
 def test_a_planned_change_is_exactly_the_one_that_was_found(findings: t.Any) -> None:
-    found = {finding.id: (finding.kind, finding.change) for finding in judge(_world().snapshot(), HARSH) if finding.change}
+    found = {
+        finding.id: (finding.kind, finding.change)
+        for finding in judge(_world().snapshot(), HARSH)
+        if finding.change
+    }
 
     assert {step.finding: (step.kind, step.change) for step in _steps(findings)} == found
 
@@ -165,19 +215,30 @@ def test_a_step_is_told_with_its_write_and_what_it_frees(findings: t.Any) -> Non
     (entry,) = [entry for entry in findings["findings"] if entry["kind"] == "extra_host"]
     (step,) = _steps(findings, ["extra_host"])
 
-    assert json.loads(json.dumps(step.as_dict())) == {"finding": entry["id"], "kind": "extra_host", **entry["change"]}
+    assert json.loads(json.dumps(step.as_dict())) == {
+        "finding": entry["id"],
+        "kind": "extra_host",
+        **entry["change"],
+    }
 
 
 def test_a_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
     plan = Plan.from_findings(findings, [])
 
-    assert (plan.placement_endpoint, plan.region, plan.detected_at) == (HERE.placement_endpoint, HERE.region, NOW)
+    assert (plan.placement_endpoint, plan.region, plan.detected_at) == (
+        HERE.placement_endpoint,
+        HERE.region,
+        NOW,
+    )
 
 
 def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
     findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
 
-    with pytest.raises(UnsoundReading, match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\."):
+    with pytest.raises(
+        UnsoundReading,
+        match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\.",
+    ):
         Plan.from_findings(findings, ALL_KINDS)
 
 
@@ -192,24 +253,41 @@ def test_a_closed_gate_refuses_even_when_nothing_would_be_planned(findings: t.An
 def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -> None:
     findings["format"] = newer
 
-    with pytest.raises(InvalidInput, match=f"findings given has format {newer!r} and this version of the collection reads format 1"):
+    with pytest.raises(
+        InvalidInput,
+        match=f"findings given has format {newer!r} and this version of the collection reads format 1",
+    ):
         Plan.from_findings(findings, ALL_KINDS)
 
 
 @pytest.mark.parametrize("foreign", [None, [], "findings", 7, {}, {"changed": False}], ids=repr)
 @pytest.mark.parametrize(
-    ("read", "writer"), [(lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"), (Plan.parse, "orphan_plan")]
+    ("read", "writer"),
+    [
+        (lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"),
+        (Plan.parse, "orphan_plan"),
+    ],
 )
-def test_what_has_no_format_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
+def test_what_has_no_format_is_refused(
+    read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
+) -> None:
     with pytest.raises(InvalidInput, match=f"is not as {writer} writes it"):
         read(foreign)
 
 
-@pytest.mark.parametrize("foreign", [{"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}], ids=repr)
 @pytest.mark.parametrize(
-    ("read", "writer"), [(lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"), (Plan.parse, "orphan_plan")]
+    "foreign", [{"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}], ids=repr
 )
-def test_what_has_another_shape_is_refused(read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any) -> None:
+@pytest.mark.parametrize(
+    ("read", "writer"),
+    [
+        (lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"),
+        (Plan.parse, "orphan_plan"),
+    ],
+)
+def test_what_has_another_shape_is_refused(
+    read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
+) -> None:
     with pytest.raises(InvalidInput, match=f"not as {writer} writes"):
         read(foreign)
 
@@ -259,7 +337,11 @@ def test_findings_that_lack_something_are_refused(findings: t.Any, path: tuple[t
 
 
 def test_the_plan_comes_with_the_number_of_consumers_that_were_read(findings: t.Any) -> None:
-    assert Plan.from_findings(findings, ALL_KINDS).consumers == findings["summary"]["coverage"]["consumers"] == 8
+    assert (
+        Plan.from_findings(findings, ALL_KINDS).consumers
+        == findings["summary"]["coverage"]["consumers"]
+        == 8
+    )
 
 
 @pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
@@ -275,8 +357,12 @@ def test_after_a_triage_the_servers_are_counted() -> None:
     assert Plan.from_findings(findings, ALL_KINDS).consumers == 4000
 
 
-@pytest.mark.parametrize("consumers", [None, "many", "8", [], True, 8.0, float("inf"), -1], ids=repr)
-def test_a_number_of_consumers_that_is_none_is_refused(findings: t.Any, told: t.Any, consumers: t.Any) -> None:
+@pytest.mark.parametrize(
+    "consumers", [None, "many", "8", [], True, 8.0, float("inf"), -1], ids=repr
+)
+def test_a_number_of_consumers_that_is_none_is_refused(
+    findings: t.Any, told: t.Any, consumers: t.Any
+) -> None:
     findings["summary"]["coverage"]["consumers"] = consumers
     told["consumers"] = consumers
 
@@ -321,7 +407,9 @@ def test_a_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
         Plan.parse(told)
 
 
-@pytest.mark.parametrize("missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"])
+@pytest.mark.parametrize(
+    "missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"]
+)
 def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> None:
     del told[missing]
 
@@ -330,7 +418,9 @@ def test_a_plan_that_lacks_something_is_refused(told: t.Any, missing: str) -> No
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}], ids=repr)
+@pytest.mark.parametrize(
+    "share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}], ids=repr
+)
 def test_a_share_that_is_none_is_refused(told: t.Any, side: str, share: t.Any) -> None:
     told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
 
@@ -347,7 +437,9 @@ def test_an_amount_that_is_none_is_refused(told: t.Any, amount: t.Any) -> None:
         Plan.parse(told)
 
 
-@pytest.mark.parametrize("provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")])
+@pytest.mark.parametrize(
+    "provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")]
+)
 def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> None:
     told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
 
@@ -355,15 +447,26 @@ def test_a_provider_that_is_no_uuid_is_refused(told: t.Any, provider: str) -> No
         Plan.parse(told)
 
 
-@pytest.mark.parametrize("consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr)
-def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(told: t.Any, consumer: t.Any) -> None:
-    told["changes"][0] |= {"consumer": consumer, "finding": f"{told['changes'][0]['kind']}/{consumer}"}
+@pytest.mark.parametrize(
+    "consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr
+)
+def test_a_consumer_that_is_no_uuid_is_refused_also_where_the_finding_names_it(
+    told: t.Any, consumer: t.Any
+) -> None:
+    told["changes"][0] |= {
+        "consumer": consumer,
+        "finding": f"{told['changes'][0]['kind']}/{consumer}",
+    }
 
     with pytest.raises(InvalidInput):
         Plan.parse(told)
 
 
-@pytest.mark.parametrize("change", [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}],
+    ids=str,
+)
 def test_a_change_that_is_not_the_findings_is_refused(told: t.Any, change: dict[str, str]) -> None:
     told["changes"][0] |= change
 
@@ -380,7 +483,9 @@ def test_a_kind_that_has_no_change_of_an_allocation_is_refused(told: t.Any, kind
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_document_with_another_generation_than_its_change_is_refused(told: t.Any, side: str) -> None:
+def test_a_document_with_another_generation_than_its_change_is_refused(
+    told: t.Any, side: str
+) -> None:
     told["changes"][0][side]["consumer_generation"] = 7
 
     with pytest.raises(InvalidInput, match="has generation 7, and the change 1"):
@@ -389,7 +494,9 @@ def test_a_document_with_another_generation_than_its_change_is_refused(told: t.A
 
 @pytest.mark.parametrize("where", ["generation", "before", "after"])
 @pytest.mark.parametrize("generation", [True, 1.0])
-def test_a_generation_that_only_equals_one_is_refused(told: t.Any, where: str, generation: t.Any) -> None:
+def test_a_generation_that_only_equals_one_is_refused(
+    told: t.Any, where: str, generation: t.Any
+) -> None:
     """Python takes these for 1, and Placement would be sent them as they are."""
     change = told["changes"][0]
     if where == "generation":
@@ -404,9 +511,14 @@ def test_a_generation_that_only_equals_one_is_refused(told: t.Any, where: str, g
 def test_a_consumer_that_holds_something_and_has_no_generation_is_refused(told: t.Any) -> None:
     """Without one Placement would take the write for that of a new consumer."""
     change = told["changes"][0]
-    change["generation"] = change["before"]["consumer_generation"] = change["after"]["consumer_generation"] = None
+    change["generation"] = change["before"]["consumer_generation"] = change["after"][
+        "consumer_generation"
+    ] = None
 
-    with pytest.raises(InvalidInput, match="starts from generation None, which does not go with what it holds before"):
+    with pytest.raises(
+        InvalidInput,
+        match="starts from generation None, which does not go with what it holds before",
+    ):
         Plan.parse(told)
 
 
@@ -437,7 +549,10 @@ def test_an_owner_that_is_none_is_refused(told: t.Any, owner: str, value: t.Any)
 def test_what_a_document_does_not_have_is_refused(told: t.Any) -> None:
     told["changes"][0]["after"]["mappings"] = "all"
 
-    with pytest.raises(InvalidInput, match="must have project_id and user_id, and may have consumer_type: it has mappings"):
+    with pytest.raises(
+        InvalidInput,
+        match="must have project_id and user_id, and may have consumer_type: it has mappings",
+    ):
         Plan.parse(told)
 
 
@@ -450,23 +565,35 @@ def test_a_consumer_that_is_changed_twice_is_refused(told: t.Any) -> None:
 
 def test_a_consumer_that_is_also_anothers_partner_is_refused(told: t.Any) -> None:
     partner = _of_kind(told, "unreverted_allocation")["partner"]
-    told["changes"].append({**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"})
+    told["changes"].append(
+        {**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"}
+    )
 
-    with pytest.raises(InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"):
+    with pytest.raises(
+        InvalidInput, match=f"Consumer {partner['consumer']} is changed twice in one plan"
+    ):
         Plan.parse(told)
 
 
 @pytest.mark.parametrize("whose", ["partner", "consumer"])
-def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(told: t.Any, whose: str) -> None:
+def test_a_partner_with_a_partner_and_a_consumer_that_is_its_own_are_refused(
+    told: t.Any, whose: str
+) -> None:
     """The one would never be written, and of the other only one of two documents."""
     change = _of_kind(told, "unreverted_allocation")
-    change["partner"][whose] = copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
+    change["partner"][whose] = (
+        copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
+    )
 
-    with pytest.raises(InvalidInput, match="must be one other consumer, without a partner of its own"):
+    with pytest.raises(
+        InvalidInput, match="must be one other consumer, without a partner of its own"
+    ):
         Plan.parse(told)
 
 
-@pytest.mark.parametrize("partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr)
+@pytest.mark.parametrize(
+    "partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr
+)
 def test_a_partner_that_is_none_is_refused(told: t.Any, partner: t.Any) -> None:
     told["changes"][0]["partner"] = partner
 
@@ -485,7 +612,11 @@ def test_trees_are_deleted_after_all_changes_of_claims_children_first(ruins: t.A
         ["ghost-1"],
         ["ghost-2_port", "ghost-2_agent", "ghost-2"],
     ]
-    assert [change["action"] for change in plan.as_dict()["changes"]] == ["remove", "delete_providers", "delete_providers"]
+    assert [change["action"] for change in plan.as_dict()["changes"]] == [
+        "remove",
+        "delete_providers",
+        "delete_providers",
+    ]
 
 
 def test_trees_are_deleted_only_when_their_kind_is_chosen(ruins: t.Any) -> None:
@@ -504,7 +635,9 @@ def test_a_deletion_of_trees_is_read_as_it_was_written(ruins: t.Any, told_ruins:
 
 
 def test_trees_count_against_the_limit(ruins: t.Any) -> None:
-    with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
+    with pytest.raises(
+        BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"
+    ):
         Plan.from_findings(ruins, ALL_KINDS).check_limits(Limits(2, 1.0))
 
 
@@ -525,7 +658,9 @@ def _parents_first(change: t.Any) -> None:
 
 
 def _with_a_stranger(change: t.Any) -> None:
-    change["providers"].insert(-1, {"uuid": ELSEWHERE, "name": "another", "generation": 1, "parent": None})
+    change["providers"].insert(
+        -1, {"uuid": ELSEWHERE, "name": "another", "generation": 1, "parent": None}
+    )
 
 
 def _twice_the_same(change: t.Any) -> None:
@@ -561,7 +696,10 @@ def _as_a_claim(change: t.Any) -> None:
 
 
 def _for_a_claim(change: t.Any) -> None:
-    change |= {"kind": "deleted_server", "finding": f"deleted_server/{change['providers'][-1]['uuid']}"}
+    change |= {
+        "kind": "deleted_server",
+        "finding": f"deleted_server/{change['providers'][-1]['uuid']}",
+    }
 
 
 def _for_another(change: t.Any) -> None:
@@ -569,7 +707,10 @@ def _for_another(change: t.Any) -> None:
 
 
 def _reported(change: t.Any) -> None:
-    change |= {"kind": "capacity_mismatch", "finding": f"capacity_mismatch/{change['providers'][-1]['uuid']}"}
+    change |= {
+        "kind": "capacity_mismatch",
+        "finding": f"capacity_mismatch/{change['providers'][-1]['uuid']}",
+    }
 
 
 @pytest.mark.parametrize(
@@ -593,8 +734,12 @@ def _reported(change: t.Any) -> None:
         _reported,
     ],
 )
-def test_a_deletion_that_is_of_no_whole_tree_is_refused(told_ruins: t.Any, spoil: t.Callable[[t.Any], None]) -> None:
-    change = next(change for change in told_ruins["changes"] if len(change.get("providers", ())) == 3)
+def test_a_deletion_that_is_of_no_whole_tree_is_refused(
+    told_ruins: t.Any, spoil: t.Callable[[t.Any], None]
+) -> None:
+    change = next(
+        change for change in told_ruins["changes"] if len(change.get("providers", ())) == 3
+    )
     spoil(change)
 
     with pytest.raises(InvalidInput):
@@ -617,16 +762,24 @@ def test_the_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
 # For a cloud
 
 
-@pytest.mark.parametrize(("what", "there"), [("placement_endpoint", "http://elsewhere"), ("region", "RegionTwo"), ("region", None)])
+@pytest.mark.parametrize(
+    ("what", "there"),
+    [("placement_endpoint", "http://elsewhere"), ("region", "RegionTwo"), ("region", None)],
+)
 def test_a_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
     told[what] = there
 
-    with pytest.raises(InvalidInput, match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here"):
+    with pytest.raises(
+        InvalidInput,
+        match=f"for another cloud: {what} is {there} there and {getattr(HERE, what)} here",
+    ):
         check_cloud(Plan.parse(told), HERE)
 
 
 def test_other_credentials_of_the_same_cloud_will_do(told: t.Any) -> None:
-    check_cloud(Plan.parse(told), d.replace(HERE, project="another", compute_endpoint="http://proxy"))
+    check_cloud(
+        Plan.parse(told), d.replace(HERE, project="another", compute_endpoint="http://proxy")
+    )
 
 
 # Within limits
@@ -649,26 +802,39 @@ def test_the_limits_are_those_of_the_options() -> None:
         (21, 21, 0.0, None),
     ],
 )
-def test_within_both_limits_a_run_may_go_on(changes: int, max_changes: int, max_share: float, consumers: int | None) -> None:
+def test_within_both_limits_a_run_may_go_on(
+    changes: int, max_changes: int, max_share: float, consumers: int | None
+) -> None:
     _plan(changes, consumers).check_limits(Limits(max_changes, max_share))
 
 
 @pytest.mark.parametrize("consumers", [1000, None])
 @pytest.mark.parametrize(("changes", "max_changes"), [(1, 0), (4, 3), (101, 100)])
-def test_one_change_too_many_is_refused(changes: int, max_changes: int, consumers: int | None) -> None:
+def test_one_change_too_many_is_refused(
+    changes: int, max_changes: int, consumers: int | None
+) -> None:
     with pytest.raises(BreakerTripped) as refusal:
         _plan(changes, consumers).check_limits(Limits(max_changes, 1.0))
 
-    assert f"{changes} changes are planned and max_changes is {max_changes}: nothing was changed." in str(refusal.value)
+    assert (
+        f"{changes} changes are planned and max_changes is {max_changes}: nothing was changed."
+        in str(refusal.value)
+    )
     assert f"to {changes} or more." in str(refusal.value)
 
 
-@pytest.mark.parametrize(("changes", "max_share", "consumers"), [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)])
+@pytest.mark.parametrize(
+    ("changes", "max_share", "consumers"),
+    [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)],
+)
 def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers: int) -> None:
     with pytest.raises(BreakerTripped) as refusal:
         _plan(changes, consumers).check_limits(Limits(1000, max_share))
 
-    assert f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed." in str(refusal.value)
+    assert (
+        f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed."
+        in str(refusal.value)
+    )
     assert "orphan_cleanup_max_share" in str(refusal.value)
 
 
@@ -683,7 +849,9 @@ def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers:
         (100, 3),
     ],
 )
-def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(changes: int, consumers: int) -> None:
+def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(
+    changes: int, consumers: int
+) -> None:
     plan = _plan(changes, consumers)
     with pytest.raises(BreakerTripped) as refusal:
         plan.check_limits(Limits(1000, 0.001))
@@ -729,7 +897,9 @@ def test_who_is_not_selected_is_not_healed_and_does_not_count(bare: t.Any) -> No
 
 
 def test_more_than_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
-    with pytest.raises(BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"):
+    with pytest.raises(
+        BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"
+    ):
         list_servers_to_heal(bare, Limits(2, 1))
 
 
@@ -741,7 +911,9 @@ def test_more_than_their_share_are_not_healed_unless_they_were_named() -> None:
     findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
     findings["summary"]["coverage"]["consumers"] = 100
 
-    with pytest.raises(BreakerTripped, match=r"21 of 100 consumers would be changed and max_share is 0\.2"):
+    with pytest.raises(
+        BreakerTripped, match=r"21 of 100 consumers would be changed and max_share is 0\.2"
+    ):
         list_servers_to_heal(findings, Limits(100, 0.2))
     findings["scope"]["hosts"] = ["compute-1"]
     assert len(list_servers_to_heal(findings, Limits(100, 0.2))) == 21
@@ -754,7 +926,9 @@ def test_nobody_is_healed_after_a_reading_that_was_not_sound(bare: t.Any) -> Non
         list_servers_to_heal(bare, Limits(3, 1))
 
 
-@pytest.mark.parametrize("wrong", ["--force", "6F7A1F5C-2A2C-4F0C-8F07-0D3A6D6F1C11", "$(reboot)", "", None, 7], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", ["--force", "6F7A1F5C-2A2C-4F0C-8F07-0D3A6D6F1C11", "$(reboot)", "", None, 7], ids=repr
+)
 def test_who_has_no_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
     for entry in _missing(bare):
         entry["consumer"] = wrong
@@ -779,15 +953,28 @@ def test_a_plan_tells_the_shard_that_it_is_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "shard", [{"number": 0, "count": 8}, {"number": 9, "count": 8}, {"number": 1.0, "count": 8}, {"number": 2}, "2/8", []], ids=repr
+    "shard",
+    [
+        {"number": 0, "count": 8},
+        {"number": 9, "count": 8},
+        {"number": 1.0, "count": 8},
+        {"number": 2},
+        "2/8",
+        [],
+    ],
+    ids=repr,
 )
 def test_a_plan_of_no_shard_is_refused(told: t.Any, shard: t.Any) -> None:
     with pytest.raises(InvalidInput):
         Plan.parse({**told, "shard": shard})
 
 
-@pytest.mark.parametrize(("max_changes", "count"), [(100, 8), (7, 3), (2, 5), (0, 2), (5, 5), (1, 1)])
-def test_the_shards_together_may_change_just_as_much_as_one_run(max_changes: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("max_changes", "count"), [(100, 8), (7, 3), (2, 5), (0, 2), (5, 5), (1, 1)]
+)
+def test_the_shards_together_may_change_just_as_much_as_one_run(
+    max_changes: int, count: int
+) -> None:
     allowed = [_most(number, count, max_changes) for number in range(1, count + 1)]
 
     assert sum(allowed) == max_changes
@@ -810,7 +997,9 @@ def _most(number: int, count: int, max_changes: int) -> int:
 
 def test_a_shard_that_would_change_more_than_its_part_says_what_is_needed() -> None:
     plan = _of_shard(2, 8, 5)
-    with pytest.raises(BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4") as refusal:
+    with pytest.raises(
+        BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4"
+    ) as refusal:
         plan.check_limits(Limits(30, 1.0))
     found = re.search(r"retired\) to (\d+) or more", str(refusal.value))
     assert found and found.group(1) == "34"

@@ -20,10 +20,17 @@ import typing as t
 import hypothesis
 import hypothesis.strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, UnsoundReading
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -66,7 +73,12 @@ def _of_every_action() -> Plan:
     world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
     return _planned(
         world,
-        details=dict.fromkeys((bare, full), ProviderDetails({"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"}))),
+        details=dict.fromkeys(
+            (bare, full),
+            ProviderDetails(
+                {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+            ),
+        ),
     )
 
 
@@ -98,7 +110,13 @@ def _write(part: Change) -> t.Any:
 
 def _places(node: t.Any, *path: t.Any) -> t.Iterator[tuple[t.Any, ...]]:
     """Yield the path of every value within `node`."""
-    for key, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+    for key, value in (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node)
+        if isinstance(node, list)
+        else ()
+    ):
         yield (*path, key)
         yield from _places(value, *path, key)
 
@@ -110,12 +128,34 @@ def _at(node: t.Any, path: t.Iterable[t.Any]) -> t.Any:
 
 
 PLACES = list(_places(TOLD))
-LEAVES = [path for path in PLACES if not _at(TOLD, path) or not isinstance(_at(TOLD, path), (dict, list))]
+LEAVES = [
+    path for path in PLACES if not _at(TOLD, path) or not isinstance(_at(TOLD, path), (dict, list))
+]
 OBJECTS = [(), *(path for path in PLACES if isinstance(_at(TOLD, path), dict))]
 KEYED = [path for path in PLACES if isinstance(path[-1], str)]
 VALUES = st.one_of(
     st.sampled_from([_at(TOLD, path) for path in PLACES]),
-    st.sampled_from([None, True, False, 0, 1, -1, 1.0, 2, 10**30, float("inf"), float("nan"), "", "1", [], {}, [None], {"": None}]),
+    st.sampled_from(
+        [
+            None,
+            True,
+            False,
+            0,
+            1,
+            -1,
+            1.0,
+            2,
+            10**30,
+            float("inf"),
+            float("nan"),
+            "",
+            "1",
+            [],
+            {},
+            [None],
+            {"": None},
+        ]
+    ),
     st.uuids().map(str),
     st.text(max_size=5),
 )
@@ -134,14 +174,21 @@ def edits(draw: st.DrawFn) -> tuple[tuple[t.Any, ...], t.Any]:
             del _at(told, path[:-1])[path[-1]]
         case _:
             within = draw(st.sampled_from(OBJECTS))
-            path = (*within, draw(st.one_of(st.sampled_from(KEYS), st.uuids().map(str), st.text(max_size=3))))
+            path = (
+                *within,
+                draw(st.one_of(st.sampled_from(KEYS), st.uuids().map(str), st.text(max_size=3))),
+            )
             hypothesis.assume(path[-1] not in _at(told, within))
             _at(told, within)[path[-1]] = draw(VALUES)
     return path, _through_json(told)
 
 
 def _told_nowhere_else(path: tuple[t.Any, ...]) -> bool:
-    return path[-1] in OWNERS or path[-2:] == ("partner", "consumer") or ("providers" in path and path[-1] in OF_PROVIDERS)
+    return (
+        path[-1] in OWNERS
+        or path[-2:] == ("partner", "consumer")
+        or ("providers" in path and path[-1] in OF_PROVIDERS)
+    )
 
 
 def _steps(plan: Plan) -> list[t.Any]:
@@ -169,7 +216,9 @@ def test_every_plan_is_read_as_it_was_written(world: World) -> None:
 
 @hypothesis.settings(max_examples=3000)
 @hypothesis.given(edits())
-def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_compares(edit: tuple[tuple[t.Any, ...], t.Any]) -> None:
+def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_compares(
+    edit: tuple[tuple[t.Any, ...], t.Any],
+) -> None:
     path, told = edit
     try:
         plan = Plan.parse(told)
@@ -184,7 +233,13 @@ def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_comp
     assert [(step.finding, step.change.action) for step in _steps(plan)] == [
         (step.finding, step.change.action) for step in _steps(EVERY_ACTION)
     ]
-    assert sum(step.change != known.change for step, known in zip(_steps(plan), _steps(EVERY_ACTION), strict=True)) == 1
+    assert (
+        sum(
+            step.change != known.change
+            for step, known in zip(_steps(plan), _steps(EVERY_ACTION), strict=True)
+        )
+        == 1
+    )
 
 
 def test_each_edit_by_a_value_that_looks_like_the_old_is_refused_or_changes_no_write() -> None:
@@ -194,7 +249,9 @@ def test_each_edit_by_a_value_that_looks_like_the_old_is_refused_or_changes_no_w
             told = copy.deepcopy(TOLD)
             _at(told, path[:-1])[path[-1]] = other
             try:
-                assert _writes(Plan.parse(told)) == _writes(EVERY_ACTION) or _told_nowhere_else(path), (path, other)
+                assert _writes(Plan.parse(told)) == _writes(EVERY_ACTION) or _told_nowhere_else(
+                    path
+                ), (path, other)
             except InvalidInput:
                 continue
 

@@ -16,7 +16,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput, JournalError
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    JournalError,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import build_reduction
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Step
@@ -28,7 +31,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    Outcome,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +55,18 @@ def _disk_of(size: int) -> Iterator[None]:
 
 def _step(number: int = 1) -> Step:
     consumer = f"{number:08x}-0000-4000-8000-000000000000"
-    held = Allocation(consumer, 3, HOSTILE, "user", None, {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}}, 7200)
-    return Step(f"deleted_server/{consumer}", "deleted_server", build_reduction(held, set(held.resources)))
+    held = Allocation(
+        consumer,
+        3,
+        HOSTILE,
+        "user",
+        None,
+        {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}},
+        7200,
+    )
+    return Step(
+        f"deleted_server/{consumer}", "deleted_server", build_reduction(held, set(held.resources))
+    )
 
 
 ONE, TWO = _step(1), _step(2)
@@ -62,7 +77,10 @@ def _journal(folder: pathlib.Path) -> Journal:
 
 
 def _records(journal: Journal) -> list[t.Any]:
-    return [json.loads(line) for line in pathlib.Path(journal.path).read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in pathlib.Path(journal.path).read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
@@ -78,12 +96,18 @@ def test_records_are_appended_one_a_line(tmp_path: pathlib.Path) -> None:
     ]
 
 
-def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(tmp_path: pathlib.Path) -> None:
+def test_before_a_write_all_is_recorded_that_is_needed_to_take_it_back(
+    tmp_path: pathlib.Path,
+) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE])
 
     (known,) = _records(journal)
-    assert {key: value for key, value in known.items() if key not in ("format", "at", "event", "placement_endpoint")} == ONE.as_dict()
+    assert {
+        key: value
+        for key, value in known.items()
+        if key not in ("format", "at", "event", "placement_endpoint")
+    } == ONE.as_dict()
     assert known["placement_endpoint"] == ENDPOINT
 
 
@@ -202,7 +226,9 @@ def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.P
         journal.record_before([ONE])
     before = pathlib.Path(journal.path).read_bytes()
 
-    with pytest.raises(JournalError, match="could not be written before, and without it nothing is changed"):
+    with pytest.raises(
+        JournalError, match="could not be written before, and without it nothing is changed"
+    ):
         journal.record_before([TWO])
     assert pathlib.Path(journal.path).read_bytes() == before
 
@@ -211,7 +237,9 @@ def test_after_a_record_that_was_cut_short_there_are_no_more(tmp_path: pathlib.P
 
 
 def _lines(*steps: Step) -> bytes:
-    return b"".join(json.dumps(build_record(BEFORE, step, ENDPOINT)).encode() + b"\n" for step in steps)
+    return b"".join(
+        json.dumps(build_record(BEFORE, step, ENDPOINT)).encode() + b"\n" for step in steps
+    )
 
 
 @pytest.fixture(name="path")
@@ -240,11 +268,15 @@ def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.P
         path.write_bytes(whole[:length])
         records, torn = read_journal(str(path))
 
-        assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][: whole[: length + 1].count(b"\n")]
+        assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][
+            : whole[: length + 1].count(b"\n")
+        ]
         assert torn == (length not in (0, first - 1, first, len(whole) - 1, len(whole)))
 
 
-@pytest.mark.parametrize("tail", [b"\x00", b"\x00" * 512, b"\xff\xfe", b"{", b'{"format": 1, "event": "bef'], ids=repr)
+@pytest.mark.parametrize(
+    "tail", [b"\x00", b"\x00" * 512, b"\xff\xfe", b"{", b'{"format": 1, "event": "bef'], ids=repr
+)
 def test_a_last_line_of_anything_is_torn(path: pathlib.Path, tail: bytes) -> None:
     path.write_bytes(_lines(ONE) + tail)
     records, torn = read_journal(str(path))
@@ -256,16 +288,36 @@ def test_a_last_line_of_anything_is_torn(path: pathlib.Path, tail: bytes) -> Non
 def test_a_line_within_that_is_no_record_is_refused(path: pathlib.Path, line: bytes) -> None:
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
-    with pytest.raises(InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal \("):
+    with pytest.raises(
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal \("
+    ):
         read_journal(str(path))
 
 
-@pytest.mark.parametrize("other", [None, 7, "text", [], {}, {"format": 1}, {"format": 1, "event": "during"}, {"format": 1, "event": []}])
+@pytest.mark.parametrize(
+    "other",
+    [
+        None,
+        7,
+        "text",
+        [],
+        {},
+        {"format": 1},
+        {"format": 1, "event": "during"},
+        {"format": 1, "event": []},
+    ],
+)
 @pytest.mark.parametrize("last", [True, False])
-def test_json_that_is_no_record_is_refused_also_at_the_end(path: pathlib.Path, other: t.Any, last: bool) -> None:
-    path.write_bytes(_lines(ONE) + json.dumps(other).encode() + (b"" if last else b"\n" + _lines(TWO)))
+def test_json_that_is_no_record_is_refused_also_at_the_end(
+    path: pathlib.Path, other: t.Any, last: bool
+) -> None:
+    path.write_bytes(
+        _lines(ONE) + json.dumps(other).encode() + (b"" if last else b"\n" + _lines(TWO))
+    )
 
-    with pytest.raises(InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal\."):
+    with pytest.raises(
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is no record of a journal\."
+    ):
         read_journal(str(path))
     with pytest.raises(InvalidInput, match=r"Record 1 is no record of a journal\."):
         read_journal([other])
@@ -273,7 +325,10 @@ def test_json_that_is_no_record_is_refused_also_at_the_end(path: pathlib.Path, o
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
 def test_a_record_of_another_format_is_refused(newer: t.Any) -> None:
-    with pytest.raises(InvalidInput, match=f"Record 1 has format {newer!r} and this version of the collection reads format 1"):
+    with pytest.raises(
+        InvalidInput,
+        match=f"Record 1 has format {newer!r} and this version of the collection reads format 1",
+    ):
         read_journal([{**build_record(BEFORE, ONE, ENDPOINT), "format": newer}])
 
 
@@ -284,7 +339,9 @@ def test_what_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
 
 
 def test_a_journal_that_is_not_there_is_named_with_its_cause(path: pathlib.Path) -> None:
-    with pytest.raises(InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."):
+    with pytest.raises(
+        InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."
+    ):
         read_journal(str(path))
 
 

@@ -15,8 +15,15 @@ import tempfile
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock, get_lock_path
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child, said
+from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import (
+    acquire_lock,
+    get_lock_path,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import (
+    LONG,
+    child,
+    said,
+)
 
 ENDPOINT = "http://placement"
 
@@ -70,7 +77,10 @@ def test_a_run_that_waited_long_enough_fails_and_says_for_what(folder: pathlib.P
         with pytest.raises(InvalidInput) as refusal, acquire_lock(ENDPOINT, 0, _nothing):
             pytest.fail("both are alone")
 
-    assert f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock {get_lock_path(ENDPOINT)})" in str(refusal.value)
+    assert (
+        f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock {get_lock_path(ENDPOINT)})"
+        in str(refusal.value)
+    )
 
 
 def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> None:
@@ -85,11 +95,17 @@ def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> No
 
 
 def test_a_run_that_is_stopped_while_it_waits_waits_no_longer(folder: pathlib.Path) -> None:
-    with acquire_lock(ENDPOINT, 0, _nothing), child(HOLDING, "100000", str(folder / "ended")) as second:
+    with (
+        acquire_lock(ENDPOINT, 0, _nothing),
+        child(HOLDING, "100000", str(folder / "ended")) as second,
+    ):
         assert said(second) == "begins"
         second.terminate()
 
-        assert said(second) == "The run was stopped by SIGTERM. It was waiting for another run to end: nothing was changed."
+        assert (
+            said(second)
+            == "The run was stopped by SIGTERM. It was waiting for another run to end: nothing was changed."
+        )
         assert second.wait(LONG) == 0
 
 
@@ -106,7 +122,11 @@ def test_runs_on_two_placements_do_not_wait_for_each_other() -> None:
 
 
 def test_a_slash_at_the_end_makes_no_other_placement() -> None:
-    with acquire_lock(ENDPOINT, 0, _nothing), pytest.raises(InvalidInput), acquire_lock(f"{ENDPOINT}/", 0, _nothing):
+    with (
+        acquire_lock(ENDPOINT, 0, _nothing),
+        pytest.raises(InvalidInput),
+        acquire_lock(f"{ENDPOINT}/", 0, _nothing),
+    ):
         pytest.fail("both are alone")
 
 
@@ -146,8 +166,13 @@ def test_a_pipe_in_its_place_keeps_nobody_waiting(folder: pathlib.Path) -> None:
     assert output.splitlines() == ["begins", "alone"]
 
 
-def test_a_folder_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch, folder: pathlib.Path) -> None:
+def test_a_folder_that_is_not_there_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, folder: pathlib.Path
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "missing"))
 
-    with pytest.raises(InvalidInput, match="cannot be opened: No such file or directory"), acquire_lock(ENDPOINT, 0, _nothing):
+    with (
+        pytest.raises(InvalidInput, match="cannot be opened: No such file or directory"),
+        acquire_lock(ENDPOINT, 0, _nothing),
+    ):
         pytest.fail("nothing is locked")

@@ -22,20 +22,41 @@ import hypothesis.strategies as st
 from ansible_collections.osops.placement.plugins.module_utils._clients import allocation_writer
 from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 from ansible_collections.osops.placement.plugins.module_utils._collector import collector
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change, build_body
+from ansible_collections.osops.placement.plugins.module_utils._models.change import (
+    Change,
+    build_body,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._models.verdict import ORPHANED
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Step
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Remediation
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    Remediation,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, begin, begun_with, do
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+    OPERATIONS,
+    begin,
+    begun_with,
+    do,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import HARSH, lost, make
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, PLENTY, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
+    HARSH,
+    lost,
+    make,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    PLENTY,
+    answer,
+)
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life, Operation
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+        Life,
+        Operation,
+    )
 
 # About as many requests as a detection makes here.
 LONGEST = 30
@@ -55,11 +76,18 @@ BEFORE: tuple[tuple[str, ...], ...] = (
 def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
     """How to come to a server that rests, or is gone, while more is claimed for it than the share of one place; or is half-way there."""
     found = []
-    for operation, placement, before in itertools.product(OPERATIONS, ("answers", "refuses"), BEFORE):
+    for operation, placement, before in itertools.product(
+        OPERATIONS, ("answers", "refuses"), BEFORE
+    ):
         for steps in range(20):
             life = left_over(operation, placement, steps, before)
             world = life.nova.world
-            claimed = [host for consumer, held in world.allocations.items() for host in held.resources if consumer != BYSTANDER]
+            claimed = [
+                host
+                for consumer, held in world.allocations.items()
+                for host in held.resources
+                if consumer != BYSTANDER
+            ]
             row = world.servers.get(life.server)
             if claimed and (not row or not row.host or len(claimed) > 1):
                 found.append((operation, placement, steps, before))
@@ -77,7 +105,11 @@ def left_over(operation: str, placement: str, steps: int, before: tuple[str, ...
 
 
 def happens(life: Life, what: str, operation: Operation | None = None) -> None:
-    ready = [operation] if operation in life.running else [other for other in life.running if not life.blocked(other)]
+    ready = (
+        [operation]
+        if operation in life.running
+        else [other for other in life.running if not life.blocked(other)]
+    )
     if what == "fail" and ready:
         life.fail(ready[0])
     elif what == "cut" and ready:
@@ -139,7 +171,9 @@ class Cloud:
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
         """The writer's, over HTTP: what a consumer holds, and changes of several under their generations, all or none."""
         status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
-        return types.SimpleNamespace(status_code=status, headers={}, content=b"{}", json=lambda: body)
+        return types.SimpleNamespace(
+            status_code=status, headers={}, content=b"{}", json=lambda: body
+        )
 
     def _told(self, consumer: str) -> tuple[int, t.Any]:
         told = build_body(self.get_allocation(consumer).value)
@@ -151,7 +185,9 @@ class Cloud:
         for consumer, wanted in body.items():
             current = before[consumer]
             if current is None or current.generation != wanted["consumer_generation"]:
-                return 409, {"errors": [{"detail": "it changed", "code": "placement.concurrent_update"}]}
+                return 409, {
+                    "errors": [{"detail": "it changed", "code": "placement.concurrent_update"}]
+                }
         for consumer, wanted in body.items():
             current = before[consumer]
             assert current
@@ -172,12 +208,18 @@ class Cloud:
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         self.happens()
         listing = self.world.snapshot().hypervisors
-        servers = [node if with_servers else d.replace(node, servers=None) for node in listing.value or ()]
+        servers = [
+            node if with_servers else d.replace(node, servers=None) for node in listing.value or ()
+        ]
         return d.replace(listing, value=tuple(servers))
 
     def list_hypervisor_servers(self, node: str) -> t.Any:
         self.happens()
-        return next(known.servers for known in self.world.snapshot().hypervisors.value or () if known.uuid == node)
+        return next(
+            known.servers
+            for known in self.world.snapshot().hypervisors.value or ()
+            if known.uuid == node
+        )
 
     def list_servers_on_host(self, host: str) -> t.Any:
         self.happens()
@@ -200,12 +242,20 @@ class Cloud:
 
     def list_migrations_of_server(self, server: str) -> t.Any:
         self.happens()
-        return answer("GET /os-migrations?instance_uuid", 200, tuple(row for row in self.world.migrations.values() if row.server == server))
+        return answer(
+            "GET /os-migrations?instance_uuid",
+            200,
+            tuple(row for row in self.world.migrations.values() if row.server == server),
+        )
 
     def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
         self.happens()
         rows = self.world.migrations.values()
-        return answer("GET /os-migrations?host", 200, tuple(row for row in rows if host in (row.source_compute, row.dest_compute)))
+        return answer(
+            "GET /os-migrations?host",
+            200,
+            tuple(row for row in rows if host in (row.source_compute, row.dest_compute)),
+        )
 
     def get_server(self, uuid: str) -> t.Any:
         self.happens()
@@ -219,12 +269,23 @@ class Cloud:
 
     def list_instance_actions(self, uuid: str) -> t.Any:
         self.happens()
-        known = uuid in self.world.servers or uuid in self.world.deleted or uuid in self.world.marked_deleted
-        return answer("GET /os-instance-actions", 200 if known else 404, self.world.actions.get(uuid, ()) if known else None)
+        known = (
+            uuid in self.world.servers
+            or uuid in self.world.deleted
+            or uuid in self.world.marked_deleted
+        )
+        return answer(
+            "GET /os-instance-actions",
+            200 if known else 404,
+            self.world.actions.get(uuid, ()) if known else None,
+        )
 
     def get_instance_action(self, uuid: str, request: str) -> t.Any:
         self.happens()
-        found = next((action for action in self.world.actions.get(uuid, ()) if action.request_id == request), None)
+        found = next(
+            (action for action in self.world.actions.get(uuid, ()) if action.request_id == request),
+            None,
+        )
         return answer("GET /os-instance-actions/", 200 if found else 404, found)
 
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
@@ -244,7 +305,11 @@ class Cloud:
         return answer("GET /servers/detail?host", 200, self.list_servers_on_host(host)[:count])
 
     def list_server_uuids_on_host(self, host: str) -> t.Any:
-        return answer("GET /servers?host", 200, tuple(server.uuid for server in self.list_servers_on_host(host)))
+        return answer(
+            "GET /servers?host",
+            200,
+            tuple(server.uuid for server in self.list_servers_on_host(host)),
+        )
 
     def list_aggregates(self) -> t.Any:
         self.happens()
@@ -263,16 +328,26 @@ class Cloud:
         return 0
 
 
-def _one_after_another(function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any]) -> list[t.Any]:
+def _one_after_another(
+    function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any]
+) -> list[t.Any]:
     return list(map(function, items))
 
 
 def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
     """Detect and remediate everything but some kinds; returns what was written."""
     newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(get_endpoint=lambda: "http://placement", get_endpoint_data=lambda: newest, request=cloud.request)
-    journal = types.SimpleNamespace(record_before=lambda steps: None, record_after=lambda outcomes: None)
-    session = types.SimpleNamespace(cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None)
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: newest,
+        request=cloud.request,
+    )
+    journal = types.SimpleNamespace(
+        record_before=lambda steps: None, record_after=lambda outcomes: None
+    )
+    session = types.SimpleNamespace(
+        cloud=cloud.world.snapshot().cloud, project="", placement=None, compute=None, network=None
+    )
     with (
         mock.patch.object(collector, "PlacementReader", lambda api: cloud),
         mock.patch.object(collector, "NovaReader", lambda api: cloud),
@@ -286,7 +361,9 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
         steps = [
             Step(finding.id, finding.kind, finding.change)
             for finding in found
-            if finding.verdict == ORPHANED and isinstance(finding.change, Change) and finding.kind not in but
+            if finding.verdict == ORPHANED
+            and isinstance(finding.change, Change)
+            and finding.kind not in but
         ]
         writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
         outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).run(steps, str)
@@ -300,7 +377,9 @@ def races(draw: st.DrawFn) -> Cloud:
     life = left_over(*draw(st.sampled_from(leftovers())))
     first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
     script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
-    script[draw(st.integers(1, 3 * LONGEST))] = draw(st.sampled_from(["go on", "fail", "cut", "reset", "start"]))
+    script[draw(st.integers(1, 3 * LONGEST))] = draw(
+        st.sampled_from(["go on", "fail", "cut", "reset", "start"])
+    )
     if possible := sorted(life.possible()):
         script[first] = f"begin {draw(st.sampled_from(possible))}"
     return Cloud(life, script)

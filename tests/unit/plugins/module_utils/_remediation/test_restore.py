@@ -15,8 +15,12 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import AllocationWriter
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._models.change import (
     Change,
@@ -25,7 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.change imp
     build_change,
     is_same_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Allocation,
+    Provider,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     BEFORE,
@@ -34,7 +41,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
+    Outcome,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     Restoration,
     find_changes,
@@ -43,8 +52,15 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.resto
     invert_change,
     restore,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import TreeRestorer
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import HERE, THERE, Placement, uuid
+from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
+    TreeRestorer,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
+    HERE,
+    THERE,
+    Placement,
+    uuid,
+)
 
 if t.TYPE_CHECKING:
     import pathlib
@@ -54,7 +70,12 @@ A, B, C = (f"aaaaaaa{number}-0000-4000-8000-000000000000" for number in range(3)
 SERVER, MIGRATION = "bbbbbbb0-0000-4000-8000-000000000000", "bbbbbbb1-0000-4000-8000-000000000000"
 
 
-def _held(consumer: str = SERVER, generation: int | None = 3, type: str | None = None, **resources: dict[str, int]) -> Allocation:
+def _held(
+    consumer: str = SERVER,
+    generation: int | None = 3,
+    type: str | None = None,
+    **resources: dict[str, int],
+) -> Allocation:
     """What `consumer` holds of the providers a, b and c; nothing has no generation and no owner."""
     named = {{"a": A, "b": B, "c": C}[name]: share for name, share in resources.items()}
     if not named:
@@ -95,7 +116,15 @@ def _of(part: Change, side: t.Mapping[str, t.Any], generation: int) -> Allocatio
     if not side["allocations"]:
         return Allocation(part.consumer, None, None, None, None, {}, None)
     held = {provider: share["resources"] for provider, share in side["allocations"].items()}
-    return Allocation(part.consumer, generation, side["project_id"], side["user_id"], side.get("consumer_type"), held, 7200)
+    return Allocation(
+        part.consumer,
+        generation,
+        side["project_id"],
+        side["user_id"],
+        side.get("consumer_type"),
+        held,
+        7200,
+    )
 
 
 def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Change:
@@ -118,10 +147,16 @@ def test_a_removed_consumer_gets_its_type_back() -> None:
 
 
 @pytest.mark.parametrize("change", [REDUCED, REDUCED_AMOUNT])
-def test_a_reduced_consumer_gets_back_what_it_lost_under_the_generation_that_it_has_now(change: Change) -> None:
+def test_a_reduced_consumer_gets_back_what_it_lost_under_the_generation_that_it_has_now(
+    change: Change,
+) -> None:
     inverse = _inverse(change, _left(change))
 
-    assert (inverse.generation, inverse.before["consumer_generation"], inverse.after["consumer_generation"]) == (7, 7, 7)
+    assert (
+        inverse.generation,
+        inverse.before["consumer_generation"],
+        inverse.after["consumer_generation"],
+    ) == (7, 7, 7)
     assert inverse.after == {**change.before, "consumer_generation": 7}
     assert (inverse.frees, inverse.allocates) == ({}, change.frees)
 
@@ -138,7 +173,10 @@ def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
     inverse, why = invert_change(change, _left(change))
 
     assert inverse is None
-    assert f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server may need" in why
+    assert (
+        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server may need"
+        in why
+    )
 
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
@@ -149,13 +187,17 @@ def test_a_swapped_pair_is_taken_back_whole(change: Change) -> None:
     assert inverse.frees == {} and inverse.partner
     assert [part.consumer for part in inverse.parts] == [SERVER, MIGRATION]
     for undoing, made in zip(inverse.parts, change.parts, strict=True):
-        assert is_same_allocation(undoing.before, made.after) and is_same_allocation(undoing.after, made.before)
+        assert is_same_allocation(undoing.before, made.after) and is_same_allocation(
+            undoing.after, made.before
+        )
 
 
 @pytest.mark.parametrize("moved", [SERVER, MIGRATION])
 def test_a_swapped_pair_of_which_one_has_moved_is_left_alone(moved: str) -> None:
     held = _left(SWAPPED)
-    inverse, why = invert_change(SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}})
+    inverse, why = invert_change(
+        SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
+    )
 
     assert inverse is None and f"{moved} meanwhile holds something else" in why
 
@@ -178,11 +220,15 @@ def test_a_reduced_consumer_that_holds_anything_else_now_is_left_alone(held: All
     assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on ")
 
 
-@pytest.mark.parametrize("held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources))
+@pytest.mark.parametrize(
+    "held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources)
+)
 def test_a_removed_consumer_that_holds_anything_again_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REMOVED, _now(held))
 
-    assert inverse is None and why.startswith(f"{SERVER} meanwhile holds something else, on {next(iter(held.resources))}")
+    assert inverse is None and why.startswith(
+        f"{SERVER} meanwhile holds something else, on {next(iter(held.resources))}"
+    )
 
 
 @pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
@@ -195,7 +241,10 @@ def test_a_reduced_consumer_that_counts_for_somebody_else_now_is_left_alone(fiel
 def test_a_pair_of_which_one_changed_since_is_left_alone() -> None:
     held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
 
-    assert invert_change(SWAPPED, held) == (None, f"{MIGRATION} meanwhile holds something else, on {C}.")
+    assert invert_change(SWAPPED, held) == (
+        None,
+        f"{MIGRATION} meanwhile holds something else, on {C}.",
+    )
 
 
 @pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
@@ -204,7 +253,9 @@ def test_what_is_held_as_before_needs_nothing(change: Change) -> None:
     held = _now(*(_of(part, part.before, 9) for part in change.parts))
     inverse, why = invert_change(change, held)
 
-    assert inverse is None and why.endswith("holds what it held before: there is nothing to put back.")
+    assert inverse is None and why.endswith(
+        "holds what it held before: there is nothing to put back."
+    )
 
 
 def test_what_was_put_back_is_not_put_back_twice() -> None:
@@ -227,17 +278,25 @@ HOLDINGS = st.dictionaries(st.sampled_from(["a", "b", "c"]), AMOUNTS, max_size=3
 @st.composite
 def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
     """A change of one consumer or two, and what they hold now: mostly what it left."""
-    partner = _change(_held(MIGRATION, **before), **draw(HOLDINGS)) if (before := draw(HOLDINGS)) and draw(st.booleans()) else None
+    partner = (
+        _change(_held(MIGRATION, **before), **draw(HOLDINGS))
+        if (before := draw(HOLDINGS)) and draw(st.booleans())
+        else None
+    )
     change = _change(_held(**draw(HOLDINGS)), partner, **draw(HOLDINGS))
     held = _left(change, draw(st.integers(1, 9)))
     if draw(st.booleans()):
-        held |= _now(_held(draw(st.sampled_from(list(held))), draw(st.integers(1, 9)), **draw(HOLDINGS)))
+        held |= _now(
+            _held(draw(st.sampled_from(list(held))), draw(st.integers(1, 9)), **draw(HOLDINGS))
+        )
     return change, held
 
 
 @hypothesis.settings(max_examples=500)
 @hypothesis.given(made())
-def test_whatever_was_done_and_is_held_now_nobody_loses_anything(view: tuple[Change, dict[str, dict[str, t.Any]]]) -> None:
+def test_whatever_was_done_and_is_held_now_nobody_loses_anything(
+    view: tuple[Change, dict[str, dict[str, t.Any]]],
+) -> None:
     change, held = view
     untouched = copy.deepcopy(held)
     inverse, why = invert_change(change, held)
@@ -248,8 +307,15 @@ def test_whatever_was_done_and_is_held_now_nobody_loses_anything(view: tuple[Cha
     if inverse is None:
         return
     for part in inverse.parts:
-        assert part.generation == held[part.consumer]["consumer_generation"] == part.after["consumer_generation"]
-    now, then = _sums(held[part.consumer] for part in inverse.parts), _sums(part.after for part in inverse.parts)
+        assert (
+            part.generation
+            == held[part.consumer]["consumer_generation"]
+            == part.after["consumer_generation"]
+        )
+    now, then = (
+        _sums(held[part.consumer] for part in inverse.parts),
+        _sums(part.after for part in inverse.parts),
+    )
     # What one of a pair loses the other has afterwards.
     assert all(then[share] >= amount for share, amount in now.items())
 
@@ -268,18 +334,31 @@ def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[t
 
 
 def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
-    return t.cast("list[dict[str, t.Any]]", json.loads(json.dumps([build_record(event, step, ENDPOINT) for step in steps])))
+    return t.cast(
+        "list[dict[str, t.Any]]",
+        json.loads(json.dumps([build_record(event, step, ENDPOINT) for step in steps])),
+    )
 
 
-REMOVAL, REDUCTION = _step(REMOVED), _step(_change(_held(MIGRATION, a=VCPU, b=VCPU), b=VCPU), "evacuated_source")
+REMOVAL, REDUCTION = (
+    _step(REMOVED),
+    _step(_change(_held(MIGRATION, a=VCPU, b=VCPU), b=VCPU), "evacuated_source"),
+)
 
 
 @pytest.mark.parametrize("event", [BEFORE, PLANNED])
 def test_the_newest_change_is_taken_back_first(event: str) -> None:
-    assert find_changes(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [REDUCTION, REMOVAL]
+    assert find_changes(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [
+        REDUCTION,
+        REMOVAL,
+    ]
 
 
-TREE = TreeStep(f"orphaned_provider/{A}", "orphaned_provider", ProviderRemoval((Provider(A, "compute-9", 4, A, None),)))
+TREE = TreeStep(
+    f"orphaned_provider/{A}",
+    "orphaned_provider",
+    ProviderRemoval((Provider(A, "compute-9", 4, A, None),)),
+)
 
 
 def test_deleted_trees_come_before_allocations() -> None:
@@ -302,8 +381,13 @@ def test_deleted_trees_come_before_allocations() -> None:
         ([SERVER], [A], [TREE.finding, REMOVAL.finding]),
     ],
 )
-def test_what_is_not_named_is_left_alone(consumers: list[str], providers: list[str], chosen: list[str]) -> None:
-    assert [step.finding for step in find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)] == chosen
+def test_what_is_not_named_is_left_alone(
+    consumers: list[str], providers: list[str], chosen: list[str]
+) -> None:
+    assert [
+        step.finding
+        for step in find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)
+    ] == chosen
 
 
 def test_trees_that_the_journal_does_not_name_are_refused() -> None:
@@ -318,7 +402,11 @@ def test_only_what_was_chosen_is_taken_back() -> None:
 def test_a_pair_is_chosen_by_either_of_the_two() -> None:
     pair = _step(SWAPPED, "unreverted_allocation")
 
-    assert find_changes(_records(pair), ENDPOINT, [SERVER]) == find_changes(_records(pair), ENDPOINT, [MIGRATION]) == [pair]
+    assert (
+        find_changes(_records(pair), ENDPOINT, [SERVER])
+        == find_changes(_records(pair), ENDPOINT, [MIGRATION])
+        == [pair]
+    )
 
 
 def test_an_empty_journal_tells_of_nothing() -> None:
@@ -326,7 +414,9 @@ def test_an_empty_journal_tells_of_nothing() -> None:
 
 
 def test_consumers_that_the_journal_does_not_name_are_refused() -> None:
-    with pytest.raises(InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"):
+    with pytest.raises(
+        InvalidInput, match=f"The journal tells of nothing that was taken from consumer {C}"
+    ):
         find_changes(_records(REMOVAL), ENDPOINT, [SERVER, C])
 
 
@@ -347,14 +437,22 @@ def test_a_record_that_lacks_something_is_refused(missing: str) -> None:
         find_changes([told], ENDPOINT, [])
 
 
-@pytest.mark.parametrize("edit", [{"consumer": "nobody"}, {"consumer": None}, {"generation": 9}, {"before": []}, {"frees": {}}], ids=str)
+@pytest.mark.parametrize(
+    "edit",
+    [{"consumer": "nobody"}, {"consumer": None}, {"generation": 9}, {"before": []}, {"frees": {}}],
+    ids=str,
+)
 def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput):
         find_changes([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
 
 
-@pytest.mark.parametrize(("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)])
-def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(tmp_path: pathlib.Path, outcome: str, taken_back: bool) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)]
+)
+def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(
+    tmp_path: pathlib.Path, outcome: str, taken_back: bool
+) -> None:
     """Nova emptied the consumer meanwhile: it now holds what the run would have left it, and is owed nothing. A failed write may have
     been made.
     """
@@ -369,7 +467,9 @@ def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(tmp_pa
             find_changes(records, ENDPOINT, [SERVER])
 
 
-def test_a_change_that_was_refused_once_and_made_later_is_taken_back(tmp_path: pathlib.Path) -> None:
+def test_a_change_that_was_refused_once_and_made_later_is_taken_back(
+    tmp_path: pathlib.Path,
+) -> None:
     journal = Journal(str(tmp_path), ENDPOINT)
     for outcome in ("skipped", "removed"):
         journal.record_before([REMOVAL])
@@ -400,7 +500,11 @@ class Site:
         self.journal = Journal(str(folder), ENDPOINT)
         self.steps = []
         for number in range(3):
-            held = PlacementReader(self.placement.api()).get_allocation(self.placement.give(number, VCPU=2)).value
+            held = (
+                PlacementReader(self.placement.api())
+                .get_allocation(self.placement.give(number, VCPU=2))
+                .value
+            )
             assert held
             self.steps.append(_step(build_change(held, resources={})))
             self.placement.give(number)
@@ -414,7 +518,16 @@ class Site:
     ) -> list[Restoration]:
         api, journal = self.placement.api(), None if check_mode else self.journal
         trees = TreeRestorer(api, api, journal)
-        return restore(self.steps, PlacementReader(api), AllocationWriter(api), trees, deleted or {}, journal, stopped, max_failures)
+        return restore(
+            self.steps,
+            PlacementReader(api),
+            AllocationWriter(api),
+            trees,
+            deleted or {},
+            journal,
+            stopped,
+            max_failures,
+        )
 
 
 @pytest.fixture(name="site")
@@ -431,7 +544,10 @@ def test_all_is_put_back_and_journalled(site: Site) -> None:
     assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
         step.change.consumer: step.change.before["allocations"] for step in site.steps
     }
-    assert [known["event"] for known in read_journal(site.journal.path)[0]] == ["before", "after"] * 3
+    assert [known["event"] for known in read_journal(site.journal.path)[0]] == [
+        "before",
+        "after",
+    ] * 3
 
 
 def test_put_back_twice_there_is_nothing_to_do(site: Site) -> None:
@@ -453,7 +569,9 @@ def test_a_consumer_that_comes_back_at_the_last_moment_keeps_what_it_has(site: S
     site.placement.faults = [None, lambda _body: site.placement.give(1, VCPU=7) and None]
 
     assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
-    assert [share["resources"] for share in site.placement.held[uuid(1)]["allocations"].values()] == [{"VCPU": 7}]
+    assert [
+        share["resources"] for share in site.placement.held[uuid(1)]["allocations"].values()
+    ] == [{"VCPU": 7}]
 
 
 def test_without_a_journal_nothing_is_put_back(site: Site, tmp_path: pathlib.Path) -> None:
@@ -489,7 +607,9 @@ def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) ->
     assert site.placement.posts == [] and site.placement.held == {}
 
 
-def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_compute(site: Site) -> None:
+def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_compute(
+    site: Site,
+) -> None:
     site.placement.providers = [THERE]
     done = site.restored(deleted={HERE: "compute-9"})
 
@@ -506,7 +626,10 @@ def test_an_allocation_is_not_moved_to_the_provider_that_has_the_name_now(site: 
     done = site.restored(deleted={HERE: THERE})
 
     assert _outcomes(done) == ["skipped"] * 3
-    assert f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it." in done[0].reason
+    assert (
+        f"the one of that name is {THERE} now, and an allocation of the old one is not moved to it."
+        in done[0].reason
+    )
     assert site.placement.posts == [] and site.placement.held == {}
 
 
@@ -518,7 +641,10 @@ def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site)
     done = site.restored(max_failures=2)
 
     assert _outcomes(done) == ["failed", "failed", "skipped"]
-    assert done[-1].reason == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+    assert (
+        done[-1].reason
+        == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+    )
 
 
 def test_a_provider_that_is_gone_is_no_reason_to_leave_the_rest(site: Site) -> None:

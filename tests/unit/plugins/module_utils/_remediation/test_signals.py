@@ -17,7 +17,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
+    _runs_tasks,
+    watch_for_stop,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child
 
 GONE = "The run was stopped: Ansible, which started it, is gone."
@@ -51,7 +54,10 @@ os.wait()
 """
 
 # The same between two changes, once it has been told to look who started it.
-WAITING = "import os, sys\nprint(os.getppid(), file=sys.stderr, flush=True)\nsys.stdin.readline()" + RUNNING
+WAITING = (
+    "import os, sys\nprint(os.getppid(), file=sys.stderr, flush=True)\nsys.stdin.readline()"
+    + RUNNING
+)
 
 
 def _said(process: subprocess.Popen[str]) -> str:
@@ -159,7 +165,9 @@ def test_afterwards_signals_mean_what_they_meant_before() -> None:
     assert [signal.getsignal(number) for number in numbers] == before
 
 
-def _playbook(folder: pathlib.Path, *before: str) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
+def _playbook(
+    folder: pathlib.Path, *before: str
+) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     """Start a stand-in for ansible-playbook by a process that starts it and does `before` it waits for it."""
     script = folder / "ansible-playbook"
     script.write_text(PLAYBOOK)
@@ -202,7 +210,9 @@ def test_it_stops_when_ansible_goes_later(tmp_path: pathlib.Path) -> None:
         assert _said(run) == GONE
 
 
-def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(tmp_path: pathlib.Path) -> None:
+def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(
+    tmp_path: pathlib.Path,
+) -> None:
     with _playbook(tmp_path, "sys.exit()") as run:
         _two_numbers(run)
         assert run.wait(LONG) == 0
@@ -221,7 +231,10 @@ def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(tmp_path: p
         ("/opt/bin/python3 -I -s /opt/bin/ansible-console", True),
         ("python3 /usr/bin/ansible-runner worker --private-data-dir=/runner", False),
         ("python3 /usr/bin/ansible-rulebook --rulebook r.yml", False),
-        ("python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),
+        (
+            "python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py",
+            False,
+        ),
         ("python3 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),
         ("sudo -u ansible ansible-playbook site.yml", False),
         ("su ansible -c x", False),
@@ -235,7 +248,9 @@ def test_what_forks_workers_is_known_by_its_command(command: str, runs: bool) ->
     assert _runs_tasks([text.encode() for text in command.split()]) is runs
 
 
-def test_what_ansible_was_is_not_asked_where_numbers_are_of_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ansible_was_is_not_asked_where_numbers_are_of_another_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(os, "getpid", lambda: sys.maxsize)
     with watch_for_stop() as stopped:
         assert stopped() == ""

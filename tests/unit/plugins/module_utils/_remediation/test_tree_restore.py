@@ -16,17 +16,29 @@ import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients import provider_writer
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PlacementReader
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    PlacementReader,
+)
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
     ProviderState,
     ProviderStateReader,
     parse_provider_state,
 )
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import ProviderWriter
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput, JournalError, ProviderConflict
+from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
+    ProviderWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    JournalError,
+    ProviderConflict,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Inventory,
+    Provider,
+)
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import TreeStep
 from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
     BEFORE,
@@ -35,7 +47,9 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import find_changes
+from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
+    find_changes,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     TreeOutcome,
     TreeRestorer,
@@ -63,7 +77,12 @@ CPU = {"VCPU": Inventory(**inventory())}
 TREE = TreeStep(
     f"orphaned_provider/{ROOT}",
     "orphaned_provider",
-    ProviderRemoval((Provider(CHILD, "compute-9_card", 3, ROOT, ROOT), Provider(ROOT, "compute-9", 7, ROOT, None))),
+    ProviderRemoval(
+        (
+            Provider(CHILD, "compute-9_card", 3, ROOT, ROOT),
+            Provider(ROOT, "compute-9", 7, ROOT, None),
+        )
+    ),
 )
 HAD = {
     ROOT: ProviderState(CPU, frozenset({"COMPUTE_NODE", "CUSTOM_A"}), frozenset({RACK, DISKS}), 7),
@@ -71,9 +90,14 @@ HAD = {
 }
 
 
-def _records(step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None = None, event: str = BEFORE) -> list[dict[str, t.Any]]:
+def _records(
+    step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None = None, event: str = BEFORE
+) -> list[dict[str, t.Any]]:
     details = {uuid: known.as_dict() for uuid, known in (HAD if states is None else states).items()}
-    told = {**build_record(event, step, ENDPOINT), **({"details": details} if event == BEFORE else {})}
+    told = {
+        **build_record(event, step, ENDPOINT),
+        **({"details": details} if event == BEFORE else {}),
+    }
     return [json.loads(json.dumps(told))]
 
 
@@ -95,7 +119,11 @@ def test_a_journal_of_version_1_0_is_read() -> None:
     assert not torn and change.kind == "unknown_consumer" and tree.deleted
     assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
     root, child = (tree.states[provider.uuid] for provider in tree.providers)
-    assert {"CUSTOM_LICENSED", "STORAGE_DISK_SSD", "COMPUTE_NODE"} <= root.traits and child.traits == {"CUSTOM_VGPU_A"}
+    assert {
+        "CUSTOM_LICENSED",
+        "STORAGE_DISK_SSD",
+        "COMPUTE_NODE",
+    } <= root.traits and child.traits == {"CUSTOM_VGPU_A"}
     assert len(root.aggregates) == 1 and {"VCPU", "MEMORY_MB", "DISK_GB"} == set(root.inventories)
     assert (root.generation, child.generation, tree.root.generation) == (None, None, 6)
 
@@ -108,9 +136,15 @@ def test_the_record_of_a_plan_does_not_hide_that_of_the_run(order: int) -> None:
 
 
 def test_the_newest_tree_comes_first() -> None:
-    other = TreeStep(f"name_conflict/{OTHER}", "name_conflict", ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)))
+    other = TreeStep(
+        f"name_conflict/{OTHER}",
+        "name_conflict",
+        ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)),
+    )
 
-    assert [tree.subject for tree in find_deleted_trees([*_records(), *_records(other, {})], ENDPOINT)] == [OTHER, ROOT]
+    assert [
+        tree.subject for tree in find_deleted_trees([*_records(), *_records(other, {})], ENDPOINT)
+    ] == [OTHER, ROOT]
 
 
 def test_the_journal_of_another_cloud_is_refused() -> None:
@@ -184,11 +218,16 @@ def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
     ],
 )
 def test_only_traits_that_no_service_reports_come_back(trait: str, back: bool) -> None:
-    assert find_lost_traits(_state(trait), _state("CUSTOM_B")) == (({trait}, set()) if back else (set(), {trait}))
+    assert find_lost_traits(_state(trait), _state("CUSTOM_B")) == (
+        ({trait}, set()) if back else (set(), {trait})
+    )
     assert find_lost_traits(_state(trait), _state(trait)) == (set(), set())
 
 
-@pytest.mark.parametrize("mark", ["COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"])
+@pytest.mark.parametrize(
+    "mark",
+    ["COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"],
+)
 @pytest.mark.parametrize("since", [True, False])
 def test_a_provider_whose_service_replaces_all_its_traits_gets_none(mark: str, since: bool) -> None:
     then, now = ("CUSTOM_A",) if since else ("CUSTOM_A", mark), (mark,) if since else ()
@@ -197,12 +236,23 @@ def test_a_provider_whose_service_replaces_all_its_traits_gets_none(mark: str, s
 
 
 TRAITS = st.frozensets(
-    st.sampled_from(["CUSTOM_A", "CUSTOM_B", "COMPUTE_NODE", "COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX2", "OWNER_NOVA"])
+    st.sampled_from(
+        [
+            "CUSTOM_A",
+            "CUSTOM_B",
+            "COMPUTE_NODE",
+            "COMPUTE_STATUS_DISABLED",
+            "HW_CPU_X86_AVX2",
+            "OWNER_NOVA",
+        ]
+    )
 )
 
 
 @hypothesis.given(TRAITS, TRAITS)
-def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(then: frozenset[str], now: frozenset[str]) -> None:
+def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(
+    then: frozenset[str], now: frozenset[str]
+) -> None:
     back, left = find_lost_traits(_state(*then), _state(*now))
 
     assert back | left == then - now and not back & left
@@ -213,21 +263,36 @@ def test_whatever_it_had_and_has_a_host_is_not_promised_to_do_more(then: frozens
     ("hosts", "back", "left"),
     [(("compute-9",), {RACK}, set()), (("compute-1",), set(), {RACK}), ((), set(), {RACK})],
 )
-def test_an_aggregate_of_nova_comes_back_if_nova_still_has_the_host_in_it(hosts: tuple[str, ...], back: set[str], left: set[str]) -> None:
+def test_an_aggregate_of_nova_comes_back_if_nova_still_has_the_host_in_it(
+    hosts: tuple[str, ...], back: set[str], left: set[str]
+) -> None:
     known = {RACK: Aggregate(RACK, "rack-1", None, hosts)}
 
-    assert find_lost_aggregates(_state(aggregates=[RACK]), _state(), "compute-9", known) == (back, left)
+    assert find_lost_aggregates(_state(aggregates=[RACK]), _state(), "compute-9", known) == (
+        back,
+        left,
+    )
 
 
 def test_an_aggregate_of_placement_alone_comes_back() -> None:
     known = {RACK: Aggregate(RACK, "rack-1", None, ())}
 
-    assert find_lost_aggregates(_state(aggregates=[DISKS]), _state(aggregates=[RACK]), "compute-9", known) == ({DISKS}, set())
+    assert find_lost_aggregates(
+        _state(aggregates=[DISKS]), _state(aggregates=[RACK]), "compute-9", known
+    ) == ({DISKS}, set())
 
 
 def test_what_an_operator_may_have_set_of_the_inventory_is_reported() -> None:
-    then = {"VCPU": Inventory(**inventory(8, 2, 16.0)), "CUSTOM_GOLD": Inventory(**inventory(3)), "DISK_GB": Inventory(**inventory())}
-    now = {"VCPU": Inventory(**inventory(4, 0, 4.0)), "DISK_GB": Inventory(**inventory(9)), "PCPU": Inventory(**inventory())}
+    then = {
+        "VCPU": Inventory(**inventory(8, 2, 16.0)),
+        "CUSTOM_GOLD": Inventory(**inventory(3)),
+        "DISK_GB": Inventory(**inventory()),
+    }
+    now = {
+        "VCPU": Inventory(**inventory(4, 0, 4.0)),
+        "DISK_GB": Inventory(**inventory(9)),
+        "PCPU": Inventory(**inventory()),
+    }
 
     assert describe_inventory_changes(ProviderState(then), ProviderState(now)) == [
         "no CUSTOM_GOLD (it had 3)",
@@ -242,7 +307,11 @@ def test_what_an_operator_may_have_set_of_the_inventory_is_reported() -> None:
 def test_what_is_read_is_of_one_generation() -> None:
     trees = Trees()
     trees.make(ROOT, "compute-9", traits={"CUSTOM_A"})
-    trees.while_read = [lambda: trees.give(ROOT, "aggregates", RACK), lambda: None, lambda: trees.give(ROOT, "traits", "CUSTOM_B")]
+    trees.while_read = [
+        lambda: trees.give(ROOT, "aggregates", RACK),
+        lambda: None,
+        lambda: trees.give(ROOT, "traits", "CUSTOM_B"),
+    ]
 
     assert ProviderStateReader(trees.placement()).read(ROOT) == ProviderState(
         CPU, frozenset({"CUSTOM_A", "CUSTOM_B"}), frozenset({RACK}), 3
@@ -349,20 +418,33 @@ def test_a_refusal_is_passed_on(trees: Trees) -> None:
     trees.faults = [lambda: 403]
     lacking, refusal = _added(trees)
 
-    assert lacking == {"CUSTOM_A", RACK} and "answered 403" in str(refusal) and trees.puts == ["traits"]
+    assert (
+        lacking == {"CUSTOM_A", RACK}
+        and "answered 403" in str(refusal)
+        and trees.puts == ["traits"]
+    )
 
 
 # A whole tree
 
 
 def _restored(
-    trees: Trees, journal: Journal | None = None, states: t.Mapping[str, ProviderState] | None = None, outcome: str = "removed"
+    trees: Trees,
+    journal: Journal | None = None,
+    states: t.Mapping[str, ProviderState] | None = None,
+    outcome: str = "removed",
 ) -> TreeOutcome:
     """Restore a tree of which the journal tells this outcome; none when the run was killed."""
-    after = [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}] if outcome else []
+    after = (
+        [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}]
+        if outcome
+        else []
+    )
     (tree,) = find_deleted_trees([*_records(states=states), *after], ENDPOINT)
     placement = trees.placement()
-    return TreeRestorer(placement, trees.nova(), journal).restore_tree(tree, PlacementReader(placement).list_providers())
+    return TreeRestorer(placement, trees.nova(), journal).restore_tree(
+        tree, PlacementReader(placement).list_providers()
+    )
 
 
 @pytest.fixture(name="journal")
@@ -387,21 +469,33 @@ def test_a_tree_is_journalled_and_restored_once(trees: Trees, journal: Journal) 
     (entry,) = read_journal(journal.path)[0]
     assert [provider["name"] for provider in entry["providers"]] == ["compute-9", "compute-9_card"]
     assert entry["providers"][0]["before"] == {"traits": ["COMPUTE_NODE"], "aggregates": [DISKS]}
-    assert entry["providers"][0]["after"] == {"traits": ["COMPUTE_NODE", "CUSTOM_A"], "aggregates": [RACK, DISKS]}
+    assert entry["providers"][0]["after"] == {
+        "traits": ["COMPUTE_NODE", "CUSTOM_A"],
+        "aggregates": [RACK, DISKS],
+    }
     assert find_deleted_trees([entry], ENDPOINT) == [] and find_changes([entry], ENDPOINT, []) == []
 
     puts = len(trees.puts)
     again = _restored(trees, journal)
-    assert (again.outcome, again.reason, len(trees.puts)) == ("skipped", "There is nothing to add to compute-9.", puts)
+    assert (again.outcome, again.reason, len(trees.puts)) == (
+        "skipped",
+        "There is nothing to add to compute-9.",
+        puts,
+    )
 
 
 def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Trees) -> None:
     done = _restored(trees)
 
     assert done.outcome == "restored" and trees.puts == [] and done.write
-    assert done.write.get_side("before") == {ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}}
+    assert done.write.get_side("before") == {
+        ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}
+    }
     assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
-    assert done.reason == f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to makes it; run this again then."
+    assert (
+        done.reason
+        == f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to makes it; run this again then."
+    )
 
 
 def test_without_a_journal_nothing_is_written(trees: Trees, tmp_path: pathlib.Path) -> None:
@@ -417,7 +511,8 @@ def test_a_provider_that_does_not_exist_is_not_created(trees: Trees, journal: Jo
     done = _restored(trees, journal)
 
     assert done == TreeOutcome(
-        "skipped", f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it starts; run this again then."
+        "skipped",
+        f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it starts; run this again then.",
     )
     assert trees.providers == {} and not journal.written
 
@@ -432,7 +527,9 @@ def test_the_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal:
 
 
 @pytest.mark.parametrize("nodes", [[], [(OTHER, "compute-9")]])
-def test_a_provider_that_is_no_compute_node_is_left_alone(trees: Trees, journal: Journal, nodes: list[tuple[str, str]]) -> None:
+def test_a_provider_that_is_no_compute_node_is_left_alone(
+    trees: Trees, journal: Journal, nodes: list[tuple[str, str]]
+) -> None:
     trees.nodes = nodes
     done = _restored(trees, journal)
 
@@ -440,13 +537,19 @@ def test_a_provider_that_is_no_compute_node_is_left_alone(trees: Trees, journal:
     assert trees.puts == [] and not journal.written
 
 
-def test_a_name_that_is_below_another_root_now_is_left_alone(trees: Trees, journal: Journal) -> None:
+def test_a_name_that_is_below_another_root_now_is_left_alone(
+    trees: Trees, journal: Journal
+) -> None:
     trees.providers.clear()
     trees.make(OTHER, "compute-8")
     trees.make(CHILD, "compute-9", OTHER)
     done = _restored(trees, journal)
 
-    assert done.outcome == "skipped" and f"is a part of the tree of {OTHER} now" in done.reason and trees.puts == []
+    assert (
+        done.outcome == "skipped"
+        and f"is a part of the tree of {OTHER} now" in done.reason
+        and trees.puts == []
+    )
 
 
 def test_a_child_that_is_in_another_tree_now_is_left_alone(trees: Trees, journal: Journal) -> None:
@@ -477,8 +580,14 @@ def test_a_bare_metal_node_has_the_traits_that_ironic_knows(trees: Trees, journa
     trees.make(ROOT, "compute-9", inventories={"CUSTOM_BAREMETAL": inventory(1)})
     done = _restored(trees, journal)
 
-    assert done.outcome == "restored" and "left to the service that reports them: COMPUTE_NODE, CUSTOM_A." in done.reason
-    assert trees.providers[ROOT]["traits"] == set() and trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
+    assert (
+        done.outcome == "restored"
+        and "left to the service that reports them: COMPUTE_NODE, CUSTOM_A." in done.reason
+    )
+    assert trees.providers[ROOT]["traits"] == set() and trees.providers[ROOT]["aggregates"] == {
+        RACK,
+        DISKS,
+    }
 
 
 def test_a_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: Journal) -> None:
@@ -486,10 +595,15 @@ def test_a_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal
     done = _restored(trees, journal)
 
     assert trees.providers[ROOT]["aggregates"] == {DISKS}
-    assert f"compute-9 is not in Nova's aggregate rack-1 any more, so it is not added to {RACK}." in done.reason
+    assert (
+        f"compute-9 is not in Nova's aggregate rack-1 any more, so it is not added to {RACK}."
+        in done.reason
+    )
 
 
-def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(trees: Trees, journal: Journal) -> None:
+def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(
+    trees: Trees, journal: Journal
+) -> None:
     trees.make(CHILD, "compute-9_card", ROOT)
     trees.faults = [None, None, lambda: 403]
     done = _restored(trees, journal)
@@ -499,23 +613,32 @@ def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(trees:
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
-def test_a_provider_that_may_never_have_been_deleted_is_left_alone(trees: Trees, journal: Journal, outcome: str) -> None:
+def test_a_provider_that_may_never_have_been_deleted_is_left_alone(
+    trees: Trees, journal: Journal, outcome: str
+) -> None:
     """The run failed or was killed there. Somebody may have taken from it meanwhile what it lacks."""
     trees.providers[ROOT]["generation"] = 7
     done = _restored(trees, journal, outcome=outcome)
 
     assert done.outcome == "skipped" and trees.puts == [] and not journal.written
-    assert f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was deleted" in done.reason
+    assert (
+        f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was deleted"
+        in done.reason
+    )
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
-def test_a_provider_whose_generation_begins_again_was_deleted(trees: Trees, journal: Journal, outcome: str) -> None:
+def test_a_provider_whose_generation_begins_again_was_deleted(
+    trees: Trees, journal: Journal, outcome: str
+) -> None:
     trees.providers[ROOT]["generation"] = 6
 
     assert _restored(trees, journal, outcome=outcome).outcome == "restored"
 
 
-def test_a_provider_that_was_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:
+def test_a_provider_that_was_seen_to_be_gone_may_have_any_generation(
+    trees: Trees, journal: Journal
+) -> None:
     trees.providers[ROOT]["generation"] = 99
 
     assert _restored(trees, journal).outcome == "restored"
@@ -534,4 +657,7 @@ def test_a_conflict_that_lasts_is_skipped(trees: Trees, journal: Journal) -> Non
 def test_records_of_a_plan_do_not_say_what_it_had(trees: Trees, journal: Journal) -> None:
     done = _restored(trees, journal, {})
 
-    assert done.outcome == "skipped" and "only the journal of the run that deleted it has that" in done.reason
+    assert (
+        done.outcome == "skipped"
+        and "only the journal of the run that deleted it has that" in done.reason
+    )

@@ -11,8 +11,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import AllocationConflict, InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation, Provider
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Allocation,
+    Provider,
+)
 from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
     check_generation,
     describe_allocation,
@@ -28,12 +34,16 @@ PROVIDERS = {
     HERE: Provider(HERE, "compute-1", 1, HERE, None),
     CHILD: Provider(CHILD, "{{ compute-1 }}_pci", 1, HERE, HERE),
 }
-HELD = Allocation(CONSUMER, 4, "project", "user", None, {CHILD: {"VF": 1}, HERE: {"VCPU": 2, "DISK_GB": 1}}, 60)
+HELD = Allocation(
+    CONSUMER, 4, "project", "user", None, {CHILD: {"VF": 1}, HERE: {"VCPU": 2, "DISK_GB": 1}}, 60
+)
 NOTHING = Allocation(CONSUMER, None, None, None, None, {}, None)
 
 
 def _wish(**options: t.Any) -> dict[str, t.Any]:
-    unset = dict.fromkeys(("resources", "project", "user", "consumer_type", "resource_provider", "resource_classes"))
+    unset = dict.fromkeys(
+        ("resources", "project", "user", "consumer_type", "resource_provider", "resource_classes")
+    )
     return {**unset, **options}
 
 
@@ -45,11 +55,17 @@ def test_present_replaces_everything_that_is_held() -> None:
 
 @pytest.mark.parametrize("name", ["compute-1", HERE, HERE.upper(), HERE.replace("-", "")])
 def test_a_provider_is_named_by_name_or_by_uuid_however_written(name: str) -> None:
-    assert set(set_resources(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {HERE}
+    assert set(set_resources(HELD, _wish(resources={name: {"VCPU": 1}}), PROVIDERS).resources) == {
+        HERE
+    }
 
 
 def test_a_provider_with_a_template_for_a_name_is_found_by_it() -> None:
-    assert set(set_resources(HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS).resources) == {CHILD}
+    assert set(
+        set_resources(
+            HELD, _wish(resources={"{{ compute-1 }}_pci": {"VF": 1}}), PROVIDERS
+        ).resources
+    ) == {CHILD}
 
 
 def test_a_uuid_that_placement_does_not_list_is_refused() -> None:
@@ -63,12 +79,16 @@ def test_a_provider_that_is_gone_has_nothing_to_be_removed() -> None:
 
 def test_a_provider_that_is_named_twice_is_refused() -> None:
     with pytest.raises(InvalidInput, match="names a provider twice"):
-        set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS)
+        set_resources(
+            HELD, _wish(resources={"compute-1": {"VCPU": 1}, HERE: {"VCPU": 2}}), PROVIDERS
+        )
 
 
 @pytest.mark.parametrize("amount", [2, "2"])
 def test_amounts_may_be_numbers_or_what_jinja_makes_of_them(amount: t.Any) -> None:
-    assert set_resources(HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS).resources == {HERE: {"VCPU": 2}}
+    assert set_resources(
+        HELD, _wish(resources={"compute-1": {"VCPU": amount}}), PROVIDERS
+    ).resources == {HERE: {"VCPU": 2}}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +125,9 @@ def test_present_without_resources_is_refused(resources: dict[str, t.Any] | None
 @pytest.mark.parametrize("option", ["resource_provider", "resource_classes"])
 def test_present_refuses_what_says_what_shall_go(option: str) -> None:
     with pytest.raises(InvalidInput, match="state=present takes resources"):
-        set_resources(HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS)
+        set_resources(
+            HELD, _wish(resources={"compute-1": {"VCPU": 1}}, **{option: ["compute-1"]}), PROVIDERS
+        )
 
 
 @pytest.mark.parametrize("given", [{}, {"project": "project"}, {"user": "user"}])
@@ -115,9 +137,13 @@ def test_a_new_consumer_needs_project_and_user(given: dict[str, str]) -> None:
 
 
 def test_a_new_consumer_is_made_as_asked() -> None:
-    wish = _wish(resources={"compute-1": {"VCPU": 1}}, project="p", user="u", consumer_type="INSTANCE")
+    wish = _wish(
+        resources={"compute-1": {"VCPU": 1}}, project="p", user="u", consumer_type="INSTANCE"
+    )
 
-    assert set_resources(NOTHING, wish, PROVIDERS) == Allocation(CONSUMER, None, "p", "u", "INSTANCE", {HERE: {"VCPU": 1}}, None)
+    assert set_resources(NOTHING, wish, PROVIDERS) == Allocation(
+        CONSUMER, None, "p", "u", "INSTANCE", {HERE: {"VCPU": 1}}, None
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,8 +155,14 @@ def test_a_new_consumer_is_made_as_asked() -> None:
         ({"consumer_type": "CONTAINER"}, ("project", "user", "CONTAINER")),
     ],
 )
-def test_owner_and_type_are_changed_only_where_given(given: dict[str, str], expected: tuple[str, ...]) -> None:
-    wanted = set_resources(d.replace(HELD, type="INSTANCE"), _wish(resources={"compute-1": {"VCPU": 1}}, **given), PROVIDERS)
+def test_owner_and_type_are_changed_only_where_given(
+    given: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    wanted = set_resources(
+        d.replace(HELD, type="INSTANCE"),
+        _wish(resources={"compute-1": {"VCPU": 1}}, **given),
+        PROVIDERS,
+    )
 
     assert (wanted.project, wanted.user, wanted.type) == expected
 
@@ -147,11 +179,16 @@ def test_owner_and_type_are_changed_only_where_given(given: dict[str, str], expe
         ({"resource_classes": ["VCPU"]}, {CHILD: {"VF": 1}, HERE: {"DISK_GB": 1}}),
         ({"resource_classes": ["VF"]}, {HERE: {"VCPU": 2, "DISK_GB": 1}}),
         ({"resource_classes": []}, dict(HELD.resources)),
-        ({"resource_provider": ["compute-1"], "resource_classes": ["VCPU", "VF"]}, {CHILD: {"VF": 1}, HERE: {"DISK_GB": 1}}),
+        (
+            {"resource_provider": ["compute-1"], "resource_classes": ["VCPU", "VF"]},
+            {CHILD: {"VF": 1}, HERE: {"DISK_GB": 1}},
+        ),
     ],
     ids=str,
 )
-def test_absent_takes_what_is_named_and_leaves_the_rest(wish: dict[str, t.Any], left: dict[str, t.Any]) -> None:
+def test_absent_takes_what_is_named_and_leaves_the_rest(
+    wish: dict[str, t.Any], left: dict[str, t.Any]
+) -> None:
     assert remove_resources(HELD, _wish(**wish), PROVIDERS) == d.replace(HELD, resources=left)
 
 
@@ -191,7 +228,12 @@ def test_an_allocation_is_described_with_names_and_roots_by_uuid() -> None:
         "user": "user",
         "age": 60,
         "providers": [
-            {"uuid": HERE, "name": "compute-1", "root": HERE, "resources": {"VCPU": 2, "DISK_GB": 1}},
+            {
+                "uuid": HERE,
+                "name": "compute-1",
+                "root": HERE,
+                "resources": {"VCPU": 2, "DISK_GB": 1},
+            },
             {"uuid": CHILD, "name": "{{ compute-1 }}_pci", "root": HERE, "resources": {"VF": 1}},
             {"uuid": UNLISTED, "name": None, "root": None, "resources": {"VCPU": 1}},
         ],

@@ -53,31 +53,59 @@ def _inventory(total: int = 10, **limits: t.Any) -> Inventory:
     return d.replace(Inventory(total, 0, 1, 2**31 - 1, 1, 1.0), **limits)
 
 
-def _having(cls: str, inventory: Inventory, used: int = 0, traits: str = "", aggregates: str = "") -> ProviderDetails:
-    return ProviderDetails({cls: inventory}, {cls: used}, frozenset(traits.split()), frozenset(aggregates.split()))
+def _having(
+    cls: str, inventory: Inventory, used: int = 0, traits: str = "", aggregates: str = ""
+) -> ProviderDetails:
+    return ProviderDetails(
+        {cls: inventory}, {cls: used}, frozenset(traits.split()), frozenset(aggregates.split())
+    )
 
 
 def _lacking(wanted: ResourceRequest, **known: ProviderDetails) -> dict[str, t.Any]:
     """The answer for a host whose providers, by the names above, have these details."""
-    return describe_unfit_host(wanted, HostTree(ROOT, PROVIDERS, {globals()[name.upper()]: details for name, details in known.items()}))
+    return describe_unfit_host(
+        wanted,
+        HostTree(
+            ROOT, PROVIDERS, {globals()[name.upper()]: details for name, details in known.items()}
+        ),
+    )
 
 
 def _causes(answer: dict[str, t.Any]) -> str:
     return t.cast("str", answer["reason"]).partition(": ")[2]
 
 
-def _offered(*allocations_by_consumer: dict[str, dict[str, int]], traits: frozenset[str] = frozenset()) -> AllocationCandidates:
-    figures = {cls: 9 for allocations in allocations_by_consumer for share in allocations.values() for cls in share}
+def _offered(
+    *allocations_by_consumer: dict[str, dict[str, int]], traits: frozenset[str] = frozenset()
+) -> AllocationCandidates:
+    figures = {
+        cls: 9
+        for allocations in allocations_by_consumer
+        for share in allocations.values()
+        for cls in share
+    }
     return AllocationCandidates(
         allocations_by_consumer,
-        {uuid: ProviderSummary(provider.root, traits, figures, dict.fromkeys(figures, 1)) for uuid, provider in PROVIDERS.items()},
+        {
+            uuid: ProviderSummary(provider.root, traits, figures, dict.fromkeys(figures, 1))
+            for uuid, provider in PROVIDERS.items()
+        },
     )
 
 
 def test_traits_are_told_apart_by_their_mark() -> None:
-    wanted = parse_request(_options(resources={"VCPU": "2"}, required=["B", "!C", "A"], member_of=[AGGREGATE.upper()], limit=5))
+    wanted = parse_request(
+        _options(
+            resources={"VCPU": "2"},
+            required=["B", "!C", "A"],
+            member_of=[AGGREGATE.upper()],
+            limit=5,
+        )
+    )
 
-    assert wanted == ResourceRequest({"VCPU": 2}, frozenset("AB"), frozenset("C"), frozenset({AGGREGATE}), 5)
+    assert wanted == ResourceRequest(
+        {"VCPU": 2}, frozenset("AB"), frozenset("C"), frozenset({AGGREGATE}), 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,25 +122,43 @@ def test_what_cannot_be_asked_is_refused(options: dict[str, t.Any], said: str) -
         parse_request(_options(**options))
 
 
-WANTED = ResourceRequest({"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset("V"), frozenset({AGGREGATE}), 7)
+WANTED = ResourceRequest(
+    {"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset("V"), frozenset({AGGREGATE}), 7
+)
 
 
 @pytest.mark.parametrize(
     ("wanted", "root", "groups", "parameters"),
     [
         (ResourceRequest({"VCPU": 2}), None, {}, {"resources": "VCPU:2"}),
-        (ResourceRequest({"VCPU": 2, "DISK_GB": 5}), ROOT, {}, {"resources": "VCPU:2,DISK_GB:5", "in_tree": HOST}),
+        (
+            ResourceRequest({"VCPU": 2, "DISK_GB": 5}),
+            ROOT,
+            {},
+            {"resources": "VCPU:2,DISK_GB:5", "in_tree": HOST},
+        ),
         (
             WANTED,
             None,
             {},
-            {"resources": "VCPU:2,DISK_GB:5,VGPU:1", "required": "T,U,!V", "member_of": f"in:{AGGREGATE}", "limit": "7"},
+            {
+                "resources": "VCPU:2,DISK_GB:5,VGPU:1",
+                "required": "T,U,!V",
+                "member_of": f"in:{AGGREGATE}",
+                "limit": "7",
+            },
         ),
         (
             d.replace(WANTED, member_of=frozenset(), limit=None),
             ROOT,
             {"DISK_GB": frozenset("U")},
-            {"resources": "VCPU:2,VGPU:1", "required": "T,!V", "in_tree": HOST, "resources1": "DISK_GB:5", "required1": "U,!V"},
+            {
+                "resources": "VCPU:2,VGPU:1",
+                "required": "T,!V",
+                "in_tree": HOST,
+                "resources1": "DISK_GB:5",
+                "required1": "U,!V",
+            },
         ),
         (
             ResourceRequest({"VCPU": 2, "VGPU": 1, "DISK_GB": 5}, member_of=frozenset({AGGREGATE})),
@@ -132,7 +178,10 @@ WANTED = ResourceRequest({"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), 
     ],
 )
 def test_a_demand_is_asked_as_the_api_takes_it(
-    wanted: ResourceRequest, root: Provider | None, groups: dict[str, frozenset[str]], parameters: dict[str, str]
+    wanted: ResourceRequest,
+    root: Provider | None,
+    groups: dict[str, frozenset[str]],
+    parameters: dict[str, str],
 ) -> None:
     assert build_query(wanted, root, groups) == parameters
 
@@ -147,24 +196,44 @@ SSD_POOL = _having("DISK_GB", _inventory(), traits="STORAGE_DISK_SSD")
         (("VCPU", "DISK_GB"), "", [_having("IPV4_ADDRESS", _inventory())], []),
         (("VCPU", "DISK_GB"), "", [SSD_POOL], [{"DISK_GB": ""}]),
         (("VCPU", "DISK_GB"), "COMPUTE_NODE", [SSD_POOL], [{"DISK_GB": ""}]),
-        (("VCPU", "DISK_GB"), "COMPUTE_NODE STORAGE_DISK_SSD", [SSD_POOL], [{"DISK_GB": "STORAGE_DISK_SSD"}]),
+        (
+            ("VCPU", "DISK_GB"),
+            "COMPUTE_NODE STORAGE_DISK_SSD",
+            [SSD_POOL],
+            [{"DISK_GB": "STORAGE_DISK_SSD"}],
+        ),
         (("VCPU", "DISK_GB"), "NOBODY_HAS_IT", [SSD_POOL], [{"DISK_GB": ""}]),
-        (("VCPU", "DISK_GB"), "BOTH", [_having("DISK_GB", _inventory(), traits="BOTH")], [{"DISK_GB": ""}, {"DISK_GB": "BOTH"}]),
-        (("VCPU", "DISK_GB", "VGPU"), "", [SSD_POOL, _having("VGPU", _inventory())], [{"DISK_GB": "", "VGPU": ""}]),
+        (
+            ("VCPU", "DISK_GB"),
+            "BOTH",
+            [_having("DISK_GB", _inventory(), traits="BOTH")],
+            [{"DISK_GB": ""}, {"DISK_GB": "BOTH"}],
+        ),
+        (
+            ("VCPU", "DISK_GB", "VGPU"),
+            "",
+            [SSD_POOL, _having("VGPU", _inventory())],
+            [{"DISK_GB": "", "VGPU": ""}],
+        ),
         (("DISK_GB", "VCPU"), "", [SSD_POOL, _having("VCPU", _inventory())], [{"DISK_GB": ""}]),
         (("DISK_GB",), "", [SSD_POOL], []),
         (("VCPU",), "", [_having("VCPU", _inventory())], []),
     ],
 )
 def test_what_others_share_is_asked_apart(
-    resources: tuple[str, ...], required: str, elsewhere: list[ProviderDetails], ways: list[dict[str, str]]
+    resources: tuple[str, ...],
+    required: str,
+    elsewhere: list[ProviderDetails],
+    ways: list[dict[str, str]],
 ) -> None:
     wanted = ResourceRequest(dict.fromkeys(resources, 1), frozenset(required.split()))
     own = [_having("VCPU", _inventory(), traits="COMPUTE_NODE BOTH")]
 
     found = list_groupings(wanted, own, elsewhere)
 
-    assert found == [{cls: frozenset(traits.split()) for cls, traits in groups.items()} for groups in ways]
+    assert found == [
+        {cls: frozenset(traits.split()) for cls, traits in groups.items()} for groups in ways
+    ]
 
 
 @pytest.mark.parametrize(
@@ -174,9 +243,27 @@ def test_what_others_share_is_asked_apart(
         (5, _inventory(), 12, ["free"], "0 of 10 VCPU are free."),
         (5, _inventory(reserved=6), 0, ["free"], "4 of 4 VCPU are free."),
         (21, _inventory(allocation_ratio=2.0), 0, ["free"], "20 of 20 VCPU are free."),
-        (5, _inventory(max_unit=4), 0, ["max_unit"], "one allocation has 4 VCPU or less (max_unit)."),
-        (5, _inventory(min_unit=6), 0, ["min_unit"], "one allocation has 6 VCPU or more (min_unit)."),
-        (5, _inventory(step_size=2), 0, ["step_size"], "one allocation has a multiple of 2 VCPU (step_size)."),
+        (
+            5,
+            _inventory(max_unit=4),
+            0,
+            ["max_unit"],
+            "one allocation has 4 VCPU or less (max_unit).",
+        ),
+        (
+            5,
+            _inventory(min_unit=6),
+            0,
+            ["min_unit"],
+            "one allocation has 6 VCPU or more (min_unit).",
+        ),
+        (
+            5,
+            _inventory(step_size=2),
+            0,
+            ["step_size"],
+            "one allocation has a multiple of 2 VCPU (step_size).",
+        ),
         (
             11,
             _inventory(max_unit=4, step_size=2),
@@ -193,16 +280,32 @@ def test_an_amount_that_cannot_be_had_is_told_by_what_it_violates(
 
     (entry,) = answer["lacking"]
     assert (entry["violates"], _causes(answer)) == (violates, said)
-    assert (entry["resource_class"], entry["asked"], entry["uuid"], entry["name"]) == ("VCPU", asked, HOST, "compute-1")
+    assert (entry["resource_class"], entry["asked"], entry["uuid"], entry["name"]) == (
+        "VCPU",
+        asked,
+        HOST,
+        "compute-1",
+    )
     assert {field: entry[field] for field in d.asdict(inventory)} == d.asdict(inventory)
-    assert (entry["capacity"], entry["used"], entry["free"]) == (inventory.capacity, used, inventory.capacity - used)
+    assert (entry["capacity"], entry["used"], entry["free"]) == (
+        inventory.capacity,
+        used,
+        inventory.capacity - used,
+    )
 
 
 def test_the_first_source_document_is_told_in_its_own_figures() -> None:
     used = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1668}
-    inventories = {"VCPU": _inventory(30), "MEMORY_MB": _inventory(772495, reserved=8192), "DISK_GB": _inventory(1760)}
+    inventories = {
+        "VCPU": _inventory(30),
+        "MEMORY_MB": _inventory(772495, reserved=8192),
+        "DISK_GB": _inventory(1760),
+    }
 
-    answer = _lacking(ResourceRequest({"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}), host=ProviderDetails(inventories, used))
+    answer = _lacking(
+        ResourceRequest({"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}),
+        host=ProviderDetails(inventories, used),
+    )
 
     assert not answer["fits"]
     assert answer["reason"] == (
@@ -215,7 +318,13 @@ def test_a_class_that_nobody_has_is_told() -> None:
     answer = _lacking(ResourceRequest({"VCPU": 1, "VGPU": 1}), host=_having("VCPU", _inventory()))
 
     (entry,) = answer["lacking"]
-    assert (entry["resource_class"], entry["violates"], entry["uuid"], entry["total"], entry["free"]) == (
+    assert (
+        entry["resource_class"],
+        entry["violates"],
+        entry["uuid"],
+        entry["total"],
+        entry["free"],
+    ) == (
         "VGPU",
         ["inventory"],
         None,
@@ -228,14 +337,23 @@ def test_a_class_that_nobody_has_is_told() -> None:
 def test_of_several_providers_the_reason_names_the_one_with_the_most_free() -> None:
     pci = ResourceRequest({"CUSTOM_PCI": 4})
 
-    answer = _lacking(pci, child=_having("CUSTOM_PCI", _inventory(4), 3), other=_having("CUSTOM_PCI", _inventory(4), 2))
+    answer = _lacking(
+        pci,
+        child=_having("CUSTOM_PCI", _inventory(4), 3),
+        other=_having("CUSTOM_PCI", _inventory(4), 2),
+    )
 
     assert [entry["name"] for entry in answer["lacking"]] == ["compute-1_pci", "compute-1_nic"]
-    assert _causes(answer) == "2 of 4 CUSTOM_PCI are free on compute-1_nic, the most of 2 providers."
+    assert (
+        _causes(answer) == "2 of 4 CUSTOM_PCI are free on compute-1_nic, the most of 2 providers."
+    )
 
 
 def test_what_one_provider_of_several_can_give_is_not_lacking() -> None:
-    details = {"child": _having("CUSTOM_PCI", _inventory(4), 4), "other": _having("CUSTOM_PCI", _inventory(4), 0)}
+    details = {
+        "child": _having("CUSTOM_PCI", _inventory(4), 4),
+        "other": _having("CUSTOM_PCI", _inventory(4), 0),
+    }
 
     answer = _lacking(ResourceRequest({"VGPU": 1, "CUSTOM_PCI": 4}), **details)
 
@@ -261,9 +379,18 @@ NIC = _having("CUSTOM_NIC", _inventory(), traits="HW_NIC_SRIOV")
 )
 @pytest.mark.parametrize("host", [ROOMY, FULL], ids=["roomy", "full"])
 def test_traits_that_are_missing_or_forbidden_are_told_with_room_and_without(
-    host: ProviderDetails, required: str, forbidden: str, resources: dict[str, int], missing: list[str], clashing: list[str]
+    host: ProviderDetails,
+    required: str,
+    forbidden: str,
+    resources: dict[str, int],
+    missing: list[str],
+    clashing: list[str],
 ) -> None:
-    answer = _lacking(ResourceRequest(resources, frozenset(required.split()), frozenset(forbidden.split())), host=host, child=NIC)
+    answer = _lacking(
+        ResourceRequest(resources, frozenset(required.split()), frozenset(forbidden.split())),
+        host=host,
+        child=NIC,
+    )
 
     assert (answer["missing_traits"], answer["forbidden_traits"]) == (missing, clashing)
     assert bool(answer["lacking"]) == (host is FULL)
@@ -281,13 +408,21 @@ def test_a_forbidden_trait_does_not_matter_where_another_provider_can_give_the_c
 
 @pytest.mark.parametrize(
     ("host", "child", "outside"),
-    [(ROOMY, NIC, False), (FULL, NIC, True), (FULL, _having("CUSTOM_NIC", _inventory(), aggregates=AGGREGATE), False)],
+    [
+        (ROOMY, NIC, False),
+        (FULL, NIC, True),
+        (FULL, _having("CUSTOM_NIC", _inventory(), aggregates=AGGREGATE), False),
+    ],
     ids=["root in it", "none in it", "child in it"],
 )
-def test_the_aggregates_of_a_root_are_those_of_its_tree(host: ProviderDetails, child: ProviderDetails, outside: bool) -> None:
+def test_the_aggregates_of_a_root_are_those_of_its_tree(
+    host: ProviderDetails, child: ProviderDetails, outside: bool
+) -> None:
     wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
 
-    assert ("none of the aggregates" in _lacking(wanted, host=host, child=child)["reason"]) == outside
+    assert (
+        "none of the aggregates" in _lacking(wanted, host=host, child=child)["reason"]
+    ) == outside
 
 
 def test_a_refusal_that_the_figures_do_not_explain_is_told_as_such() -> None:
@@ -301,46 +436,79 @@ def test_a_refusal_that_the_figures_do_not_explain_is_told_as_such() -> None:
 
 @pytest.mark.parametrize("forbidden", [frozenset[str](), DISABLED])
 def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> None:
-    answer = _lacking(ResourceRequest({"VCPU": 1}, forbidden=forbidden), host=d.replace(FULL, traits=DISABLED))
+    answer = _lacking(
+        ResourceRequest({"VCPU": 1}, forbidden=forbidden), host=d.replace(FULL, traits=DISABLED)
+    )
 
     assert answer["disabled"]
     assert ("Nova would pass over it anyway" in answer["reason"]) == (not forbidden)
-    assert ("trait COMPUTE_STATUS_DISABLED is set and forbidden" in answer["reason"]) == bool(forbidden)
+    assert ("trait COMPUTE_STATUS_DISABLED is set and forbidden" in answer["reason"]) == bool(
+        forbidden
+    )
 
 
 @pytest.mark.parametrize(
     ("allocations_by_consumer", "traits", "reason"),
     [
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "compute-1 has room for 1 VCPU."),
-        ([{HOST: {"VCPU": 1}}], DISABLED, "compute-1 has room for 1 VCPU, but Nova passes over it, for its compute service is disabled."),
+        (
+            [{HOST: {"VCPU": 1}}],
+            DISABLED,
+            "compute-1 has room for 1 VCPU, but Nova passes over it, for its compute service is disabled.",
+        ),
         (
             [{HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
             frozenset[str](),
             "compute-1 has room for 1 VCPU with what it is lent by pool-1, "
             "which Nova does not look at when a server is sent to a named host.",
         ),
-        ([{HOST: {"VCPU": 1}}, {HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}], frozenset[str](), "compute-1 has room for 1 VCPU."),
+        (
+            [{HOST: {"VCPU": 1}}, {HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
+            frozenset[str](),
+            "compute-1 has room for 1 VCPU.",
+        ),
     ],
 )
-def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(allocations_by_consumer: t.Any, traits: frozenset[str], reason: str) -> None:
-    answer = describe_fitting_host(ResourceRequest({"VCPU": 1}), ROOT, _offered(*allocations_by_consumer, traits=traits), PROVIDERS)
+def test_a_host_that_fits_is_told_with_what_nova_makes_of_it(
+    allocations_by_consumer: t.Any, traits: frozenset[str], reason: str
+) -> None:
+    answer = describe_fitting_host(
+        ResourceRequest({"VCPU": 1}),
+        ROOT,
+        _offered(*allocations_by_consumer, traits=traits),
+        PROVIDERS,
+    )
 
     assert (answer["fits"], answer["disabled"], answer["reason"]) == (True, bool(traits), reason)
     assert (answer["lacking"], answer["missing_traits"], answer["forbidden_traits"]) == ([], [], [])
 
 
 def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() -> None:
-    (candidate,) = describe_fitting_host(ResourceRequest({}), ROOT, _offered({POOL: {"DISK_GB": 5}, HOST: {"VCPU": 1}}), PROVIDERS)[
-        "candidates"
-    ]
+    (candidate,) = describe_fitting_host(
+        ResourceRequest({}), ROOT, _offered({POOL: {"DISK_GB": 5}, HOST: {"VCPU": 1}}), PROVIDERS
+    )["candidates"]
 
     assert candidate == {
         "root": HOST,
         "root_name": "compute-1",
         "disabled": False,
         "providers": [
-            {"uuid": HOST, "name": "compute-1", "root": HOST, "resources": {"VCPU": 1}, "capacity": {"VCPU": 9}, "used": {"VCPU": 1}},
-            {"uuid": POOL, "name": "pool-1", "root": POOL, "resources": {"DISK_GB": 5}, "capacity": {"DISK_GB": 9}, "used": {"DISK_GB": 1}},
+            {
+                "uuid": HOST,
+                "name": "compute-1",
+                "root": HOST,
+                "resources": {"VCPU": 1},
+                "capacity": {"VCPU": 9},
+                "used": {"VCPU": 1},
+            },
+            {
+                "uuid": POOL,
+                "name": "pool-1",
+                "root": POOL,
+                "resources": {"DISK_GB": 5},
+                "capacity": {"DISK_GB": 9},
+                "used": {"DISK_GB": 1},
+            },
         ],
     }
 
@@ -348,7 +516,11 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
 @pytest.mark.parametrize(
     ("allocations_by_consumer", "traits", "reason"),
     [
-        ([], frozenset[str](), "Placement offers no candidate for 1 VCPU: name a host as resource_provider to learn what it lacks."),
+        (
+            [],
+            frozenset[str](),
+            "Placement offers no candidate for 1 VCPU: name a host as resource_provider to learn what it lacks.",
+        ),
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "Placement offers 1 candidate for 1 VCPU."),
         (
             [{HOST: {"VCPU": 1}}, {CHILD: {"VCPU": 1}}],
@@ -357,8 +529,12 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
         ),
     ],
 )
-def test_without_a_host_the_candidates_are_counted(allocations_by_consumer: t.Any, traits: frozenset[str], reason: str) -> None:
-    answer = describe_all_hosts(ResourceRequest({"VCPU": 1}), _offered(*allocations_by_consumer, traits=traits), PROVIDERS)
+def test_without_a_host_the_candidates_are_counted(
+    allocations_by_consumer: t.Any, traits: frozenset[str], reason: str
+) -> None:
+    answer = describe_all_hosts(
+        ResourceRequest({"VCPU": 1}), _offered(*allocations_by_consumer, traits=traits), PROVIDERS
+    )
 
     assert (answer["fits"], answer["reason"]) == (bool(allocations_by_consumer), reason)
 
@@ -370,4 +546,7 @@ def test_candidates_come_by_name_and_a_provider_that_came_meanwhile_has_none() -
     unknown = describe_all_hosts(ResourceRequest({"VCPU": 1}), offered, {HOST: ROOT})["candidates"]
 
     assert [candidate["root_name"] for candidate in known] == ["compute-1", "pool-1"]
-    assert [(candidate["root"], candidate["root_name"]) for candidate in unknown] == [(POOL, None), (HOST, "compute-1")]
+    assert [(candidate["root"], candidate["root_name"]) for candidate in unknown] == [
+        (POOL, None),
+        (HOST, "compute-1"),
+    ]

@@ -11,8 +11,15 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.placement import PARTS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, Provider, ProviderDetails
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import describe_providers, find_unknown_names
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Inventory,
+    Provider,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._resources.providers import (
+    describe_providers,
+    find_unknown_names,
+)
 
 HOST = "0a000000-0000-4000-8000-000000000001"
 CHILD = "0b000000-0000-4000-8000-000000000002"
@@ -42,19 +49,38 @@ def test_a_tree_comes_from_its_root_down() -> None:
 def test_a_provider_that_went_meanwhile_is_left_out() -> None:
     left = {uuid: ProviderDetails() for uuid in PROVIDERS if uuid != CHILD}
 
-    assert [provider["uuid"] for provider in describe_providers(PROVIDERS, left, ())] == [HOST, GRANDCHILD, POOL]
+    assert [provider["uuid"] for provider in describe_providers(PROVIDERS, left, ())] == [
+        HOST,
+        GRANDCHILD,
+        POOL,
+    ]
 
 
 def test_without_parts_there_is_the_place_in_the_tree() -> None:
     assert describe_providers({CHILD: PROVIDERS[CHILD]}, NOTHING, ()) == [
-        {"uuid": CHILD, "name": "{{ compute-1 }}_pci", "generation": 2, "root": HOST, "parent": HOST, "sharing": False}
+        {
+            "uuid": CHILD,
+            "name": "{{ compute-1 }}_pci",
+            "generation": 2,
+            "root": HOST,
+            "parent": HOST,
+            "sharing": False,
+        }
     ]
 
 
 def test_all_parts_are_told() -> None:
     (provider,) = describe_providers({HOST: PROVIDERS[HOST]}, {HOST: FULL}, PARTS)
 
-    vcpu = {"total": 4, "reserved": 1, "min_unit": 1, "max_unit": 4, "step_size": 2, "allocation_ratio": 2.0, "capacity": 6}
+    vcpu = {
+        "total": 4,
+        "reserved": 1,
+        "min_unit": 1,
+        "max_unit": 4,
+        "step_size": 2,
+        "allocation_ratio": 2.0,
+        "capacity": 6,
+    }
     assert provider["inventories"]["VCPU"] == vcpu
     assert list(provider["inventories"]) == ["DISK_GB", "VCPU"]
     assert provider["usages"] == {"DISK_GB": 11, "VCPU": 2}

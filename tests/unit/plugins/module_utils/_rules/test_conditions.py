@@ -13,14 +13,30 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.change import ProviderRemoval
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Inventory,
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Cloud, Scope
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    LISTED_BY_SERVERS,
+    Cloud,
+    Scope,
+)
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import list_host_names
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
+    list_host_names,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_checks
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, PLENTY, World, answer
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    list_failed_checks,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    PLENTY,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
@@ -40,7 +56,12 @@ class Site(World):
         self.guest = self.server(self.here, self.here)
         self.details: dict[str, ProviderDetails] = {}
 
-    def ghost(self, name: str = "compute-3", traits: t.Collection[str] = ("COMPUTE_NODE",), **inventories: Inventory) -> str:
+    def ghost(
+        self,
+        name: str = "compute-3",
+        traits: t.Collection[str] = ("COMPUTE_NODE",),
+        **inventories: Inventory,
+    ) -> str:
         root = self.provider(name)
         self.details[root] = ProviderDetails(inventories or HOST_LIKE, traits=frozenset(traits))
         return root
@@ -73,7 +94,10 @@ def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site)
     (finding,) = site.findings("orphaned_provider")
 
     assert finding.change is None
-    assert f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it cannot be deleted." in finding.reason
+    assert (
+        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it cannot be deleted."
+        in finding.reason
+    )
 
 
 def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
@@ -82,18 +106,25 @@ def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
     (finding,) = site.findings("orphaned_provider")
 
     assert finding.change is None
-    assert f"5 consumers hold allocations of its tree ({', '.join(holders[:3])} and 2 more)" in finding.reason
+    assert (
+        f"5 consumers hold allocations of its tree ({', '.join(holders[:3])} and 2 more)"
+        in finding.reason
+    )
 
 
 @pytest.mark.parametrize("trait", ["COMPUTE_NODE", "OWNER_NOVA"])
 @pytest.mark.parametrize("inventories", [HOST_LIKE, {"CUSTOM_BAREMETAL": PLENTY}])
-def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(site: Site, trait: str, inventories: dict[str, Inventory]) -> None:
+def test_the_trait_of_nova_makes_a_ghost_of_whatever_it_has(
+    site: Site, trait: str, inventories: dict[str, Inventory]
+) -> None:
     root = site.ghost(traits=[trait], **inventories)
 
     assert [finding.subject for finding in site.findings("orphaned_provider")] == [root]
 
 
-@pytest.mark.parametrize("inventories", [HOST_LIKE, {"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}])
+@pytest.mark.parametrize(
+    "inventories", [HOST_LIKE, {"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}]
+)
 def test_a_provider_without_the_trait_of_nova_is_no_ghost_however_like_a_host_it_looks(
     site: Site, inventories: dict[str, Inventory]
 ) -> None:
@@ -130,7 +161,11 @@ def test_a_host_of_another_nova_is_no_ghost(site: Site) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"services": answer("GET /os-services", 200, (Service("nova-compute", "compute-9", "UNKNOWN", None),))},
+        {
+            "services": answer(
+                "GET /os-services", 200, (Service("nova-compute", "compute-9", "UNKNOWN", None),)
+            )
+        },
         {"hypervisors": answer("GET /os-hypervisors/detail", 500)},
         {"hypervisors": answer("GET /os-hypervisors/detail", 200, ())},
     ],
@@ -141,13 +176,22 @@ def test_without_a_sound_reading_nothing_is_a_ghost(site: Site, changes: dict[st
     assert site.findings("orphaned_provider", **changes) == []
 
 
-def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_cell_answers_again(site: Site) -> None:
+def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_cell_answers_again(
+    site: Site,
+) -> None:
     """A cell did not answer when the nodes were asked for, and did before and after: ironic's node without a server is in no answer."""
-    used, empty = (site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1") for number in (1, 2))
+    used, empty = (
+        site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1")
+        for number in (1, 2)
+    )
     site.server(used, used)
-    site.details = dict.fromkeys((used, empty), ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"})))
+    site.details = dict.fromkeys(
+        (used, empty), ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
+    )
     nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
-    lookups = {name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)}
+    lookups = {
+        name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)
+    }
 
     snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
 
@@ -155,7 +199,9 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
     assert list_failed_checks(snapshot)
 
 
-def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(site: Site) -> None:
+def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(
+    site: Site,
+) -> None:
     """Its service goes by another name, so that 404 for its own name proves nothing where the workers do not know its cell."""
     root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
     (finding,) = site.findings("orphaned_provider")
@@ -195,13 +241,19 @@ def test_what_may_be_another_novas_is_not_to_be_deleted(site: Site, kind: str) -
     assert "RegionTwo" in finding.reason
 
 
-@pytest.mark.parametrize(("allocators", "told"), [((), "it is Nova's."), (("container",), "this cloud has container in its catalogue")])
+@pytest.mark.parametrize(
+    ("allocators", "told"),
+    [((), "it is Nova's."), (("container",), "this cloud has container in its catalogue")],
+)
 def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_be_deleted(
     site: Site, allocators: tuple[str, ...], told: str
 ) -> None:
     site.ghost("compute-1", traits=[])
     del site.providers[site.here]
-    (finding,) = site.findings("name_conflict", cloud=Cloud("http://placement", "http://nova", "RegionOne", "ours", allocators))
+    (finding,) = site.findings(
+        "name_conflict",
+        cloud=Cloud("http://placement", "http://nova", "RegionOne", "ours", allocators),
+    )
 
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert "it has no trait COMPUTE_NODE" in finding.reason and told in finding.reason
@@ -209,15 +261,28 @@ def test_without_the_trait_of_nova_a_provider_with_the_name_of_a_host_is_not_to_
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 @pytest.mark.parametrize("excluded", ["root", "root by name", "child", "child by name"])
-def test_a_tree_of_which_a_provider_is_excluded_is_protected(site: Site, kind: str, excluded: str) -> None:
+def test_a_tree_of_which_a_provider_is_excluded_is_protected(
+    site: Site, kind: str, excluded: str
+) -> None:
     if kind == "name_conflict":
         del site.providers[site.here]
     root = site.ghost("compute-1" if kind == "name_conflict" else "compute-3")
     child = site.provider("port", root)
-    name = {"root": root, "root by name": site.providers[root].name, "child": child, "child by name": "port"}[excluded]
-    found = [finding for finding in judge(site.read(), d.replace(HARSH, exclude_providers=frozenset({name}))) if finding.subject == root]
+    name = {
+        "root": root,
+        "root by name": site.providers[root].name,
+        "child": child,
+        "child by name": "port",
+    }[excluded]
+    found = [
+        finding
+        for finding in judge(site.read(), d.replace(HARSH, exclude_providers=frozenset({name})))
+        if finding.subject == root
+    ]
 
-    assert [(finding.kind, finding.verdict, finding.change) for finding in found] == [("excluded", "protected", None)]
+    assert [(finding.kind, finding.verdict, finding.change) for finding in found] == [
+        ("excluded", "protected", None)
+    ]
     assert f"Provider {name} is excluded by name." in found[0].reason
 
 
@@ -252,15 +317,22 @@ def test_what_nova_itself_marked_is_no_containers_host(site: Site) -> None:
 
 def test_a_service_that_started_while_we_read_counts(site: Site) -> None:
     site.ghost()
-    after = answer("GET /os-services", 200, (*site.services, Service("nova-compute", "compute-3", "enabled", "up")))
+    after = answer(
+        "GET /os-services",
+        200,
+        (*site.services, Service("nova-compute", "compute-3", "enabled", "up")),
+    )
 
     assert list(site.findings("orphaned_provider", services_after=after)) == []
 
 
 @pytest.mark.parametrize(
-    ("host", "verdict"), [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")]
+    ("host", "verdict"),
+    [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")],
 )
-def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(site: Site, host: str, verdict: str) -> None:
+def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(
+    site: Site, host: str, verdict: str
+) -> None:
     """Its compute node is there, and Nova does not list it."""
     site.ghost("compute-3")
     site.services.append(Service("nova-compute", host, "enabled", "down"))
@@ -270,16 +342,30 @@ def test_a_host_that_is_down_before_nova_discovered_it_is_no_ghost(site: Site, h
 
 
 @pytest.mark.parametrize(
-    ("scope", "told"), [({"hosts": ("compute-1",)}, False), ({"hosts": ("compute-3",)}, True), ({"consumers": ("u",)}, False)]
+    ("scope", "told"),
+    [
+        ({"hosts": ("compute-1",)}, False),
+        ({"hosts": ("compute-3",)}, True),
+        ({"consumers": ("u",)}, False),
+    ],
 )
-def test_of_a_narrow_scope_only_what_it_names_is_told(site: Site, scope: dict[str, t.Any], told: bool) -> None:
+def test_of_a_narrow_scope_only_what_it_names_is_told(
+    site: Site, scope: dict[str, t.Any], told: bool
+) -> None:
     root = site.ghost()
-    site.services.append(Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO))
+    site.services.append(
+        Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
+    )
     move = site.migration(site.guest, root, root, "migrating")
-    site.migrations[move] = d.replace(site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO)
-    trees = tuple(uuid for uuid, provider in site.providers.items() if provider.name in scope.get("hosts", ()))
+    site.migrations[move] = d.replace(
+        site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO
+    )
+    trees = tuple(
+        uuid for uuid, provider in site.providers.items() if provider.name in scope.get("hosts", ())
+    )
     found = {
-        kind: site.findings(kind, scope=Scope(**scope), trees=trees) for kind in ("orphaned_provider", "stale_service", "stuck_migration")
+        kind: site.findings(kind, scope=Scope(**scope), trees=trees)
+        for kind in ("orphaned_provider", "stale_service", "stuck_migration")
     }
 
     assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
@@ -293,10 +379,22 @@ def test_a_node_that_has_its_provider_has_no_conflict(site: Site) -> None:
     ("inventory", "has", "told"),
     [
         ({"VCPU": d.replace(PLENTY, total=8)}, {"VCPU": 8}, ""),
-        ({"VCPU": d.replace(PLENTY, total=0, reserved=0)}, {}, "1 VCPU are claimed of a capacity of 0"),
+        (
+            {"VCPU": d.replace(PLENTY, total=0, reserved=0)},
+            {},
+            "1 VCPU are claimed of a capacity of 0",
+        ),
         ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "claimed of a capacity of 0"),
-        ({"VCPU": d.replace(PLENTY, total=8)}, {"VCPU": 16}, "the inventory has 8 VCPU+PCPU and the hypervisor reports 16"),
-        ({"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)}, {"VCPU": 16}, ""),
+        (
+            {"VCPU": d.replace(PLENTY, total=8)},
+            {"VCPU": 16},
+            "the inventory has 8 VCPU+PCPU and the hypervisor reports 16",
+        ),
+        (
+            {"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)},
+            {"VCPU": 16},
+            "",
+        ),
         ({"MEMORY_MB": PLENTY}, {"MEMORY_MB": 0}, ""),
         ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
     ],
@@ -325,21 +423,45 @@ def test_capacity_that_is_exceeded_or_not_the_hosts_is_told(
         ("finished", None, None),
     ],
 )
-def test_a_migration_that_does_not_end_is_told(site: Site, status: str, updated: str | None, kind: str | None) -> None:
+def test_a_migration_that_does_not_end_is_told(
+    site: Site, status: str, updated: str | None, kind: str | None
+) -> None:
     move = site.migration(site.guest, site.there, site.here, status)
     site.migrations[move] = d.replace(site.migrations[move], created_at=updated, updated_at=updated)
-    found = [finding for kinds in ("unconfirmed_resize", "stuck_migration") for finding in site.findings(kinds)]
+    found = [
+        finding
+        for kinds in ("unconfirmed_resize", "stuck_migration")
+        for finding in site.findings(kinds)
+    ]
 
-    assert [(finding.kind, finding.subject) for finding in found] == ([(kind, move)] if kind else [])
+    assert [(finding.kind, finding.subject) for finding in found] == (
+        [(kind, move)] if kind else []
+    )
     assert all(finding.change is None and site.guest in finding.reason for finding in found)
 
 
 @pytest.mark.parametrize(
     ("service", "told"),
     [
-        (Service("nova-compute", "compute-2", "disabled", "down", updated_at=LONG_AGO), "is disabled"),
-        (Service("nova-compute", "compute-2", "enabled", "down", forced_down=True, updated_at=LONG_AGO), "is forced down"),
-        (Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO), "has no compute node"),
+        (
+            Service("nova-compute", "compute-2", "disabled", "down", updated_at=LONG_AGO),
+            "is disabled",
+        ),
+        (
+            Service(
+                "nova-compute",
+                "compute-2",
+                "enabled",
+                "down",
+                forced_down=True,
+                updated_at=LONG_AGO,
+            ),
+            "is forced down",
+        ),
+        (
+            Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO),
+            "has no compute node",
+        ),
         (Service("nova-compute", "compute-2", "disabled", "down", updated_at=LATELY), ""),
         (Service("nova-compute", "compute-2", "disabled", "up", updated_at=LONG_AGO), ""),
         (Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO), ""),
@@ -362,4 +484,11 @@ def test_ages_are_by_the_clock_of_the_service(site: Site) -> None:
     listing = site.read().migrations
 
     assert site.findings("stuck_migration") == []
-    assert len(site.findings("stuck_migration", migrations=d.replace(listing, at="2026-12-20T12:00:00Z"))) == 1
+    assert (
+        len(
+            site.findings(
+                "stuck_migration", migrations=d.replace(listing, at="2026-12-20T12:00:00Z")
+            )
+        )
+        == 1
+    )

@@ -15,7 +15,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, PLENTY, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    FLAVOR,
+    PLENTY,
+    World,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +41,20 @@ class Cloud(World):
         self.child = self.provider("compute-1_nic", self.here)
 
     def finding(self, consumer: str, policy: Policy = HARSH) -> Finding | None:
-        return next((found for found in judge(self.snapshot(), policy) if found.consumer == consumer), None)
+        return next(
+            (found for found in judge(self.snapshot(), policy) if found.consumer == consumer), None
+        )
 
 
 def failed_copy(cloud: Cloud, server: str, *holds: str) -> None:
     """A cold migration that the source's driver gave up, as its host recorded it."""
     move = cloud.migration(server, cloud.here, cloud.there, "error", *holds)
-    cloud.recorded(move, ("compute_prep_resize", cloud.there, "Success"), ("compute_resize_instance", cloud.here, "Error"), in_copy=True)
+    cloud.recorded(
+        move,
+        ("compute_prep_resize", cloud.there, "Success"),
+        ("compute_resize_instance", cloud.here, "Error"),
+        in_copy=True,
+    )
 
 
 def unreverted_allocation(cloud: Cloud, **fields: t.Any) -> str:
@@ -94,7 +106,9 @@ def wrong_user(cloud: Cloud) -> str:
 
 
 def leaked_child(cloud: Cloud, **fields: t.Any) -> str:
-    return cloud.hold(cloud.server(cloud.here, cloud.here, **fields), cloud.child, amounts={"CUSTOM_VF": 1})
+    return cloud.hold(
+        cloud.server(cloud.here, cloud.here, **fields), cloud.child, amounts={"CUSTOM_VF": 1}
+    )
 
 
 DRIFTED: dict[Situation, tuple[str, str | None]] = {
@@ -119,11 +133,19 @@ def test_found(situation: Situation) -> None:
     finding = cloud.finding(situation(cloud))
 
     assert finding is not None
-    assert (finding.verdict, finding.kind, finding.change and finding.change.action) == ("drifted", kind, action)
+    assert (finding.verdict, finding.kind, finding.change and finding.change.action) == (
+        "drifted",
+        kind,
+        action,
+    )
     assert finding.reason.endswith(".") and finding.evidence and not finding.freed_providers
 
 
-@pytest.mark.parametrize("situation", [situation for situation, (_kind, action) in DRIFTED.items() if action], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "situation",
+    [situation for situation, (_kind, action) in DRIFTED.items() if action],
+    ids=lambda one: one.__name__,
+)
 def test_what_would_be_written_settles_it(situation: Situation) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
@@ -184,7 +206,9 @@ def test_undecided(situation: Situation) -> None:
     assert finding and (finding.verdict, finding.change) == ("undecided", None)
 
 
-@pytest.mark.parametrize("situation", [unreverted_allocation, misplaced_allocation, missing_allocation, too_much])
+@pytest.mark.parametrize(
+    "situation", [unreverted_allocation, misplaced_allocation, missing_allocation, too_much]
+)
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
@@ -194,7 +218,9 @@ def test_undecided(situation: Situation) -> None:
         ({"status": "SOFT_DELETED"}, "soft_deleted"),
     ],
 )
-def test_a_server_that_does_not_rest_is_protected(situation: Callable[..., str], fields: dict[str, t.Any], kind: str) -> None:
+def test_a_server_that_does_not_rest_is_protected(
+    situation: Callable[..., str], fields: dict[str, t.Any], kind: str
+) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud, **fields))
 
@@ -202,7 +228,8 @@ def test_a_server_that_does_not_rest_is_protected(situation: Callable[..., str],
     assert (
         finding is None
         if situation is too_much
-        else finding and (finding.verdict, finding.kind, finding.change) == ("protected", kind, None)
+        else finding
+        and (finding.verdict, finding.kind, finding.change) == ("protected", kind, None)
     )
 
 
@@ -228,7 +255,9 @@ def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_serv
     assert finding and (finding.verdict, finding.change) == ("protected", None)
 
 
-@pytest.mark.parametrize(("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)])
+@pytest.mark.parametrize(
+    ("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)]
+)
 def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, writes: bool) -> None:
     """Nova gives the server its old flavor back, and the guest may have the new size (nova/compute/manager.py, _finish_resize)."""
     cloud = Cloud()
@@ -284,7 +313,10 @@ def test_a_young_one_is_protected(situation: Situation) -> None:
 )
 def test_what_is_not_plain_is_left_to_others(fields: dict[str, t.Any]) -> None:
     cloud = Cloud()
-    moved, missing, more = (cloud.finding(situation(cloud, **fields)) for situation in (misplaced_allocation, missing_allocation, too_much))
+    moved, missing, more = (
+        cloud.finding(situation(cloud, **fields))
+        for situation in (misplaced_allocation, missing_allocation, too_much)
+    )
 
     assert moved and missing and moved.change is missing.change is more is None
     assert "heal_allocations" in missing.reason
@@ -325,7 +357,10 @@ def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
         for uuid, evidence in snapshot.evidence.items()
         if uuid in (server, leaker)
     }
-    found = {finding.consumer: finding for finding in judge(d.replace(snapshot, evidence={**snapshot.evidence, **attached}), HARSH)}
+    found = {
+        finding.consumer: finding
+        for finding in judge(d.replace(snapshot, evidence={**snapshot.evidence, **attached}), HARSH)
+    }
 
     assert found[server].change is None and "Neutron" in found[server].reason
     assert leaker not in found
@@ -341,7 +376,9 @@ def with_a_class_that_no_plain_server_has(cloud: Cloud) -> str:
     return cloud.hold(cloud.server(cloud.here), cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
 
 
-@pytest.mark.parametrize("situation", [booted_from_a_pinned_volume, with_a_class_that_no_plain_server_has])
+@pytest.mark.parametrize(
+    "situation", [booted_from_a_pinned_volume, with_a_class_that_no_plain_server_has]
+)
 def test_a_claim_that_is_more_than_its_flavor_shows_is_not_rewritten(situation: Situation) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
@@ -413,4 +450,13 @@ def test_a_finding_names_what_was_asked() -> None:
 
     assert finding and NOT_ASKED not in finding.evidence
     asked = {answer.request.split()[0] for answer in finding.evidence}
-    assert asked == {"GET", "migrations", "server", "actions", "shape", "interfaces", "ports", "stock"}
+    assert asked == {
+        "GET",
+        "migrations",
+        "server",
+        "actions",
+        "shape",
+        "interfaces",
+        "ports",
+        "stock",
+    }

@@ -11,13 +11,21 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import find_candidates
+from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
+    find_candidates,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, FLAVOR, NOW, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    FLAVOR,
+    NOW,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,7 +162,9 @@ def marked_as_deleted_by_hand(world: World, here: str, there: str) -> str:
     return server
 
 
-def marked_as_deleted_by_hand_after_a_delete_that_failed(world: World, here: str, there: str) -> str:
+def marked_as_deleted_by_hand_after_a_delete_that_failed(
+    world: World, here: str, there: str
+) -> str:
     server = world.server(here, here)
     world.did(server, "create", NOW)
     world.did(server, "delete", NOW)
@@ -185,7 +195,9 @@ def shelved_away_long_after_it_was_offloaded(world: World, here: str, there: str
     return server
 
 
-def shelved_away_and_placed_in_times_of_which_nothing_is_told(world: World, here: str, there: str) -> str:
+def shelved_away_and_placed_in_times_of_which_nothing_is_told(
+    world: World, here: str, there: str
+) -> str:
     """More actions than one page: that of its creation is not among them. It claims the very host that shelved it."""
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "reboot", NOW)
@@ -213,7 +225,11 @@ def extra_host_that_is_gone(world: World, here: str, there: str) -> str:
 
 
 def extra_host_that_is_gone_with_its_disk_in_a_pool(world: World, here: str, there: str) -> str:
-    return world.hold(extra_host_that_is_gone(world, here, there), world.provider("pool", sharing=True), amounts=DISK)
+    return world.hold(
+        extra_host_that_is_gone(world, here, there),
+        world.provider("pool", sharing=True),
+        amounts=DISK,
+    )
 
 
 def _moved_in_vain_to(world: World, here: str, there: str, type: str = "live-migration") -> str:
@@ -328,7 +344,10 @@ def test_proven(situation: Situation) -> None:
     assert (finding.verdict, finding.kind) == ("orphaned", kind)
     assert {world.providers[provider].name for provider in finding.freed_providers} == names
     assert finding.change is not None
-    assert set(finding.change.after["allocations"]) == set(world.allocations[consumer].resources) - finding.freed_providers
+    assert (
+        set(finding.change.after["allocations"])
+        == set(world.allocations[consumer].resources) - finding.freed_providers
+    )
     assert finding.evidence and finding.reason.endswith(".")
 
 
@@ -347,11 +366,15 @@ def source_of_a_move(world: World, here: str, there: str) -> str:
 
 
 def unconfirmed_resize(world: World, here: str, there: str) -> str:
-    return world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
+    return world.migration(
+        world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here
+    )
 
 
 def unconfirmed_resize_with_failed_migration(world: World, here: str, there: str) -> str:
-    return world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "error", here)
+    return world.migration(
+        world.server(there, there, status="VERIFY_RESIZE"), here, there, "error", here
+    )
 
 
 def with_task(world: World, here: str, there: str) -> str:
@@ -430,12 +453,18 @@ def test_protected(situation: Situation) -> None:
 
     finding = _found(world, situation(world, here, there))
 
-    assert (finding.verdict, finding.kind, finding.change) == ("protected", PROTECTED[situation], None)
+    assert (finding.verdict, finding.kind, finding.change) == (
+        "protected",
+        PROTECTED[situation],
+        None,
+    )
 
 
 def interrupted_live_migration(world: World, here: str, there: str) -> str:
     """The guest runs on the source, which only the ended migration holds; the server holds the destination."""
-    return world.migration(world.server(here, there), here, there, "error", here, type="live-migration")
+    return world.migration(
+        world.server(here, there), here, there, "error", here, type="live-migration"
+    )
 
 
 def server_of_an_interrupted_live_migration(world: World, here: str, there: str) -> str:
@@ -444,7 +473,9 @@ def server_of_an_interrupted_live_migration(world: World, here: str, there: str)
     return server
 
 
-def live_migration_that_failed_towards_a_host_without_a_word_of_its_node(world: World, here: str, there: str) -> str:
+def live_migration_that_failed_towards_a_host_without_a_word_of_its_node(
+    world: World, here: str, there: str
+) -> str:
     """Also by the host alone it is known where the guest may run."""
     server = world.server(here, here, there)
     move = world.migration(server, here, there, "error", type="live-migration")
@@ -454,7 +485,9 @@ def live_migration_that_failed_towards_a_host_without_a_word_of_its_node(world: 
 
 def ended_migration_with_the_only_disk(world: World, here: str, there: str) -> str:
     pool = world.provider("pool", sharing=True)
-    return world.hold(world.migration(world.server(there, there), here, there, "error", here), pool, amounts=DISK)
+    return world.hold(
+        world.migration(world.server(there, there), here, there, "error", here), pool, amounts=DISK
+    )
 
 
 def ended_migration_with_the_only_child(world: World, here: str, there: str) -> str:
@@ -483,11 +516,15 @@ def with_a_formerly_shared_device(world: World, here: str, there: str) -> str:
 
 def confirmed_migration_with_the_only_claim_on_the_host(world: World, here: str, there: str) -> str:
     """The server's own claim is lost but for a child; what the migration holds is all that accounts for the guest."""
-    server = world.hold(world.server(here), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1})
+    server = world.hold(
+        world.server(here), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1}
+    )
     return world.migration(server, here, here, "confirmed", here, type="resize")
 
 
-def ended_migration_with_the_only_disk_on_a_formerly_sharing_host(world: World, here: str, there: str) -> str:
+def ended_migration_with_the_only_disk_on_a_formerly_sharing_host(
+    world: World, here: str, there: str
+) -> str:
     migration = world.migration(world.server(there, there), here, there, "error", here)
     return world.hold(migration, world.host("compute-3"), amounts=DISK)
 
@@ -520,7 +557,9 @@ def on_an_ironic_host_with_doubtful_node(world: World, here: str, there: str) ->
 
 def migration_of_a_cell_too_slow_to_be_listed(world: World, here: str, there: str) -> str:
     """Nova leaves the cell's rows out of the whole listing with 200; the listing by host has them."""
-    migration = world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
+    migration = world.migration(
+        world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here
+    )
     world.left_out_migrations.add(migration)
     return migration
 
@@ -665,7 +704,9 @@ def marked_as_deleted_by_hand_with_unreadable_actions(world: World, here: str, t
     return server
 
 
-def marked_as_deleted_by_hand_with_unreadable_listing_of_the_deleted(world: World, here: str, there: str) -> str:
+def marked_as_deleted_by_hand_with_unreadable_listing_of_the_deleted(
+    world: World, here: str, there: str
+) -> str:
     server = marked_as_deleted_by_hand(world, here, there)
     world.answers("deleted_listing", server, 500)
     return server
@@ -676,7 +717,9 @@ def with_a_lost_mapping_that_no_host_shows(world: World, here: str, there: str) 
     server = world.server(here, here)
     world.unmapped.add(server)
     world.did(server, "create", NOW)
-    world.servers[server] = dataclasses.replace(world.servers[server], host="compute-of-a-cell-unknown")
+    world.servers[server] = dataclasses.replace(
+        world.servers[server], host="compute-of-a-cell-unknown"
+    )
     world.answers("marker", server, 500)
     return server
 
@@ -710,7 +753,9 @@ def shelved_away_in_vain(world: World, here: str, there: str) -> str:
     return server
 
 
-def unshelving_that_waits_behind_a_reset_and_a_later_shelve(world: World, here: str, there: str) -> str:
+def unshelving_that_waits_behind_a_reset_and_a_later_shelve(
+    world: World, here: str, there: str
+) -> str:
     """It waits in the queue of the host that it claims, which is dead; the server went on elsewhere after a reset, and was shelved there."""
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     elsewhere = world.nodes[there].host
@@ -735,7 +780,9 @@ def unshelving_that_waits_behind_a_later_shelve(world: World, here: str, there: 
     return server
 
 
-def shelved_away_elsewhere_and_placed_in_times_of_which_nothing_is_told(world: World, here: str, there: str) -> str:
+def shelved_away_elsewhere_and_placed_in_times_of_which_nothing_is_told(
+    world: World, here: str, there: str
+) -> str:
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "shelve", NOW, host=world.nodes[there].host)
     return server
@@ -772,10 +819,14 @@ def moved_in_vain_twice_and_away_between(world: World, here: str, there: str) ->
     return server
 
 
-def moved_in_vain_with_a_row_that_changed_after_the_later_move(world: World, here: str, there: str) -> str:
+def moved_in_vain_with_a_row_that_changed_after_the_later_move(
+    world: World, here: str, there: str
+) -> str:
     server = moved_in_vain_and_later_confirmed_away(world, here, there)
     (failed,) = (known for known in world.migrations.values() if known.status == "error")
-    world.migrations[failed.uuid] = dataclasses.replace(failed, updated_at="2026-11-20T13:00:00.000000")
+    world.migrations[failed.uuid] = dataclasses.replace(
+        failed, updated_at="2026-11-20T13:00:00.000000"
+    )
     return server
 
 
@@ -807,7 +858,9 @@ def unshelved_while_an_older_evacuation_came_to_its_end(world: World, here: str,
     """
     server = _unshelved_on(world, here, there, here, there)
     (move,) = (known for known in world.migrations.values() if known.server == server)
-    world.migrations[move.uuid] = dataclasses.replace(move, type="evacuation", status="done", updated_at="2026-11-20T13:00:00.000000")
+    world.migrations[move.uuid] = dataclasses.replace(
+        move, type="evacuation", status="done", updated_at="2026-11-20T13:00:00.000000"
+    )
     return server
 
 
@@ -866,13 +919,21 @@ def extra_host_that_is_gone_to_which_a_move_failed(world: World, here: str, ther
     return server
 
 
-def extra_host_that_is_gone_while_its_own_lacks_a_device(world: World, here: str, there: str) -> str:
-    server = world.hold(extra_host(world, here, there), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1})
+def extra_host_that_is_gone_while_its_own_lacks_a_device(
+    world: World, here: str, there: str
+) -> str:
+    server = world.hold(
+        extra_host(world, here, there),
+        world.provider("compute-1_nic", here),
+        amounts={"CUSTOM_VF": 1},
+    )
     world.remove_host(here)
     return server
 
 
-def extra_host_that_is_gone_while_its_own_is_hardly_held(world: World, here: str, there: str) -> str:
+def extra_host_that_is_gone_while_its_own_is_hardly_held(
+    world: World, here: str, there: str
+) -> str:
     server = world.hold(world.server(there, here), there, amounts={"VCPU": 1})
     world.remove_host(here)
     return server
@@ -972,7 +1033,9 @@ def with_shared_disk(world: World, here: str, there: str) -> str:
 
 
 def with_children(world: World, here: str, there: str) -> str:
-    server = world.server(here, here, flavor=dataclasses.replace(FLAVOR, extra_specs={"pci_passthrough:alias": "x:1"}))
+    server = world.server(
+        here, here, flavor=dataclasses.replace(FLAVOR, extra_specs={"pci_passthrough:alias": "x:1"})
+    )
     return world.hold(server, world.provider("compute-1_pci", here), amounts={"CUSTOM_PCI_X": 1})
 
 
@@ -994,7 +1057,9 @@ def test_healthy(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
     consumer = situation(world, here, there)
 
-    assert [finding for finding in judge(world.snapshot(), POLICY) if finding.consumer == consumer] == []
+    assert [
+        finding for finding in judge(world.snapshot(), POLICY) if finding.consumer == consumer
+    ] == []
 
 
 def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
@@ -1014,7 +1079,9 @@ def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropp
 def test_excluded_provider(excluded: str) -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted_with_child(world, here, there)
-    policy = Policy(exclude_providers=frozenset({here if excluded.startswith("uuid") else excluded}))
+    policy = Policy(
+        exclude_providers=frozenset({here if excluded.startswith("uuid") else excluded})
+    )
 
     assert _found(world, consumer, policy).kind == "excluded"
 
@@ -1034,7 +1101,9 @@ def test_excluded_consumer() -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted(world, here, there)
 
-    assert _found(world, consumer, Policy(exclude_consumers=frozenset({consumer}))).kind == "excluded"
+    assert (
+        _found(world, consumer, Policy(exclude_consumers=frozenset({consumer}))).kind == "excluded"
+    )
 
 
 @pytest.mark.parametrize(
@@ -1047,7 +1116,9 @@ def test_excluded_consumer() -> None:
         (Scope(), "unknown_consumer", "undecided"),
     ],
 )
-def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named(scope: Scope, kind: str, verdict: str) -> None:
+def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named(
+    scope: Scope, kind: str, verdict: str
+) -> None:
     world, (here, there) = _two_hosts()
     consumer = purged_on_a_host_that_is_gone(world, here, there)
     meant = {"uuid of compute-1": here, "the consumer": consumer}
@@ -1056,7 +1127,11 @@ def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named
         hosts=tuple(meant.get(name, name) for name in scope.hosts),
         consumers=tuple(meant.get(name, name) for name in scope.consumers),
     )
-    found = next(finding for finding in judge(world.snapshot(scope=named), POLICY) if finding.consumer == consumer)
+    found = next(
+        finding
+        for finding in judge(world.snapshot(scope=named), POLICY)
+        if finding.consumer == consumer
+    )
 
     assert (found.kind, found.verdict) == (kind, verdict), found.reason
 
@@ -1065,7 +1140,11 @@ def test_a_host_that_is_gone_and_is_not_marked_by_nova_is_somebody_elses() -> No
     world, (here, there) = _two_hosts()
     consumer = purged_on_a_host_that_is_gone(world, here, there)
     world.were_novas.clear()
-    found = next(finding for finding in judge(world.snapshot(scope=Scope(hosts=("compute-1",))), POLICY) if finding.consumer == consumer)
+    found = next(
+        finding
+        for finding in judge(world.snapshot(scope=Scope(hosts=("compute-1",))), POLICY)
+        if finding.consumer == consumer
+    )
 
     assert (found.kind, found.verdict) == ("foreign_provider", "protected")
 
@@ -1074,7 +1153,11 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
     world, (here, there) = _two_hosts()
     server = extra_host_that_is_gone(world, here, there)
     cloud = dataclasses.replace(world.snapshot().cloud, other_novas=("RegionTwo",))
-    found = next(finding for finding in judge(world.snapshot(cloud=cloud), POLICY) if finding.consumer == server)
+    found = next(
+        finding
+        for finding in judge(world.snapshot(cloud=cloud), POLICY)
+        if finding.consumer == server
+    )
 
     assert (found.kind, found.verdict) == ("extra_host", "undecided")
     assert "RegionTwo" in found.reason and "compute-1" in found.reason
@@ -1084,11 +1167,20 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
     ("changes", "told"),
     [
         ({"services": answer("GET /os-services", 500)}, "a cell is not answering"),
-        ({"services_after": answer("GET /os-services", 200, (Service("nova-compute", "x", "UNKNOWN", None),))}, "a cell is not answering"),
+        (
+            {
+                "services_after": answer(
+                    "GET /os-services", 200, (Service("nova-compute", "x", "UNKNOWN", None),)
+                )
+            },
+            "a cell is not answering",
+        ),
         ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "right region"),
     ],
 )
-def test_without_a_sound_listing_of_hosts_none_is_gone(changes: dict[str, t.Any], told: str) -> None:
+def test_without_a_sound_listing_of_hosts_none_is_gone(
+    changes: dict[str, t.Any], told: str
+) -> None:
     world, (here, there) = _two_hosts()
     extra_host_that_is_gone(world, here, there)
     index = SnapshotIndex(world.snapshot(**changes))
@@ -1100,9 +1192,14 @@ def test_without_a_sound_listing_of_hosts_none_is_gone(changes: dict[str, t.Any]
 def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
     world, (here, there) = _two_hosts()
     alone = _found(world, marked_as_deleted_by_hand(world, here, there))
-    asked_for = _found(world, marked_as_deleted_by_hand_after_a_delete_that_failed(world, here, there))
+    asked_for = _found(
+        world, marked_as_deleted_by_hand_after_a_delete_that_failed(world, here, there)
+    )
 
-    assert "is marked as deleted in the database by hand" in alone.reason and "recorded no delete action" in alone.reason
+    assert (
+        "is marked as deleted in the database by hand" in alone.reason
+        and "recorded no delete action" in alone.reason
+    )
     assert "by hand" in asked_for.reason and "user user asked for its deletion" in asked_for.reason
 
 
@@ -1110,7 +1207,9 @@ def test_nominates_only_what_the_listings_leave_open() -> None:
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     plain = world.hold(world.server(here, here), pool, amounts=DISK)
-    doubtful = [situation(world, here, there) for situation in (deleted, extra_host, moving, forgotten)]
+    doubtful = [
+        situation(world, here, there) for situation in (deleted, extra_host, moving, forgotten)
+    ]
     snapshot = world.snapshot()
 
     candidates = find_candidates(snapshot)
@@ -1125,4 +1224,6 @@ def _two_hosts() -> tuple[World, tuple[str, str]]:
 
 
 def _found(world: World, consumer: str, policy: Policy = POLICY) -> t.Any:
-    return next(finding for finding in judge(world.snapshot(), policy) if finding.consumer == consumer)
+    return next(
+        finding for finding in judge(world.snapshot(), policy) if finding.consumer == consumer
+    )

@@ -21,7 +21,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import AT_REST, OVER, policies, worlds
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import (
+    AT_REST,
+    OVER,
+    policies,
+    worlds,
+)
 
 if t.TYPE_CHECKING:
     import random
@@ -48,13 +53,19 @@ def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
 def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World) -> None:
     for finding in _changing(world):
         if home := _home(world, finding.consumer):
-            taken = {provider for provider in finding.freed_providers if not _is_of_another_host(world, provider, finding.consumer, home)}
+            taken = {
+                provider
+                for provider in finding.freed_providers
+                if not _is_of_another_host(world, provider, finding.consumer, home)
+            }
             assert not taken, finding.reason
 
 
 @many
 @hypothesis.given(worlds())
-def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(world: World) -> None:
+def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
+    world: World,
+) -> None:
     """Nor of a shared pool: what only the migration holds may be what the guest lives on. Only a confirmed move tells whose is right."""
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
@@ -64,12 +75,16 @@ def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
                 provider = world.providers.get(uuid)
                 if provider and (provider.sharing or provider.root == home):
                     for resource_class, amount in finding.allocation.resources[uuid].items():
-                        assert claimed.get(uuid, {}).get(resource_class, 0) >= amount, finding.reason
+                        assert claimed.get(uuid, {}).get(resource_class, 0) >= amount, (
+                            finding.reason
+                        )
 
 
 @many
 @hypothesis.given(worlds())
-def test_a_migration_gives_up_nothing_while_its_server_holds_nothing_of_its_own_host(world: World) -> None:
+def test_a_migration_gives_up_nothing_while_its_server_holds_nothing_of_its_own_host(
+    world: World,
+) -> None:
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
         if move and (home := _home(world, move.server)):
@@ -101,7 +116,9 @@ def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World)
 @many
 @hypothesis.given(worlds())
 def test_a_404_for_a_server_that_a_host_lists_convicts_nothing(world: World) -> None:
-    listed = {server for node in world.snapshot().hypervisors.value or () for server in node.servers}
+    listed = {
+        server for node in world.snapshot().hypervisors.value or () for server in node.servers
+    }
     for finding in _changing(world):
         server = _server_of(world, finding.consumer)
         assert server not in listed or _home(world, server), finding.reason
@@ -115,25 +132,43 @@ def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
     for finding in _changing(world, policy):
         allocation, change = finding.allocation, finding.change
         assert allocation is not None and change is not None
-        spared = {part for side in (change.before, change.after) for uuid in side["allocations"] for part in _names(world, uuid)}
+        spared = {
+            part
+            for side in (change.before, change.after)
+            for uuid in side["allocations"]
+            for part in _names(world, uuid)
+        }
         assert finding.consumer not in policy.exclude_consumers
         assert not spared & policy.exclude_providers
         assert allocation.type in (None, "INSTANCE", "MIGRATION")
-        assert not policy.min_age or not allocation.resources or (allocation.age_seconds or 0) >= policy.min_age
-        assert finding.kind != "unknown_consumer" or (allocation.age_seconds or 0) >= policy.unknown_min_age
+        assert (
+            not policy.min_age
+            or not allocation.resources
+            or (allocation.age_seconds or 0) >= policy.min_age
+        )
+        assert (
+            finding.kind != "unknown_consumer"
+            or (allocation.age_seconds or 0) >= policy.unknown_min_age
+        )
 
 
 @many
 @hypothesis.given(worlds())
-def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_are(world: World) -> None:
+def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_are(
+    world: World,
+) -> None:
     for finding in _changing(world):
         assert finding.change is not None
         before, after = finding.change.before["allocations"], finding.change.after["allocations"]
         if finding.verdict != "orphaned":
             continue
         assert finding.change.generation == world.allocations[finding.consumer].generation
-        assert {uuid: share["resources"] for uuid, share in before.items()} == world.allocations[finding.consumer].resources
-        assert after == {uuid: share for uuid, share in before.items() if uuid not in finding.freed_providers}
+        assert {uuid: share["resources"] for uuid, share in before.items()} == world.allocations[
+            finding.consumer
+        ].resources
+        assert after == {
+            uuid: share for uuid, share in before.items() if uuid not in finding.freed_providers
+        }
         assert set(before) - set(after) == finding.freed_providers != frozenset()
 
 
@@ -162,7 +197,9 @@ def test_all_changes_together_settle_everything(world: World) -> None:
 @many
 @hypothesis.given(worlds(), st.randoms(use_true_random=False))
 def test_the_order_of_reading_changes_nothing(world: World, chance: random.Random) -> None:
-    assert _told(judge(_shuffled(world, chance).snapshot(), HARSH)) == _told(judge(world.snapshot(), HARSH))
+    assert _told(judge(_shuffled(world, chance).snapshot(), HARSH)) == _told(
+        judge(world.snapshot(), HARSH)
+    )
 
 
 @many
@@ -172,7 +209,11 @@ def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) ->
     held = data.draw(st.lists(st.sampled_from(sorted(world.providers)), min_size=1, max_size=3))
     services = sorted({node.host for node in world.nodes.values()})
     new = world.host("compute-new", service=data.draw(st.sampled_from([None, *services])))
-    added = {world.stranger(*held), world.server(new, new, *held), world.server(data.draw(st.sampled_from(sorted(world.nodes))), *held)}
+    added = {
+        world.stranger(*held),
+        world.server(new, new, *held),
+        world.server(data.draw(st.sampled_from(sorted(world.nodes))), *held),
+    }
 
     after = _told(judge(world.snapshot(), HARSH))
 
@@ -181,10 +222,14 @@ def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) ->
 
 @many
 @hypothesis.given(worlds())
-def test_no_migration_is_taken_for_forgotten_while_the_listing_of_migrations_cannot_be_read(world: World) -> None:
+def test_no_migration_is_taken_for_forgotten_while_the_listing_of_migrations_cannot_be_read(
+    world: World,
+) -> None:
     hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
-    assert not {finding.consumer for finding in judge(snapshot, HARSH) if finding.change} & set(world.migrations)
+    assert not {finding.consumer for finding in judge(snapshot, HARSH) if finding.change} & set(
+        world.migrations
+    )
 
 
 def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -> None:
@@ -195,18 +240,24 @@ def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -
     world.answers("marker", migration, 400)
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[migration] == "undecided"
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[
+        migration
+    ] == "undecided"
 
 
 def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
     """A cell too slow for the listing of all can be too slow for the marker probe as well, and then Nova says 200 and 400."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
-    parked = world.migration(world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here)
+    parked = world.migration(
+        world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here
+    )
     world.left_out_migrations.add(parked)
     world.answers("marker", parked, 400)
 
-    assert {finding.consumer: finding.verdict for finding in judge(world.snapshot(), HARSH)}[parked] == "undecided"
+    assert {finding.consumer: finding.verdict for finding in judge(world.snapshot(), HARSH)}[
+        parked
+    ] == "undecided"
 
 
 def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> None:
@@ -218,13 +269,19 @@ def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> Non
     world.deleted[server] = world.servers[server]
     snapshot = world.snapshot(hypervisors=answer("GET /os-hypervisors/detail", 500))
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[server] == "undecided"
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[
+        server
+    ] == "undecided"
 
 
 def _changing(world: World, policy: Policy = HARSH) -> list[Finding]:
     """The findings that would be changed by a user who asks for everything."""
     found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
-    return [finding for finding in found if finding.change or finding.freed_providers or finding.verdict == "orphaned"]
+    return [
+        finding
+        for finding in found
+        if finding.change or finding.freed_providers or finding.verdict == "orphaned"
+    ]
 
 
 def _server_of(world: World, consumer: str) -> str:
@@ -234,27 +291,57 @@ def _server_of(world: World, consumer: str) -> str:
 def _home(world: World, server: str) -> str | None:
     """The compute node on which `server` lives and rests; None when it does not."""
     found = world.servers.get(server)
-    if found is None or found.status not in AT_REST or found.task_state is not None or not found.task_known:
+    if (
+        found is None
+        or found.status not in AT_REST
+        or found.task_state is not None
+        or not found.task_known
+    ):
         return None
     if any(move.server == server and move.status not in OVER for move in world.migrations.values()):
         return None
-    at = [node.uuid for node in world.nodes.values() if (node.host, node.name) == (found.host, found.node)]
+    at = [
+        node.uuid
+        for node in world.nodes.values()
+        if (node.host, node.name) == (found.host, found.node)
+    ]
     return at[0] if len(at) == 1 else None
 
 
 def _has_no_host(world: World, server: str) -> bool:
     """Tell whether `server` failed to boot or is shelved away, and nothing that was asked of it may still run."""
     found = world.servers[server]
-    if found.host or found.node or found.status not in ("ERROR", "SHELVED_OFFLOADED") or found.task_state or not found.task_known:
+    if (
+        found.host
+        or found.node
+        or found.status not in ("ERROR", "SHELVED_OFFLOADED")
+        or found.task_state
+        or not found.task_known
+    ):
         return False
     did = world.actions.get(server, ())
-    placed = next((number for number, action in enumerate(did) if action.action in ("create", "unshelve", "rebuild")), None)
+    placed = next(
+        (
+            number
+            for number, action in enumerate(did)
+            if action.action in ("create", "unshelve", "rebuild")
+        ),
+        None,
+    )
     shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
     # What came before a finished shelve is over, but for what placed it; without that, it has to be where it was shelved.
-    newest = did[: shelved + 1] if shelved is not None and shelved < before else did[: before + 1] if placed is not None else ()
+    newest = (
+        did[: shelved + 1]
+        if shelved is not None and shelved < before
+        else did[: before + 1]
+        if placed is not None
+        else ()
+    )
     asked = (*newest, *did[before : before + 1])
-    return bool(asked) and all(any(event.finish_time for event in action.events) for action in asked)
+    return bool(asked) and all(
+        any(event.finish_time for event in action.events) for action in asked
+    )
 
 
 def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:
@@ -263,11 +350,17 @@ def _is_of_another_host(world: World, provider: str, server: str, home: str) -> 
     if found is None or found.sharing or found.root == home:
         return False
     sources = {move.source_node for move in world.migrations.values() if move.server == server}
-    if found.root in world.nodes or (found.root in world.providers and world.providers[found.root].name in sources):
+    if found.root in world.nodes or (
+        found.root in world.providers and world.providers[found.root].name in sources
+    ):
         return True
     # One that is gone: Nova has marked it, and no service of that name is left.
     services = {service.host for service in world.services}
-    return found.root in world.were_novas and found.root in world.providers and world.providers[found.root].name not in services
+    return (
+        found.root in world.were_novas
+        and found.root in world.providers
+        and world.providers[found.root].name not in services
+    )
 
 
 def _roots(world: World, resources: t.Iterable[str]) -> set[str]:
@@ -276,14 +369,24 @@ def _roots(world: World, resources: t.Iterable[str]) -> set[str]:
 
 def _names(world: World, uuid: str) -> set[str]:
     """Every name by which a user may mean this provider: its own and its root's."""
-    known = [world.providers[part] for part in (uuid, *_roots(world, [uuid])) if part in world.providers]
+    known = [
+        world.providers[part] for part in (uuid, *_roots(world, [uuid])) if part in world.providers
+    ]
     return {uuid, *(provider.name for provider in known), *(provider.root for provider in known)}
 
 
 def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
     """What matters of each finding about a consumer; which of several moves explains it may depend on their order."""
     about = [finding for finding in findings if finding.consumer]
-    return {str(finding.consumer): (finding.verdict, finding.kind, finding.change, finding.freed_providers) for finding in about}
+    return {
+        str(finding.consumer): (
+            finding.verdict,
+            finding.kind,
+            finding.change,
+            finding.freed_providers,
+        )
+        for finding in about
+    }
 
 
 def _shuffled(world: World, chance: random.Random) -> World:
@@ -291,7 +394,9 @@ def _shuffled(world: World, chance: random.Random) -> World:
     for name in ("providers", "nodes", "servers", "migrations", "allocations"):
         setattr(other, name, _reordered(getattr(other, name), chance))
     for consumer, allocation in other.allocations.items():
-        other.allocations[consumer] = d.replace(allocation, resources=_reordered(allocation.resources, chance))
+        other.allocations[consumer] = d.replace(
+            allocation, resources=_reordered(allocation.resources, chance)
+        )
     return other
 
 

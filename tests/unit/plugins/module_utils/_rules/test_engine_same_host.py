@@ -28,7 +28,9 @@ SMALL = {"VCPU": 1, "MEMORY_MB": 512}
 LARGE = {"VCPU": 8, "MEMORY_MB": 16384}
 
 
-def _of_a_resize(status: str, old: t.Mapping[str, t.Mapping[str, int]], new: t.Mapping[str, t.Mapping[str, int]]) -> Finding:
+def _of_a_resize(
+    status: str, old: t.Mapping[str, t.Mapping[str, int]], new: t.Mapping[str, t.Mapping[str, int]]
+) -> Finding:
     """The finding about the migration, with `old` and `new` claims by name of the provider."""
     world = World()
     here = world.host("compute-1")
@@ -43,26 +45,43 @@ def _of_a_resize(status: str, old: t.Mapping[str, t.Mapping[str, int]], new: t.M
     for consumer, claim in ((server, new), (migration, old)):
         for name, share in claim.items():
             world.hold(consumer, named[name], amounts=share)
-    (finding,) = [found for found in judge(world.snapshot(), Policy()) if found.consumer == migration]
+    (finding,) = [
+        found for found in judge(world.snapshot(), Policy()) if found.consumer == migration
+    ]
     return finding
 
 
-@pytest.mark.parametrize(("old", "new"), [(SMALL, LARGE), (LARGE, SMALL), (SMALL, SMALL)], ids=["larger", "smaller", "equal"])
-def test_after_a_confirmed_resize_the_old_claim_goes(old: dict[str, int], new: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(SMALL, LARGE), (LARGE, SMALL), (SMALL, SMALL)],
+    ids=["larger", "smaller", "equal"],
+)
+def test_after_a_confirmed_resize_the_old_claim_goes(
+    old: dict[str, int], new: dict[str, int]
+) -> None:
     finding = _of_a_resize("confirmed", {"compute-1": old}, {"compute-1": new})
 
     assert (finding.verdict, finding.kind) == ("orphaned", "ended_migration")
 
 
 def test_after_a_confirmed_resize_the_old_device_goes() -> None:
-    old, new = {"compute-1": SMALL, "gpu-1": {"VGPU": 1}}, {"compute-1": SMALL, "gpu-2": {"VGPU": 1}}
+    old, new = (
+        {"compute-1": SMALL, "gpu-1": {"VGPU": 1}},
+        {"compute-1": SMALL, "gpu-2": {"VGPU": 1}},
+    )
 
     assert _of_a_resize("confirmed", old, new).verdict == "orphaned"
 
 
-@pytest.mark.parametrize(("held", "verdict"), [({}, "undecided"), ({"pool": {"DISK_GB": 10}}, "orphaned")])
-def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has_one(held: dict[str, t.Any], verdict: str) -> None:
-    finding = _of_a_resize("confirmed", {"compute-1": SMALL, "pool": {"DISK_GB": 80}}, {"compute-1": SMALL, **held})
+@pytest.mark.parametrize(
+    ("held", "verdict"), [({}, "undecided"), ({"pool": {"DISK_GB": 10}}, "orphaned")]
+)
+def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has_one(
+    held: dict[str, t.Any], verdict: str
+) -> None:
+    finding = _of_a_resize(
+        "confirmed", {"compute-1": SMALL, "pool": {"DISK_GB": 80}}, {"compute-1": SMALL, **held}
+    )
 
     assert finding.verdict == verdict
 
@@ -80,7 +99,10 @@ def test_after_a_failed_resize_the_old_claim_goes_if_the_server_holds_as_much(st
     [
         ({"compute-1": LARGE}, {"compute-1": SMALL}),
         ({"compute-1": SMALL, "gpu-1": {"VGPU": 1}}, {"compute-1": LARGE, "gpu-2": {"VGPU": 1}}),
-        ({"compute-1": SMALL, "pool": {"DISK_GB": 80}}, {"compute-1": SMALL, "pool": {"DISK_GB": 10}}),
+        (
+            {"compute-1": SMALL, "pool": {"DISK_GB": 80}},
+            {"compute-1": SMALL, "pool": {"DISK_GB": 10}},
+        ),
     ],
     ids=["less of the host", "another device", "less of the pool"],
 )

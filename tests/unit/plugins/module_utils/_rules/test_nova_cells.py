@@ -20,7 +20,10 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._collector import answering_cells, collector
+from ansible_collections.osops.placement.plugins.module_utils._collector import (
+    answering_cells,
+    collector,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
@@ -84,7 +87,9 @@ class TwoCells(Cloud):
         if not self.lacks_first():
             return found
         silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first}
-        return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
+        return d.replace(
+            found, value=tuple(silent.get(service.host, service) for service in found.value)
+        )
 
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = super().list_hypervisors(with_servers, roots)
@@ -135,7 +140,11 @@ class TwoCells(Cloud):
 
     def list_server_uuids(self) -> t.Any:
         found = super().list_server_uuids()
-        return frozenset(uuid for uuid in found if not self._is_first(uuid)) if self.lacks_first() else found
+        return (
+            frozenset(uuid for uuid in found if not self._is_first(uuid))
+            if self.lacks_first()
+            else found
+        )
 
     def list_newest_servers(self, count: int) -> t.Any:
         found = super().list_newest_servers(count)
@@ -158,13 +167,17 @@ class MixedWorkers(TwoCells):
         found = Cloud.list_services(self)
         if not self.lacks_first():
             return found
-        return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
+        return d.replace(
+            found, value=tuple(service for service in found.value if service.host not in self.first)
+        )
 
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = Cloud.list_hypervisors(self, with_servers, roots)
         if not self.lacks_first():
             return found
-        return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
+        return d.replace(
+            found, value=tuple(node for node in found.value if node.host not in self.first)
+        )
 
 
 class DeadAndUnaware(MixedWorkers):
@@ -177,14 +190,25 @@ class DeadAndUnaware(MixedWorkers):
     def list_services(self) -> t.Any:
         found = Cloud.list_services(self)
         if super().lacks_first():
-            return d.replace(found, value=tuple(service for service in found.value if service.host not in self.first))
-        silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first if self.is_down}
-        return d.replace(found, value=tuple(silent.get(service.host, service) for service in found.value))
+            return d.replace(
+                found,
+                value=tuple(service for service in found.value if service.host not in self.first),
+            )
+        silent = {
+            host: Service("nova-compute", host, "UNKNOWN", None)
+            for host in self.first
+            if self.is_down
+        }
+        return d.replace(
+            found, value=tuple(silent.get(service.host, service) for service in found.value)
+        )
 
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = Cloud.list_hypervisors(self, with_servers, roots)
         if super().lacks_first():
-            return d.replace(found, value=tuple(node for node in found.value if node.host not in self.first))
+            return d.replace(
+                found, value=tuple(node for node in found.value if node.host not in self.first)
+            )
         return answer(found.request, 500) if self.is_down else found
 
 
@@ -208,7 +232,9 @@ class UnawareListings(TwoCells):
             setattr(self, name, functools.partial(self._without_first, getattr(self, name)))
         self._lacks = False
 
-    def _without_first(self, listing: t.Callable[..., t.Any], *arguments: t.Any, **more: t.Any) -> t.Any:
+    def _without_first(
+        self, listing: t.Callable[..., t.Any], *arguments: t.Any, **more: t.Any
+    ) -> t.Any:
         self._lacks = True
         try:
             return listing(*arguments, **more)
@@ -251,7 +277,9 @@ def dying_cells(draw: st.DrawFn) -> TwoCells:
 def mixed_workers(draw: st.DrawFn) -> MixedWorkers:
     life = left_over(*draw(st.sampled_from(leftovers())))
     script = _script(draw, life) if draw(st.booleans()) else {}
-    return MixedWorkers(life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9])))
+    return MixedWorkers(
+        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]))
+    )
 
 
 @st.composite
@@ -262,24 +290,32 @@ def dead_and_unaware(draw: st.DrawFn) -> DeadAndUnaware:
     script[down] = DOWN
     if draw(st.booleans()):
         script[down + draw(st.integers(1, LONGEST))] = UP
-    return DeadAndUnaware(life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9])))
+    return DeadAndUnaware(
+        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9]))
+    )
 
 
 @st.composite
 def unaware_listings(draw: st.DrawFn) -> UnawareListings:
     life = left_over(*draw(st.sampled_from(leftovers())))
     script = _script(draw, life) if draw(st.booleans()) else {}
-    return UnawareListings(life, script, draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1)))
+    return UnawareListings(
+        life, script, draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1))
+    )
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at a cell follow the first without a pause."""
     monkeypatch.setattr(collector, "_RETRY_PAUSE", 0)
-    monkeypatch.setattr(answering_cells, "map_parallel", lambda function, items: list(map(function, items)))
+    monkeypatch.setattr(
+        answering_cells, "map_parallel", lambda function, items: list(map(function, items))
+    )
 
 
-SETTINGS = hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+SETTINGS = hypothesis.settings(
+    max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
 
 
 @SETTINGS
@@ -301,7 +337,9 @@ def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: Mixed
 
 @SETTINGS
 @hypothesis.given(dead_and_unaware())
-def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know(cloud: DeadAndUnaware) -> None:
+def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know(
+    cloud: DeadAndUnaware,
+) -> None:
     run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -309,7 +347,9 @@ def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know
 
 @SETTINGS
 @hypothesis.given(unaware_listings())
-def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(cloud: UnawareListings) -> None:
+def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(
+    cloud: UnawareListings,
+) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
     absent = [kind.name for kind in KINDS if kind.needs_every_cell]
     written = run_or_refuse(cloud, but=absent)
@@ -322,7 +362,11 @@ def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed(
     """A live guest has arrived where an evacuation was cut, Nova still has the server elsewhere, and each listing lacks the migration."""
     absent = [kind.name for kind in KINDS if kind.needs_every_cell]
     for state in leftovers():
-        cloud = UnawareListings(left_over(*state), {}, ("list_migrations", "list_migrations_of_server", "list_migrations_of_host"))
+        cloud = UnawareListings(
+            left_over(*state),
+            {},
+            ("list_migrations", "list_migrations_of_server", "list_migrations_of_host"),
+        )
         run_or_refuse(cloud, but=absent)
         assert not cloud.wrong, "\n".join(cloud.wrong)
 

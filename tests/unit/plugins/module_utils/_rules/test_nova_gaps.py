@@ -9,14 +9,24 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves as moves
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life, booted
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+    Life,
+    booted,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import boot
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import changing, lost
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
+    changing,
+    lost,
+)
 
 
 def _lost(life: Life) -> list[str]:
-    return [finding.kind for finding in changing(life.nova) if finding.change and lost(life.nova, finding.change)]
+    return [
+        finding.kind
+        for finding in changing(life.nova)
+        if finding.change and lost(life.nova, finding.change)
+    ]
 
 
 @pytest.fixture(name="nova")
@@ -47,13 +57,17 @@ def test_a_build_that_waits_for_a_second_host_keeps_its_claim(nova: Nova) -> Non
 
 
 @pytest.mark.parametrize("how", ["volumes stay attached", "reset meanwhile"])
-def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(nova: Nova, how: str) -> None:
+def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(
+    nova: Nova, how: str
+) -> None:
     """The destination has destroyed the guest, and the migration is in error: by an exception after driver.destroy (revert_resize,
     _terminate_volume_connections), or because the source no longer finds the task that it expects (finish_revert_resize).
     """
     first, _second, third = nova.hosts
     life = booted(nova)
-    life.go(life.start("migrate", moves.resize(nova, life.server, (third,), larger=False), life.server))
+    life.go(
+        life.start("migrate", moves.resize(nova, life.server, (third,), larger=False), life.server)
+    )
     revert = life.start("revert", moves.revert(nova, life.server), life.server)
     if how == "reset meanwhile":
         life.go(revert, until="finish_revert cast")
@@ -69,7 +83,9 @@ def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(nov
     assert _lost(life) == []
 
 
-def test_an_evacuation_that_failed_at_its_end_keeps_the_claim_where_the_guest_runs(nova: Nova) -> None:
+def test_an_evacuation_that_failed_at_its_end_keeps_the_claim_where_the_guest_runs(
+    nova: Nova,
+) -> None:
     """The guest is made and the server ACTIVE when an exception comes (the end of _do_rebuild_instance); `failed` is saved, and what
     Placement refuses is only logged (delete_allocation_for_evacuated_instance). The operator then resets the server to ACTIVE.
     """

@@ -16,10 +16,27 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, ORPHAN_KINDS, REMEDIATE
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import OPERATIONS, Life, begun_with, do, lives
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Aborted, Nova, RolledBack
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import Watch, half_way
+from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+    KINDS,
+    ORPHAN_KINDS,
+    REMEDIATE,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+    OPERATIONS,
+    Life,
+    begun_with,
+    do,
+    lives,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
+    Aborted,
+    Nova,
+    RolledBack,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
+    Watch,
+    half_way,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +48,11 @@ INTERRUPTIONS: dict[str, Interrupt] = {
     "cut": lambda life, operation: life.cut(operation),
     "fails": lambda life, operation: life.fail(operation),
     "rolls back": lambda life, operation: life.fail(operation, RolledBack),
-    "fails, and its handlers are cut": lambda life, operation: (life.fail(operation), life.go(operation, 1), life.cut(operation))[0],
+    "fails, and its handlers are cut": lambda life, operation: (
+        life.fail(operation),
+        life.go(operation, 1),
+        life.cut(operation),
+    )[0],
 }
 OF_LIVE_MIGRATIONS: dict[str, Interrupt] = {
     "cut, and libvirt goes on": lambda life, operation: life.cut(operation, alone=True),
@@ -44,7 +65,17 @@ AFTERMATHS = (
     ("reset", "finish", "migrate", "start", "confirm"),
     ("finish", "start", "reset", "down", "evacuate", "start"),
     ("reset to error", "start", "finish"),
-    ("reset", "start", "finish", "reset", "shelve", "unshelve to host 2", "finish", "migrate", "revert"),
+    (
+        "reset",
+        "start",
+        "finish",
+        "reset",
+        "shelve",
+        "unshelve to host 2",
+        "finish",
+        "migrate",
+        "revert",
+    ),
 )
 
 
@@ -56,10 +87,15 @@ def _watch() -> Watch:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("placement", ["answers", "refuses"])
-def test_no_operation_cut_at_any_step_lets_a_needed_share_go(watch: Watch, operation: str, placement: str) -> None:
+def test_no_operation_cut_at_any_step_lets_a_needed_share_go(
+    watch: Watch, operation: str, placement: str
+) -> None:
     watch.complete.add((operation, placement))
     name = operation.partition(" ")[0]
-    interruptions = [*INTERRUPTIONS.values(), *(OF_LIVE_MIGRATIONS.values() if name == "live_migrate" else ())]
+    interruptions = [
+        *INTERRUPTIONS.values(),
+        *(OF_LIVE_MIGRATIONS.values() if name == "live_migrate" else ()),
+    ]
     homes = range(2) if "resize" in (name, *OPERATIONS[operation]) else range(1)
     for home, interrupt, aftermath in itertools.product(homes, interruptions, AFTERMATHS):
         steps = 0
@@ -68,7 +104,13 @@ def test_no_operation_cut_at_any_step_lets_a_needed_share_go(watch: Watch, opera
 
 
 def _interrupted(
-    watch: Watch, operation: str, home: int, placement: str, interrupt: Interrupt, steps: int, aftermath: tuple[str, ...]
+    watch: Watch,
+    operation: str,
+    home: int,
+    placement: str,
+    interrupt: Interrupt,
+    steps: int,
+    aftermath: tuple[str, ...],
 ) -> bool:
     """Returns whether the operation was still under way after so many steps."""
     life, begun = begun_with(Nova(pooled=True, devices=True), operation, home)
@@ -83,8 +125,12 @@ def _interrupted(
     return True
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind in ORPHAN_KINDS or kind.by_default == REMEDIATE])
-def test_these_lives_reach_every_kind_of_orphan_and_all_that_is_changed_by_default(watch: Watch, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", [kind.name for kind in KINDS if kind in ORPHAN_KINDS or kind.by_default == REMEDIATE]
+)
+def test_these_lives_reach_every_kind_of_orphan_and_all_that_is_changed_by_default(
+    watch: Watch, kind: str
+) -> None:
     """Only of what is reached anything is shown."""
     _all_seen(watch)
     assert watch.kinds[kind]
@@ -105,5 +151,7 @@ def _all_seen(watch: Watch) -> None:
 
 @hypothesis.settings(max_examples=1500)
 @hypothesis.given(st.data())
-def test_no_life_ends_with_a_needed_share_among_the_removable(watch: Watch, data: st.DataObject) -> None:
+def test_no_life_ends_with_a_needed_share_among_the_removable(
+    watch: Watch, data: st.DataObject
+) -> None:
     data.draw(lives(watch=watch, clean=watch.clean))

@@ -29,7 +29,9 @@ if t.TYPE_CHECKING:
     from collections.abc import Callable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+        Situation,
+    )
 
 RESTS_ON = {
     deleted_server: ("server", "migrations", "deleted_listing"),
@@ -40,7 +42,9 @@ RESTS_ON = {
 }
 
 
-@pytest.mark.parametrize("situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__)
+@pytest.mark.parametrize(
+    "situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__
+)
 def test_with_every_answer_it_is_proven(situation: Situation) -> None:
     cloud = Cloud()
 
@@ -52,9 +56,15 @@ def test_with_every_answer_it_is_proven(situation: Situation) -> None:
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize(
     ("situation", "question"),
-    [pytest.param(kind, question, id=f"{kind.__name__}-{question}") for kind, questions in RESTS_ON.items() for question in questions],
+    [
+        pytest.param(kind, question, id=f"{kind.__name__}-{question}")
+        for kind, questions in RESTS_ON.items()
+        for question in questions
+    ],
 )
-def test_without_one_of_its_answers_nothing_is_proven(situation: Situation, question: str, status: int) -> None:
+def test_without_one_of_its_answers_nothing_is_proven(
+    situation: Situation, question: str, status: int
+) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     cloud.answers(question, consumer, status)
@@ -64,7 +74,9 @@ def test_without_one_of_its_answers_nothing_is_proven(situation: Situation, ques
 
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize("question", ["server", "migrations"])
-def test_without_an_answer_about_its_server_no_migration_is_ended(question: str, status: int) -> None:
+def test_without_an_answer_about_its_server_no_migration_is_ended(
+    question: str, status: int
+) -> None:
     cloud = Cloud()
     migration = ended_migration(cloud)
     cloud.answers(question, cloud.migrations[migration].server, status)
@@ -98,7 +110,9 @@ def moved_once(cloud: Cloud, consumer: str) -> None:
     ],
     ids=lambda part: part.__name__,
 )
-def test_a_404_that_is_contradicted_proves_nothing(situation: Situation, sighting: Callable[[Cloud, str], None]) -> None:
+def test_a_404_that_is_contradicted_proves_nothing(
+    situation: Situation, sighting: Callable[[Cloud, str], None]
+) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     sighting(cloud, consumer)
@@ -125,7 +139,10 @@ def test_a_consumer_that_a_migration_names_is_not_forgotten(listed: str) -> None
     if listed == "everywhere":
         cloud.answers("migrations", consumer, 200)
         snapshot = cloud.snapshot()
-        evidence = d.replace(snapshot.evidence[consumer], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+        evidence = d.replace(
+            snapshot.evidence[consumer],
+            migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()),
+        )
         changes: dict[str, t.Any] = {"evidence": {**snapshot.evidence, consumer: evidence}}
     else:
         cloud.left_out_migrations.add(migration)
@@ -144,7 +161,9 @@ def test_what_holds_of_a_shared_pool_alone_is_not_forgotten() -> None:
 def test_what_holds_of_somebody_elses_provider_as_well_is_not_forgotten() -> None:
     cloud = Cloud()
 
-    assert cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
+    assert (
+        cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
+    )
 
 
 def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
@@ -153,9 +172,14 @@ def test_a_migration_that_ends_while_it_is_looked_at_is_not_ended_yet() -> None:
     migration = ended_migration(cloud)
     server = cloud.migrations[migration].server
     snapshot = cloud.snapshot()
-    evidence = d.replace(snapshot.evidence[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()))
+    evidence = d.replace(
+        snapshot.evidence[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ())
+    )
 
-    assert cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).verdict == "undecided"
+    assert (
+        cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).verdict
+        == "undecided"
+    )
 
 
 def test_a_forgotten_migration_is_proven_by_the_listing_of_a_host_that_it_holds() -> None:
@@ -188,7 +212,9 @@ def test_only_a_finished_evacuation_is_told_as_one(type: str, status: str, kind:
 
 @pytest.mark.parametrize("evacuated", [True, False])
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
-def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(move: str, evacuated: bool) -> None:
+def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(
+    move: str, evacuated: bool
+) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     if evacuated:
@@ -199,7 +225,9 @@ def test_a_host_to_which_a_running_guest_was_moved_in_vain_is_kept(move: str, ev
 
 
 @pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "extra_host")])
-def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacuated: bool, kind: str) -> None:
+def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(
+    evacuated: bool, kind: str
+) -> None:
     cloud = Cloud()
     third = cloud.host("compute-3")
     server = cloud.server(cloud.there, cloud.here, third, cloud.there)
@@ -207,7 +235,10 @@ def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(evacu
         cloud.migration(server, third, cloud.here, "done", type="evacuation")
     cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
 
-    assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (kind, {cloud.here, third})
+    assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (
+        kind,
+        {cloud.here, third},
+    )
 
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])
@@ -223,7 +254,9 @@ def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
     assert cloud.found(server).verdict == "undecided"
 
 
-@pytest.mark.parametrize(("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")])
+@pytest.mark.parametrize(
+    ("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")]
+)
 def test_a_forgotten_consumer_must_be_as_old_as_asked(age: int | None, verdict: str) -> None:
     cloud = Cloud()
     stranger = cloud.stranger(cloud.here, age=age)
@@ -250,16 +283,26 @@ def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdic
     assert (finding.consumer, finding.verdict) == (server, verdict)
 
 
-def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None) -> Finding:
+def _beside(
+    allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None
+) -> Finding:
     """Judge a forgotten consumer in a cloud with these services in its catalogue, of which somebody says that they hold nothing."""
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
     there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
     evidence = there.evidence[consumer]
     assert evidence.allocation.value
-    typed = d.replace(evidence.allocation, value=d.replace(evidence.allocation.value, type=consumer_type))
-    there = d.replace(there, evidence={**there.evidence, consumer: d.replace(evidence, allocation=typed)})
-    return next(finding for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored))) if finding.consumer == consumer)
+    typed = d.replace(
+        evidence.allocation, value=d.replace(evidence.allocation.value, type=consumer_type)
+    )
+    there = d.replace(
+        there, evidence={**there.evidence, consumer: d.replace(evidence, allocation=typed)}
+    )
+    return next(
+        finding
+        for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored)))
+        if finding.consumer == consumer
+    )
 
 
 @pytest.mark.parametrize(
@@ -271,13 +314,22 @@ def _beside(allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer
             ("container",),
             "has container in its catalogue; ignore_allocators says that container holds nothing on Nova's hosts",
         ),
-        (("container",), ("container", "reservation"), "ignore_allocators says that container holds nothing"),
+        (
+            ("container",),
+            ("container", "reservation"),
+            "ignore_allocators says that container holds nothing",
+        ),
     ],
 )
-def test_a_forgotten_consumer_is_told_with_who_else_may_claim(allocators: tuple[str, ...], ignored: tuple[str, ...], told: str) -> None:
+def test_a_forgotten_consumer_is_told_with_who_else_may_claim(
+    allocators: tuple[str, ...], ignored: tuple[str, ...], told: str
+) -> None:
     finding = _beside(allocators, ignored)
 
-    assert (finding.kind, finding.verdict) == ("unknown_consumer", "orphaned") and told in finding.reason
+    assert (finding.kind, finding.verdict) == (
+        "unknown_consumer",
+        "orphaned",
+    ) and told in finding.reason
 
 
 @pytest.mark.parametrize(
@@ -294,17 +346,28 @@ def test_a_forgotten_consumer_without_a_type_may_be_that_of_another_service(
 ) -> None:
     finding = _beside(allocators, ignored)
 
-    assert (finding.kind, finding.verdict, finding.change) == ("unknown_consumer", "undecided", None)
-    assert f"this cloud has {suspect} in its catalogue" in finding.reason and "orphan_cleanup_ignore_allocators" in finding.reason
+    assert (finding.kind, finding.verdict, finding.change) == (
+        "unknown_consumer",
+        "undecided",
+        None,
+    )
+    assert (
+        f"this cloud has {suspect} in its catalogue" in finding.reason
+        and "orphan_cleanup_ignore_allocators" in finding.reason
+    )
 
 
 @pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
-def test_a_forgotten_consumer_that_says_what_it_is_belongs_to_no_other_service(consumer_type: str) -> None:
+def test_a_forgotten_consumer_that_says_what_it_is_belongs_to_no_other_service(
+    consumer_type: str,
+) -> None:
     assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
-def test_a_server_that_lost_its_host_is_undecided_until_it_is_deleted_or_set_to_error(status: str) -> None:
+def test_a_server_that_lost_its_host_is_undecided_until_it_is_deleted_or_set_to_error(
+    status: str,
+) -> None:
     cloud = Cloud()
 
     finding = cloud.found(cloud.server(None, cloud.here, status=status))

@@ -19,7 +19,10 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
     list_host_names,
     list_hosts_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import list_failed_absence_checks, list_failed_checks
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
+    list_failed_absence_checks,
+    list_failed_checks,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
@@ -35,7 +38,11 @@ class Site(World):
         self.move = self.migration(self.live, self.there, self.here, "confirmed")
 
     def services_with(self, *hosts: str) -> t.Any:
-        return answer("GET /os-services", 200, tuple(Service("nova-compute", host, "enabled", "up") for host in hosts))
+        return answer(
+            "GET /os-services",
+            200,
+            tuple(Service("nova-compute", host, "enabled", "up") for host in hosts),
+        )
 
     def evidence_with(self, uuid: str, **answers: t.Any) -> t.Any:
         evidence_by_uuid = dict(self.snapshot().evidence)
@@ -55,12 +62,18 @@ def test_a_whole_answer_contradicts_nothing() -> None:
 def test_services_that_differ_before_and_after_are_named() -> None:
     site = Site()
 
-    assert f"compute services of {NEW} in one answer" in _told(site.snapshot(services_after=site.services_with(HERE, THERE, NEW)))
+    assert f"compute services of {NEW} in one answer" in _told(
+        site.snapshot(services_after=site.services_with(HERE, THERE, NEW))
+    )
 
 
 def test_a_cell_that_goes_down_meanwhile_is_no_contradiction() -> None:
     site = Site()
-    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN", state=None) for service in site.services))
+    silent = answer(
+        "GET /os-services",
+        200,
+        tuple(d.replace(service, status="UNKNOWN", state=None) for service in site.services),
+    )
 
     assert list_disagreements(site.snapshot(services_after=silent)) == ()
 
@@ -70,7 +83,9 @@ def test_compute_nodes_without_a_service_are_named() -> None:
     site = Site()
     services = site.services_with(HERE)
 
-    assert f"compute nodes of {THERE}, and no compute service" in _told(site.snapshot(services=services, services_after=services))
+    assert f"compute nodes of {THERE}, and no compute service" in _told(
+        site.snapshot(services=services, services_after=services)
+    )
 
 
 def test_a_host_that_is_found_directly_and_listed_nowhere_is_named() -> None:
@@ -85,13 +100,19 @@ def test_a_host_that_is_found_directly_and_has_only_a_service_in_the_listings_is
     services = site.services_with(HERE, THERE, NEW)
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
 
-    assert NEW in _told(site.snapshot(services=services, services_after=services, host_lookups=lookups))
+    assert NEW in _told(
+        site.snapshot(services=services, services_after=services, host_lookups=lookups)
+    )
 
 
 @pytest.mark.parametrize(("status", "doubtful"), [(404, []), (403, [NEW]), (500, [NEW])])
-def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on_absence(status: int, doubtful: list[str]) -> None:
+def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on_absence(
+    status: int, doubtful: list[str]
+) -> None:
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
-    snapshot = Site().snapshot(aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups)
+    snapshot = Site().snapshot(
+        aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups
+    )
 
     assert list_doubtful_hosts(snapshot) == doubtful
     assert list_failed_checks(snapshot) == ()
@@ -100,11 +121,20 @@ def test_a_host_of_an_aggregate_that_could_not_be_looked_up_closes_what_rests_on
 
 @pytest.mark.parametrize("status", [404, 403, 500])
 def test_a_host_that_is_not_found_contradicts_nothing(status: int) -> None:
-    assert list_disagreements(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})) == ()
+    assert (
+        list_disagreements(
+            Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})
+        )
+        == ()
+    )
 
 
-@pytest.mark.parametrize(("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)])
-def test_a_server_on_a_host_that_is_not_listed_is_looked_into(status: int | None, agrees: bool) -> None:
+@pytest.mark.parametrize(
+    ("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)]
+)
+def test_a_server_on_a_host_that_is_not_listed_is_looked_into(
+    status: int | None, agrees: bool
+) -> None:
     site = Site()
     server = site.server(site.here)
     site.servers[server] = d.replace(site.servers[server], host=NEW, node=NEW)
@@ -118,7 +148,10 @@ def test_a_server_on_a_host_that_is_not_listed_is_looked_into(status: int | None
 def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
     site = Site()
     forgotten = site.stranger(site.here)
-    known, unknown = answer("GET /os-migrations?marker", 200, True), answer("GET /os-migrations?marker", 400)
+    known, unknown = (
+        answer("GET /os-migrations?marker", 200, True),
+        answer("GET /os-migrations?marker", 400),
+    )
     evidence_by_uuid = site.evidence_with(forgotten, marker=known, markers=(known, unknown))
 
     assert f"knew {forgotten} as a migration's" in _told(site.snapshot(evidence=evidence_by_uuid))
@@ -126,14 +159,21 @@ def test_a_marker_that_is_known_and_then_not_is_a_contradiction() -> None:
 
 def test_a_migration_that_is_listed_and_then_not_is_a_contradiction() -> None:
     site = Site()
-    evidence_by_uuid = site.evidence_with(site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ()))
+    evidence_by_uuid = site.evidence_with(
+        site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ())
+    )
 
-    assert f"listed migration {site.move} of server {site.live}" in _told(site.snapshot(evidence=evidence_by_uuid))
+    assert f"listed migration {site.move} of server {site.live}" in _told(
+        site.snapshot(evidence=evidence_by_uuid)
+    )
 
 
 def test_a_migration_that_goes_with_its_server_is_no_contradiction() -> None:
     site = Site()
-    gone = {"server": answer("GET /servers", 404), "migrations": answer("GET /os-migrations?instance_uuid", 200, ())}
+    gone = {
+        "server": answer("GET /servers", 404),
+        "migrations": answer("GET /os-migrations?instance_uuid", 200, ()),
+    }
 
     assert list_disagreements(site.snapshot(evidence=site.evidence_with(site.live, **gone))) == ()
 
@@ -145,7 +185,13 @@ def test_hosts_of_aggregates_that_are_not_listed_are_looked_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "names"), [("compute-1", ("compute-1",)), ("compute-1.example.org", ("compute-1.example.org", "compute-1"))]
+    ("provider", "names"),
+    [
+        ("compute-1", ("compute-1",)),
+        ("compute-1.example.org", ("compute-1.example.org", "compute-1")),
+    ],
 )
-def test_a_host_may_go_by_the_name_of_its_node_or_by_that_without_its_domain(provider: str, names: tuple[str, ...]) -> None:
+def test_a_host_may_go_by_the_name_of_its_node_or_by_that_without_its_domain(
+    provider: str, names: tuple[str, ...]
+) -> None:
     assert list_host_names(provider) == names

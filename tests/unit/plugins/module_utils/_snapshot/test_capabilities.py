@@ -11,7 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
     explain_unprovable,
@@ -29,24 +31,35 @@ def _found(**versions: tuple[int, int]) -> t.Any:
     world.delete(world.server(here, here))
     world.stranger(here)
     snapshot = world.snapshot()
-    return build_findings(d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy())
+    return build_findings(
+        d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy()
+    )
 
 
 def _verdicts(found: t.Any) -> dict[str, str]:
-    return {entry["kind"]: entry["verdict"] for key in ("findings", "undecided") for entry in found[key]}
+    return {
+        entry["kind"]: entry["verdict"] for key in ("findings", "undecided") for entry in found[key]
+    }
 
 
 def test_of_services_that_are_new_enough_everything_is_proven() -> None:
     found = _found()
 
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "orphaned"}
-    assert found["summary"]["coverage"]["not_provable"] == found["summary"]["coverage"]["failed_checks"] == []
+    assert (
+        found["summary"]["coverage"]["not_provable"]
+        == found["summary"]["coverage"]["failed_checks"]
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("versions", "said"),
     [
-        ({"compute_version": (2, 68)}, "Nova offers microversions up to 2.68, and 2.69 is needed to see whether every cell answers"),
+        (
+            {"compute_version": (2, 68)},
+            "Nova offers microversions up to 2.68, and 2.69 is needed to see whether every cell answers",
+        ),
         ({"compute_version": (2, 58)}, "2.59 is needed to see which consumers are migrations"),
         (
             {"placement_version": (1, 27)},
@@ -55,7 +68,9 @@ def test_of_services_that_are_new_enough_everything_is_proven() -> None:
     ],
     ids=str,
 )
-def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(versions: dict[str, tuple[int, int]], said: str) -> None:
+def test_what_every_proof_needs_leaves_all_undecided_and_nothing_to_change(
+    versions: dict[str, tuple[int, int]], said: str
+) -> None:
     found = _found(**versions)
 
     assert set(_verdicts(found).values()) == {"undecided"}
@@ -75,9 +90,14 @@ def test_what_one_kind_needs_leaves_that_undecided() -> None:
     ]
 
 
-@pytest.mark.parametrize(("version", "sentences"), [((2, 100), 0), ((2, 69), 0), ((2, 68), 1), ((2, 59), 1), ((2, 58), 2), ((2, 53), 2)])
+@pytest.mark.parametrize(
+    ("version", "sentences"),
+    [((2, 100), 0), ((2, 69), 0), ((2, 68), 1), ((2, 59), 1), ((2, 58), 2), ((2, 53), 2)],
+)
 def test_each_missing_version_is_told_once(version: tuple[int, int], sentences: int) -> None:
     cloud = d.replace(World().snapshot().cloud, compute_version=version)
 
-    assert len(list_unmet_requirements(cloud)) == len(list_blocking_requirements(cloud)) == sentences
+    assert (
+        len(list_unmet_requirements(cloud)) == len(list_blocking_requirements(cloud)) == sentences
+    )
     assert (explain_unprovable("deleted_server", cloud) is None) == (sentences == 0)

@@ -19,14 +19,32 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
 )
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import Situation
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+        Situation,
+    )
 
 
-@pytest.mark.parametrize("situation", [evacuated_source, extra_host, ended_migration], ids=lambda situation: situation.__name__)
+@pytest.mark.parametrize(
+    "situation",
+    [evacuated_source, extra_host, ended_migration],
+    ids=lambda situation: situation.__name__,
+)
 @pytest.mark.parametrize(
     "state",
     [
-        *({"status": status} for status in ("BUILD", "REBUILD", "REBOOT", "SHELVED_OFFLOADED", "DELETED", "MIGRATING", "ERROR", "")),
+        *(
+            {"status": status}
+            for status in (
+                "BUILD",
+                "REBUILD",
+                "REBOOT",
+                "SHELVED_OFFLOADED",
+                "DELETED",
+                "MIGRATING",
+                "ERROR",
+                "",
+            )
+        ),
         {"task_known": False},
         {"task_state": "powering-off"},
         {"host": None},
@@ -35,7 +53,9 @@ if t.TYPE_CHECKING:
     ],
     ids=str,
 )
-def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(situation: Situation, state: dict[str, t.Any]) -> None:
+def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(
+    situation: Situation, state: dict[str, t.Any]
+) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
@@ -58,7 +78,9 @@ def test_a_server_that_is_not_at_rest_on_a_known_host_loses_nothing(situation: S
     ],
     ids=str,
 )
-def test_a_migration_keeps_what_its_server_lacks(servers: tuple[str, ...], migrations: tuple[str, ...], status: str) -> None:
+def test_a_migration_keeps_what_its_server_lacks(
+    servers: tuple[str, ...], migrations: tuple[str, ...], status: str
+) -> None:
     cloud = Cloud()
     named = {
         "here": cloud.here,
@@ -68,7 +90,9 @@ def test_a_migration_keeps_what_its_server_lacks(servers: tuple[str, ...], migra
         "former pool": cloud.provider("former pool"),
     }
     server = cloud.server(cloud.there, *(named[name] for name in servers))
-    migration = cloud.migration(server, cloud.here, cloud.there, status, *(named[name] for name in migrations))
+    migration = cloud.migration(
+        server, cloud.here, cloud.there, status, *(named[name] for name in migrations)
+    )
 
     assert cloud.found(migration).verdict == "undecided"
 
@@ -85,7 +109,9 @@ def test_a_server_of_no_known_host_does_not_hold_its_own_by_holding_what_is_not_
 
 
 @pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
-def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_extra_host(status: str) -> None:
+def test_a_server_that_is_not_where_its_newest_move_ended_is_not_on_the_extra_host(
+    status: str,
+) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)
@@ -99,7 +125,10 @@ def test_a_move_that_took_the_server_nowhere_says_nothing_of_where_it_is(status:
     server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)
 
-    assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == ("orphaned", {cloud.here})
+    assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == (
+        "orphaned",
+        {cloud.here},
+    )
 
 
 def test_only_the_newest_move_says_where_the_server_is() -> None:

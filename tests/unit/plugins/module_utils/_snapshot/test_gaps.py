@@ -12,9 +12,17 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _build_views, judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap, list_touched_hosts
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    LISTED_BY_SERVERS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import (
+    _build_views,
+    judge,
+)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
+    find_gap,
+    list_touched_hosts,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
@@ -31,21 +39,30 @@ class Site(World):
 
     def __init__(self) -> None:
         super().__init__()
-        self.here, self.there, self.dead = (self.host(name) for name in ("compute-1", "compute-2", SILENT))
+        self.here, self.there, self.dead = (
+            self.host(name) for name in ("compute-1", "compute-2", SILENT)
+        )
 
     def partial(self, **changes: t.Any) -> Snapshot:
         """What is read then: the services of all hosts, and the compute nodes of those that answer."""
         services = tuple(
-            d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service for service in self.services
+            d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service
+            for service in self.services
         )
         listed = self.snapshot().hypervisors.value or ()
         nodes = tuple(node for node in listed if node.host != SILENT)
         named = answer("GET /os-services", 200, services)
         hypervisors = answer(LISTED_BY_SERVERS, 200, nodes)
-        return self.snapshot(**{"services": named, "services_after": named, "hypervisors": hypervisors, **changes})
+        return self.snapshot(
+            **{"services": named, "services_after": named, "hypervisors": hypervisors, **changes}
+        )
 
     def finding(self, consumer: str, **changes: t.Any) -> Finding:
-        return next(finding for finding in judge(self.partial(**changes), HARSH) if finding.consumer == consumer)
+        return next(
+            finding
+            for finding in judge(self.partial(**changes), HARSH)
+            if finding.consumer == consumer
+        )
 
 
 @pytest.fixture(name="site")
@@ -57,7 +74,10 @@ def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
     server = site.server(site.here, site.here)
     site.delete(server)
 
-    assert (site.finding(server).kind, site.finding(server).verdict) == ("deleted_server", "orphaned")
+    assert (site.finding(server).kind, site.finding(server).verdict) == (
+        "deleted_server",
+        "orphaned",
+    )
 
 
 @pytest.mark.parametrize("kind", ["evacuated_source", "extra_host", "ended_migration"])
@@ -90,7 +110,10 @@ def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) ->
     assert site.finding(server).verdict == "undecided"
 
 
-@pytest.mark.parametrize(("status", "verdict"), [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")])
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")],
+)
 def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_host_was_looked_up(
     site: Site, status: int, verdict: str
 ) -> None:
@@ -102,7 +125,9 @@ def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_hos
     assert site.finding(server, host_lookups=lookups).verdict == verdict
 
 
-def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(site: Site) -> None:
+def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(
+    site: Site,
+) -> None:
     node = site.provider(f"{SILENT}.example.org")
     server = site.server(site.here, node)
     site.delete(server)
@@ -123,7 +148,9 @@ def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) ->
 
 
 @pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
-def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(site: Site, kind: str) -> None:
+def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(
+    site: Site, kind: str
+) -> None:
     server = site.server(site.here, *([site.there] if kind == "misplaced_allocation" else []))
     finding = site.finding(server)
 
@@ -133,7 +160,11 @@ def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(si
 def test_a_provider_without_a_compute_node_is_not_a_ghost_then(site: Site) -> None:
     site.server(site.here, site.here)
 
-    assert not [finding for finding in judge(site.partial(), HARSH) if finding.kind in ("orphaned_provider", "name_conflict")]
+    assert not [
+        finding
+        for finding in judge(site.partial(), HARSH)
+        if finding.kind in ("orphaned_provider", "name_conflict")
+    ]
 
 
 def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:

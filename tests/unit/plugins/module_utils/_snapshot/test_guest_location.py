@@ -17,7 +17,9 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import list_relevant_request_ids
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
+    list_relevant_request_ids,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import LATER, World
 
 if t.TYPE_CHECKING:
@@ -42,21 +44,34 @@ class Cloud(World):
 
     def moved(self, status: str, *holds: str, dest: str = "", type: str = "migration") -> str:
         """Another move of the server, away from `here`."""
-        move = self.migration(self.subject, self.here, dest or self.there, status, *holds, type=type)
-        self.migrations[move] = d.replace(self.migrations[move], updated_at=self.migrations[move].created_at)
+        move = self.migration(
+            self.subject, self.here, dest or self.there, status, *holds, type=type
+        )
+        self.migrations[move] = d.replace(
+            self.migrations[move], updated_at=self.migrations[move].created_at
+        )
         return move
 
     def copied(self, result: str, move: str = "", in_copy: bool = False) -> None:
         """The move came to the source."""
-        events = (("compute_prep_resize", self.there, "Success"), ("compute_resize_instance", self.here, result))
+        events = (
+            ("compute_prep_resize", self.there, "Success"),
+            ("compute_resize_instance", self.here, result),
+        )
         self.recorded(move or self.move, *events, in_copy=in_copy)
 
     def started(self, action: str = "start", root: str = "", **fields: str) -> None:
-        self.recorded_later(self.subject, action, f"compute_{action}_instance", root or self.here, **fields)
+        self.recorded_later(
+            self.subject, action, f"compute_{action}_instance", root or self.here, **fields
+        )
 
     @property
     def finding(self) -> Finding:
-        return next(found for found in judge(self.snapshot(), Policy(min_age=0)) if found.consumer == self.subject)
+        return next(
+            found
+            for found in judge(self.snapshot(), Policy(min_age=0))
+            if found.consumer == self.subject
+        )
 
 
 def gave_up_the_copy(cloud: Cloud) -> None:
@@ -100,7 +115,9 @@ def tried_again_in_vain(cloud: Cloud) -> None:
 def started_between_two_attempts(cloud: Cloud) -> None:
     cloud.copied("Error")
     again = cloud.moved("error")
-    cloud.migrations[again] = d.replace(cloud.migrations[again], created_at=MUCH_LATER, updated_at=MUCH_LATER)
+    cloud.migrations[again] = d.replace(
+        cloud.migrations[again], created_at=MUCH_LATER, updated_at=MUCH_LATER
+    )
     cloud.started()
     cloud.recorded(again, ("cold_migrate", cloud.third, "Error"))
 
@@ -121,13 +138,19 @@ def started_between_two_attempts(cloud: Cloud) -> None:
     ],
     ids=lambda proof: proof.__name__,
 )
-def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(proof: Situation, type: str) -> None:
+def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(
+    proof: Situation, type: str
+) -> None:
     cloud = Cloud(type=type)
     proof(cloud)
     finding = cloud.finding
 
     assert finding.change, finding.reason
-    assert (finding.kind, finding.verdict, set(finding.change.after["allocations"])) == ("unreverted_allocation", "drifted", {cloud.here})
+    assert (finding.kind, finding.verdict, set(finding.change.after["allocations"])) == (
+        "unreverted_allocation",
+        "drifted",
+        {cloud.here},
+    )
     assert finding.change.partner and finding.change.partner.after["allocations"] == {}
 
 
@@ -155,7 +178,11 @@ def came_to_the_destination(cloud: Cloud) -> None:
 
 
 def failed_at_the_destination(cloud: Cloud) -> None:
-    cloud.recorded(cloud.move, ("compute_resize_instance", cloud.here, "Success"), ("compute_finish_resize", cloud.there, "Error"))
+    cloud.recorded(
+        cloud.move,
+        ("compute_resize_instance", cloud.here, "Success"),
+        ("compute_finish_resize", cloud.there, "Error"),
+    )
 
 
 def cut_while_it_copied(cloud: Cloud) -> None:
@@ -167,7 +194,9 @@ def cut_while_it_copied(cloud: Cloud) -> None:
 
 def went_to_another_cell(cloud: Cloud) -> None:
     """A resize between cells has other steps, and the guest may be made before the last of them fails."""
-    cloud.recorded(cloud.move, ("compute_finish_snapshot_based_resize_at_dest", cloud.there, "Success"))
+    cloud.recorded(
+        cloud.move, ("compute_finish_snapshot_based_resize_at_dest", cloud.there, "Success")
+    )
 
 
 def started_at_the_destination(cloud: Cloud) -> None:
@@ -199,13 +228,17 @@ def started_before_it_began(cloud: Cloud) -> None:
 
 def reverted_to_an_earlier_host(cloud: Cloud) -> None:
     """The revert of an earlier move from the same destination."""
-    cloud.recorded_later(cloud.subject, "revertResize", "compute_revert_resize", cloud.there, at=EARLIER)
+    cloud.recorded_later(
+        cloud.subject, "revertResize", "compute_revert_resize", cloud.there, at=EARLIER
+    )
     cloud.copied("Error")
 
 
 def failed_to_revert(cloud: Cloud) -> None:
     cloud.copied("Success")
-    cloud.recorded_later(cloud.subject, "revertResize", "compute_revert_resize", cloud.there, result="Error")
+    cloud.recorded_later(
+        cloud.subject, "revertResize", "compute_revert_resize", cloud.there, result="Error"
+    )
 
 
 def tried_again_and_failed_after_the_copy(cloud: Cloud) -> None:
@@ -239,7 +272,9 @@ def evacuated_in_vain(cloud: Cloud) -> None:
 
 
 def left_another_host(cloud: Cloud) -> None:
-    cloud.migrations[cloud.move] = d.replace(cloud.migrations[cloud.move], source_compute="compute-3", source_node="compute-3")
+    cloud.migrations[cloud.move] = d.replace(
+        cloud.migrations[cloud.move], source_compute="compute-3", source_node="compute-3"
+    )
     started_since(cloud)
 
 
@@ -285,7 +320,11 @@ def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situati
     attack(cloud)
     finding = cloud.finding
 
-    assert (finding.kind, finding.verdict, finding.change) == ("unreverted_allocation", "undecided", None), finding.reason
+    assert (finding.kind, finding.verdict, finding.change) == (
+        "unreverted_allocation",
+        "undecided",
+        None,
+    ), finding.reason
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
@@ -295,7 +334,11 @@ def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
     cloud.started()
     finding = cloud.finding
 
-    assert (finding.kind, finding.verdict, finding.change) == ("unreverted_allocation", "drifted", None)
+    assert (finding.kind, finding.verdict, finding.change) == (
+        "unreverted_allocation",
+        "drifted",
+        None,
+    )
     assert "virsh list" in finding.reason
 
 
@@ -303,12 +346,22 @@ def test_what_has_to_be_done_is_told() -> None:
     cloud = Cloud()
     cloud.copied("Error")
 
-    assert "start the server, or reboot it hard, on compute-1, and it is proven" in cloud.finding.reason
+    assert (
+        "start the server, or reboot it hard, on compute-1, and it is proven"
+        in cloud.finding.reason
+    )
 
 
 def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -> None:
     """The API's clock is ahead of conductor's: by its time the request came after the migration that it began."""
-    asked = [("lock", MUCH_LATER), ("start", MUCH_LATER), ("migrate", LATER), ("stop", LATER), ("resize", EARLIER), ("migrate", EARLIER)]
+    asked = [
+        ("lock", MUCH_LATER),
+        ("start", MUCH_LATER),
+        ("migrate", LATER),
+        ("stop", LATER),
+        ("resize", EARLIER),
+        ("migrate", EARLIER),
+    ]
     actions = [Action(name, f"{name} at {at}", None, at, None) for name, at in asked]
 
     assert list_relevant_request_ids(actions, "2026-11-20T12:59:59.000000") == [

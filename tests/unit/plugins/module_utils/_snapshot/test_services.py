@@ -10,7 +10,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError, InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
@@ -33,7 +36,15 @@ ALL = (OFF, CONDUCTOR, ON)
 
 
 def _wish(**given: t.Any) -> dict[str, t.Any]:
-    return {"host": None, "binary": "nova-compute", "id": None, "enabled": None, "disabled_reason": None, "forced_down": None, **given}
+    return {
+        "host": None,
+        "binary": "nova-compute",
+        "id": None,
+        "enabled": None,
+        "disabled_reason": None,
+        "forced_down": None,
+        **given,
+    }
 
 
 def test_services_come_by_host_and_binary() -> None:
@@ -51,7 +62,9 @@ def test_services_come_by_host_and_binary() -> None:
         (["compute"], None, set()),
     ],
 )
-def test_hosts_and_binaries_choose(hosts: list[str] | None, binaries: list[str] | None, left: set[str]) -> None:
+def test_hosts_and_binaries_choose(
+    hosts: list[str] | None, binaries: list[str] | None, left: set[str]
+) -> None:
     assert {service.id for service in filter_services(ALL, hosts, binaries)} == left
 
 
@@ -74,7 +87,10 @@ def test_one_service_is_meant(wish: dict[str, str], found: Service | None) -> No
     assert find_service(ALL, _wish(**wish)) == found
 
 
-@pytest.mark.parametrize("wish", [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}])
+@pytest.mark.parametrize(
+    "wish",
+    [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}],
+)
 def test_nothing_is_absent_while_a_cell_does_not_answer(wish: dict[str, str]) -> None:
     with pytest.raises(CloudError, match="could not say anything of compute-9"):
         find_service((*ALL, SILENT), _wish(**wish))
@@ -92,7 +108,10 @@ def test_an_id_that_is_none_names_no_service_of_a_silent_cell(id: str) -> None:
 
 def test_a_host_of_two_cells_is_not_guessed_at() -> None:
     with pytest.raises(InvalidInput, match=f"give the id of one .{ONE}, {TWO}"):
-        find_service((ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)), _wish(host="compute-1"))
+        find_service(
+            (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
+            _wish(host="compute-1"),
+        )
 
 
 @pytest.mark.parametrize(
@@ -101,16 +120,26 @@ def test_a_host_of_two_cells_is_not_guessed_at() -> None:
         (ON, {}, {}),
         (ON, {"enabled": True, "forced_down": False}, {}),
         (ON, {"enabled": False}, {"status": "disabled"}),
-        (ON, {"enabled": False, "disabled_reason": "rusty"}, {"status": "disabled", "disabled_reason": "rusty"}),
+        (
+            ON,
+            {"enabled": False, "disabled_reason": "rusty"},
+            {"status": "disabled", "disabled_reason": "rusty"},
+        ),
         (ON, {"forced_down": True}, {"forced_down": True}),
         (ON, {"enabled": False, "forced_down": True}, {"status": "disabled", "forced_down": True}),
         (OFF, {"enabled": False}, {}),
         (OFF, {"enabled": False, "disabled_reason": "rusty"}, {}),
-        (OFF, {"enabled": False, "disabled_reason": "gone"}, {"status": "disabled", "disabled_reason": "gone"}),
+        (
+            OFF,
+            {"enabled": False, "disabled_reason": "gone"},
+            {"status": "disabled", "disabled_reason": "gone"},
+        ),
         (OFF, {"enabled": True}, {"status": "enabled"}),
     ],
 )
-def test_only_what_differs_is_changed(service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]) -> None:
+def test_only_what_differs_is_changed(
+    service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]
+) -> None:
     assert build_update(service, _wish(**wish)) == body
     assert build_update(apply_update(service, body), _wish(**wish)) == {}
 
@@ -124,6 +153,11 @@ def test_a_reason_is_of_a_disabled_service(enabled: bool | None) -> None:
 def test_a_change_is_foretold() -> None:
     down = apply_update(OFF, {"status": "enabled", "forced_down": True})
 
-    assert (down.status, down.disabled_reason, down.forced_down, down.state) == ("enabled", None, True, "down")
+    assert (down.status, down.disabled_reason, down.forced_down, down.state) == (
+        "enabled",
+        None,
+        True,
+        "down",
+    )
     assert apply_update(ON, {"forced_down": True}).state == "down"
     assert apply_update(OFF, {"forced_down": True}).disabled_reason == "rusty"

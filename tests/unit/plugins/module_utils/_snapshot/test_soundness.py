@@ -11,26 +11,48 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor, Migration, Server, Service
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+    Hypervisor,
+    Migration,
+    Server,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+    LISTED_BY_SERVERS,
+    Answer,
+    Snapshot,
+)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_down_cell_hosts,
     list_failed_absence_checks,
     list_failed_checks,
     list_unjudged_hosts,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import OUR_PROJECT, PROJECT, World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    OUR_PROJECT,
+    PROJECT,
+    World,
+    answer,
+)
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
 DOWN = Service("nova-compute", "compute-2", "disabled", "down")
 
 
 def _silent(*hosts: str) -> Answer[tuple[Service, ...]]:
-    return answer("GET /os-services", 200, (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)))
+    return answer(
+        "GET /os-services",
+        200,
+        (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)),
+    )
 
 
 def _nodes(*uuids: str, on: str = "") -> Answer[tuple[Hypervisor, ...]]:
-    return answer("GET /os-hypervisors/detail", 200, tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids))
+    return answer(
+        "GET /os-hypervisors/detail",
+        200,
+        tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids),
+    )
 
 
 def _sample(project: str, host: str | None = "compute-1", status: int = 200) -> Answer[Server]:
@@ -55,25 +77,59 @@ def _hidden_ends() -> Answer[tuple[Migration, ...]]:
     here, there = world.host("compute-1"), world.host("compute-2")
     world.migration(world.server(here), here, there, "error", type="evacuation")
     hidden = {"source_compute": None, "source_node": None, "dest_compute": None, "dest_node": None}
-    return answer("GET /os-migrations", 200, tuple(d.replace(row, **hidden) for row in world.migrations.values()))
+    return answer(
+        "GET /os-migrations",
+        200,
+        tuple(d.replace(row, **hidden) for row in world.migrations.values()),
+    )
 
 
 CLOSED = {
-    "services unreadable before": ({"services": answer("", 500)}, "answered 500 when asked for its services before the reading"),
-    "services unreadable after": ({"services_after": answer("", 503)}, "answered 503 when asked for its services after the reading"),
-    "hypervisors unreadable": ({"hypervisors": answer("", 500)}, "answered 500 when asked for its compute nodes"),
-    "migrations unreadable": ({"migrations": answer("", 500)}, "answered 500 when asked for its migrations"),
-    "hosts of migrations hidden": ({"migrations": _hidden_ends()}, "lists migrations without their hosts (GET /os-migrations)"),
-    "none of Nova's hosts is here": ({"hypervisors": _nodes("elsewhere", on="compute-1")}, "0 of 1 hypervisors are providers here"),
+    "services unreadable before": (
+        {"services": answer("", 500)},
+        "answered 500 when asked for its services before the reading",
+    ),
+    "services unreadable after": (
+        {"services_after": answer("", 503)},
+        "answered 503 when asked for its services after the reading",
+    ),
+    "hypervisors unreadable": (
+        {"hypervisors": answer("", 500)},
+        "answered 500 when asked for its compute nodes",
+    ),
+    "migrations unreadable": (
+        {"migrations": answer("", 500)},
+        "answered 500 when asked for its migrations",
+    ),
+    "hosts of migrations hidden": (
+        {"migrations": _hidden_ends()},
+        "lists migrations without their hosts (GET /os-migrations)",
+    ),
+    "none of Nova's hosts is here": (
+        {"hypervisors": _nodes("elsewhere", on="compute-1")},
+        "0 of 1 hypervisors are providers here",
+    ),
     "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors are providers here"),
-    "may not look": ({"samples": (_sample(PROJECT, status=404),)}, "list servers that they may not look at"),
-    "may look but is not shown the host": ({"samples": (_sample(PROJECT, host=None),)}, "list servers that they may not look at"),
-    "may not see where even its own are": ({"samples": (_sample(OUR_PROJECT, host=None),)}, "list servers that they may not look at"),
+    "may not look": (
+        {"samples": (_sample(PROJECT, status=404),)},
+        "list servers that they may not look at",
+    ),
+    "may look but is not shown the host": (
+        {"samples": (_sample(PROJECT, host=None),)},
+        "list servers that they may not look at",
+    ),
+    "may not see where even its own are": (
+        {"samples": (_sample(OUR_PROJECT, host=None),)},
+        "list servers that they may not look at",
+    ),
     "a live server is listed as deleted": (
         {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
         "deleted=True)",
     ),
-    "the deleted cannot be listed": ({"control": answer("GET /servers/detail?deleted=True", 403)}, "these credentials may not filter"),
+    "the deleted cannot be listed": (
+        {"control": answer("GET /servers/detail?deleted=True", 403)},
+        "these credentials may not filter",
+    ),
     "may look at its own alone": (
         {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
         "list servers that they may not look at",
@@ -91,9 +147,20 @@ def test_a_gate_closes_and_names_its_cause(view: str) -> None:
 
 
 def test_every_closed_gate_is_told() -> None:
-    snapshot = d.replace(_sound(), services=answer("", 500), migrations=answer("", 500), hypervisors=_nodes(), samples=(_sample("", None),))
+    snapshot = d.replace(
+        _sound(),
+        services=answer("", 500),
+        migrations=answer("", 500),
+        hypervisors=_nodes(),
+        samples=(_sample("", None),),
+    )
 
-    assert [sentence.split()[0] for sentence in list_failed_checks(snapshot)] == ["Nova", "Nova", "0", "These"]
+    assert [sentence.split()[0] for sentence in list_failed_checks(snapshot)] == [
+        "Nova",
+        "Nova",
+        "0",
+        "These",
+    ]
 
 
 def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
@@ -102,11 +169,20 @@ def test_an_empty_cloud_closes_the_gate_of_the_region() -> None:
     assert "0 of 0 hypervisors are providers here" in sentence
 
 
-@pytest.mark.parametrize(("here", "elsewhere", "closed"), [(1, 0, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)])
-def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewhere: int, closed: bool) -> None:
+@pytest.mark.parametrize(
+    ("here", "elsewhere", "closed"),
+    [(1, 0, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)],
+)
+def test_the_region_is_right_when_half_of_the_hosts_are_here(
+    here: int, elsewhere: int, closed: bool
+) -> None:
     world = World()
     roots = [world.host(f"compute-{number}") for number in range(here)]
-    snapshot = world.snapshot(hypervisors=_nodes(*roots, *(f"other-{number}" for number in range(elsewhere)), on="compute-0"))
+    snapshot = world.snapshot(
+        hypervisors=_nodes(
+            *roots, *(f"other-{number}" for number in range(elsewhere)), on="compute-0"
+        )
+    )
 
     assert bool(list_failed_checks(snapshot)) is closed
 
@@ -119,9 +195,16 @@ def test_the_region_is_right_when_half_of_the_hosts_are_here(here: int, elsewher
         (_sample(PROJECT, status=404), _sample(PROJECT)),
         (_sample(PROJECT), _sample(OUR_PROJECT, status=404)),
     ],
-    ids=["only our own servers", "another project's", "one gone meanwhile", "one of our own gone meanwhile"],
+    ids=[
+        "only our own servers",
+        "another project's",
+        "one gone meanwhile",
+        "one of our own gone meanwhile",
+    ],
 )
-def test_credentials_that_see_a_server_on_its_host_will_do(samples: tuple[Answer[Server], ...]) -> None:
+def test_credentials_that_see_a_server_on_its_host_will_do(
+    samples: tuple[Answer[Server], ...],
+) -> None:
     assert list_failed_checks(d.replace(_sound(), samples=samples)) == ()
 
 
@@ -129,12 +212,19 @@ def test_one_server_of_our_own_that_lost_its_mapping_says_nothing_of_the_credent
     """Its neighbours answer, and the listing says that it is ours."""
     samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
 
-    assert list_failed_checks(d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))) == ()
+    assert (
+        list_failed_checks(
+            d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))
+        )
+        == ()
+    )
 
 
 def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> None:
     samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
-    (sentence,) = list_failed_checks(d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT)))
+    (sentence,) = list_failed_checks(
+        d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
+    )
 
     assert "list servers that they may not look at" in sentence
 
@@ -168,7 +258,10 @@ def test_without_a_live_server_there_is_none_that_could_be_listed_as_deleted() -
 
 
 def test_silent_hosts_are_named_once_and_in_order() -> None:
-    assert list_down_cell_hosts(_silent("compute-2", "compute-1", "compute-2")) == ["compute-1", "compute-2"]
+    assert list_down_cell_hosts(_silent("compute-2", "compute-1", "compute-2")) == [
+        "compute-1",
+        "compute-2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +272,13 @@ def test_silent_hosts_are_named_once_and_in_order() -> None:
         (4, "of compute-1, compute-2, compute-3 and 1 more."),
     ],
 )
-def test_of_many_silent_hosts_three_are_named_and_the_others_counted(count: int, named: str) -> None:
+def test_of_many_silent_hosts_three_are_named_and_the_others_counted(
+    count: int, named: str
+) -> None:
     silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
-    (sentence,) = list_failed_absence_checks(d.replace(_sound(), services=silent, services_after=silent))
+    (sentence,) = list_failed_absence_checks(
+        d.replace(_sound(), services=silent, services_after=silent)
+    )
 
     assert sentence.endswith(named)
 
@@ -193,7 +290,9 @@ def test_a_cell_that_does_not_answer_closes_only_what_rests_on_absence(when: str
 
     assert list_failed_checks(snapshot) == ()
     assert list_unjudged_hosts(snapshot) == ["compute-1"]
-    assert list_failed_absence_checks(snapshot) == ("A cell is not answering: Nova could not say anything of compute-1.",)
+    assert list_failed_absence_checks(snapshot) == (
+        "A cell is not answering: Nova could not say anything of compute-1.",
+    )
 
 
 def test_an_unreadable_answer_names_no_silent_host() -> None:

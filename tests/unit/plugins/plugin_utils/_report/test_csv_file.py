@@ -12,7 +12,10 @@ import io
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.csv_file import COLUMNS, render
+from ansible_collections.osops.placement.plugins.plugin_utils._report.csv_file import (
+    COLUMNS,
+    render,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
@@ -44,29 +47,64 @@ def test_a_hostile_name_adds_neither_rows_nor_cells_and_can_be_read_back(name: s
 
     assert len(rows) == len(_rows(Report(told(hostile("x"))))) == 4
     assert {len(row) for row in rows} == {len(COLUMNS)}
-    assert {row["server_name"].removeprefix("'") for row in rows if row["kind"] == "booting"} == {make_printable(HOSTILE[name])}
+    assert {row["server_name"].removeprefix("'") for row in rows if row["kind"] == "booting"} == {
+        make_printable(HOSTILE[name])
+    }
 
 
 def test_lines_and_quotes_are_those_of_the_standard() -> None:
     lines = render(Report(told(hostile('a"b')))).split("\r\n")
 
     assert lines[-1] == "" and len(lines) == 6
-    assert all(line.startswith('"') and line.endswith('"') and "\n" not in line for line in lines[:-1])
+    assert all(
+        line.startswith('"') and line.endswith('"') and "\n" not in line for line in lines[:-1]
+    )
     assert '"a""b"' in lines[1]
 
 
 def test_a_row_tells_what_would_be_free_and_what_became_of_it() -> None:
     findings = told(hostile("x"), known={"nothing/else": "2026-01-01T00:00:00Z"})
-    findings["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z", "selected": False}
+    findings["findings"][0] |= {
+        "new": False,
+        "first_seen": "2026-01-02T03:04:05Z",
+        "selected": False,
+    }
     row, *_others = _rows(Report(findings, remediation=remediation_of(findings, "removed")))
 
-    told_of = ("verdict", "kind", "new", "first_seen", "server_name", "hosts", "frees_vcpu", "frees_memory_mb", "selected", "outcome")
+    told_of = (
+        "verdict",
+        "kind",
+        "new",
+        "first_seen",
+        "server_name",
+        "hosts",
+        "frees_vcpu",
+        "frees_memory_mb",
+        "selected",
+        "outcome",
+    )
     assert [row[column] for column in told_of] == [
-        *("orphaned", "deleted_server", "no", "2026-01-02T03:04:05Z", "x", "x", "1", "512", "no", "removed")
+        *(
+            "orphaned",
+            "deleted_server",
+            "no",
+            "2026-01-02T03:04:05Z",
+            "x",
+            "x",
+            "1",
+            "512",
+            "no",
+            "removed",
+        )
     ]
 
 
 def test_in_check_mode_the_outcome_is_what_would_be() -> None:
     findings = told(hostile("x"))
 
-    assert _rows(Report(findings, remediation=remediation_of(findings, "removed", check_mode=True)))[0]["outcome"] == "would be removed"
+    assert (
+        _rows(Report(findings, remediation=remediation_of(findings, "removed", check_mode=True)))[
+            0
+        ]["outcome"]
+        == "would be removed"
+    )

@@ -64,7 +64,11 @@ class Page(HTMLParser):
 
     @property
     def policy(self) -> str:
-        [policy] = [attrs["content"] for tag, attrs in self.elements if attrs.get("http-equiv") == "Content-Security-Policy"]
+        [policy] = [
+            attrs["content"]
+            for tag, attrs in self.elements
+            if attrs.get("http-equiv") == "Content-Security-Policy"
+        ]
         return t.cast("str", policy)
 
 
@@ -92,13 +96,20 @@ def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> 
 
 
 def test_the_policy_comes_before_all_that_it_is_for() -> None:
-    names = [attrs.get("http-equiv") or tag for tag, attrs in Page(render(reports.remediated())).elements]
-    assert names.index("Content-Security-Policy") < min(names.index(name) for name in ("style", "script", "link", "title"))
+    names = [
+        attrs.get("http-equiv") or tag for tag, attrs in Page(render(reports.remediated())).elements
+    ]
+    assert names.index("Content-Security-Policy") < min(
+        names.index(name) for name in ("style", "script", "link", "title")
+    )
 
 
 def test_nothing_is_fetched_and_no_attribute_holds_style_or_script() -> None:
     for tag, attrs in Page(render(reports.remediated())).elements:
-        assert not {"src", "srcset", "style", "action", "formaction", "srcdoc"} & set(attrs), (tag, attrs)
+        assert not {"src", "srcset", "style", "action", "formaction", "srcdoc"} & set(attrs), (
+            tag,
+            attrs,
+        )
         assert not [name for name in attrs if name.startswith("on")], (tag, attrs)
         assert (attrs.get("href") or "#").startswith(("#", "data:image/svg+xml,")), (tag, attrs)
 
@@ -108,8 +119,12 @@ def test_a_hostile_name_makes_no_element_and_ends_none(name: str) -> None:
     text = render(reports.named(reports.HOSTILE[name]))
     text.encode("utf-8")
     page, harmless = Page(text), Page(render(reports.named("x")))
-    assert collections.Counter(tag for tag, attrs in page.elements) == collections.Counter(tag for tag, attrs in harmless.elements)
-    assert [sorted(attrs) for tag, attrs in page.elements] == [sorted(attrs) for tag, attrs in harmless.elements]
+    assert collections.Counter(tag for tag, attrs in page.elements) == collections.Counter(
+        tag for tag, attrs in harmless.elements
+    )
+    assert [sorted(attrs) for tag, attrs in page.elements] == [
+        sorted(attrs) for tag, attrs in harmless.elements
+    ]
     assert page.policy == harmless.policy and page.raw["script"] == harmless.raw["script"]
     assert page.text.count(make_printable(reports.HOSTILE[name])) >= 20
 
@@ -140,7 +155,10 @@ def test_the_same_report_is_the_same_page() -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
     digests = {
         subprocess.run(
-            [sys.executable, "-c", RENDER], env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths}, capture_output=True, check=True
+            [sys.executable, "-c", RENDER],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in ("0", "1", "2")
     }
@@ -151,7 +169,9 @@ def test_each_row_has_its_details() -> None:
     report = reports.many(200)
     page = Page(render(report))
     listed, details = page.data[0], [told for chunk in page.data[1:] for told in chunk]
-    assert sorted(row["id"] for row in listed) == sorted(entry["id"] for entry in reports.entries_of(report))
+    assert sorted(row["id"] for row in listed) == sorted(
+        entry["id"] for entry in reports.entries_of(report)
+    )
     assert [row["id"] for row in listed] == [dict(told["known"])["Finding"] for told in details]
 
 
@@ -167,16 +187,25 @@ def test_what_may_be_written_is_told_of_each_finding() -> None:
     assert states(reports.planned())["foreign_type"] == "left alone"
     assert states(Report(found))["misplaced_allocation"] == "would be rewritten"
     assert states(Report(found, ("extra_host",)))["deleted_server"] == "could be removed"
-    unselected = {**found, "findings": [{**entry, "selected": False} for entry in found["findings"]]}
+    unselected = {
+        **found,
+        "findings": [{**entry, "selected": False} for entry in found["findings"]],
+    }
     assert states(Report(unselected))["deleted_server"] == "could be removed"
 
 
 def test_a_run_in_check_mode_does_not_say_that_it_wrote() -> None:
     report = reports.remediated()
-    proven = Report(report.findings, report.kinds, report.plan, {**report.remediation, "check_mode": True})
+    proven = Report(
+        report.findings, report.kinds, report.plan, {**report.remediation, "check_mode": True}
+    )
     page = Page(render(proven))
     assert "Check mode: nothing was written" in page.text and "Changes were made" not in page.text
-    assert {row["state"] for row in page.data[0]} >= {"would be removed", "would be reduced", "skipped"}
+    assert {row["state"] for row in page.data[0]} >= {
+        "would be removed",
+        "would be reduced",
+        "skipped",
+    }
 
 
 def test_a_narrow_reading_tells_no_shares() -> None:
@@ -184,10 +213,19 @@ def test_a_narrow_reading_tells_no_shares() -> None:
     summary = report.findings["summary"]
     stranded = {**summary["stranded"], "share_of_claimed": {}}
     capacity = [
-        {**provider, "resource_classes": {cls: {**stock, "used": None} for cls, stock in provider["resource_classes"].items()}}
+        {
+            **provider,
+            "resource_classes": {
+                cls: {**stock, "used": None} for cls, stock in provider["resource_classes"].items()
+            },
+        }
         for provider in report.findings["capacity"]
     ]
-    narrow = {**report.findings, "summary": {**summary, "stranded": stranded, "capacity": {}}, "capacity": capacity}
+    narrow = {
+        **report.findings,
+        "summary": {**summary, "stranded": stranded, "capacity": {}},
+        "capacity": capacity,
+    }
     page = Page(render(Report(narrow)))
     assert "6.5 GiB" in page.text and "%" not in page.text
 
@@ -195,7 +233,10 @@ def test_a_narrow_reading_tells_no_shares() -> None:
 def test_without_a_script_a_long_list_is_cut_and_says_so() -> None:
     page = Page(render(reports.many(600)))
     assert (
-        page.text.count("(orphaned)") + page.text.count("(drifted)") + page.text.count("(undecided)") + page.text.count("(protected)")
+        page.text.count("(orphaned)")
+        + page.text.count("(drifted)")
+        + page.text.count("(undecided)")
+        + page.text.count("(protected)")
         == 500
     )
     assert "and 112 more in findings.json" in page.text
@@ -209,7 +250,13 @@ def test_complaints_without_a_finding_are_told() -> None:
 @pytest.mark.parametrize("key", ["findings", "protected", "undecided"])
 def test_what_holds_nothing_and_is_no_service_has_a_row_too(key: str) -> None:
     report = reports.planned()
-    bare = {**reports.entries_of(report)[0], "id": "missing_allocation/bare", "providers": [], "service": None, "change": None}
+    bare = {
+        **reports.entries_of(report)[0],
+        "id": "missing_allocation/bare",
+        "providers": [],
+        "service": None,
+        "change": None,
+    }
     told = {**report.findings, key: [*report.findings[key], bare]}
 
     assert "missing_allocation/bare" in render(Report(told))

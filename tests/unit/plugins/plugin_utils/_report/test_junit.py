@@ -30,7 +30,18 @@ CHILDREN = {
     "testcase": r"((failure|error|skipped) )?",
 }
 ATTRIBUTES = {
-    "testsuite": {"name", "package", "id", "hostname", "timestamp", "tests", "failures", "errors", "skipped", "time"},
+    "testsuite": {
+        "name",
+        "package",
+        "id",
+        "hostname",
+        "timestamp",
+        "tests",
+        "failures",
+        "errors",
+        "skipped",
+        "time",
+    },
     "property": {"name", "value"},
     "testcase": {"name", "classname", "time"},
     "failure": {"type", "message"},
@@ -45,7 +56,12 @@ def _read(report: Report) -> ET.Element:
 
 def _results(report: Report) -> dict[str, list[str]]:
     """By suite what became of its cases."""
-    return {suite.attrib["name"]: [view[0].tag if len(view) else "passed" for view in suite.iter("testcase")] for suite in _read(report)}
+    return {
+        suite.attrib["name"]: [
+            view[0].tag if len(view) else "passed" for view in suite.iter("testcase")
+        ]
+        for suite in _read(report)
+    }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -59,14 +75,18 @@ def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
         "unproven": ["skipped"],
         "booting": ["skipped"],
     }
-    assert make_printable(HOSTILE[name]).strip() in str(root.find(".//testcase[@classname='osops.placement.booting']").attrib["name"])
+    assert make_printable(HOSTILE[name]).strip() in str(
+        root.find(".//testcase[@classname='osops.placement.booting']").attrib["name"]
+    )
     assert all(text.replace("\n", "").isprintable() for text in root.itertext())
 
 
 @pytest.mark.parametrize("name", ["template", "script"])
 def test_every_element_is_where_readers_expect_it(name: str) -> None:
     for element in _read(hostile_report(name)).iter():
-        assert re.fullmatch(CHILDREN.get(element.tag, ""), "".join(f"{child.tag} " for child in element))
+        assert re.fullmatch(
+            CHILDREN.get(element.tag, ""), "".join(f"{child.tag} " for child in element)
+        )
         assert set(element.attrib) == ATTRIBUTES.get(element.tag, set())
 
 
@@ -74,8 +94,14 @@ def test_the_counts_are_those_of_the_cases() -> None:
     for suite in _read(hostile_report("script")):
         cases = list(suite.iter("testcase"))
         found = [view[0].tag for view in cases if len(view)]
-        counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
-        told_of = {"failures": found.count("failure"), "errors": found.count("error"), "skipped": found.count("skipped")}
+        counts = {
+            name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")
+        }
+        told_of = {
+            "failures": found.count("failure"),
+            "errors": found.count("error"),
+            "skipped": found.count("skipped"),
+        }
         assert counts == {"tests": len(cases), **told_of}
 
 
@@ -89,10 +115,17 @@ def test_a_sound_reading_without_findings_is_one_test_that_passed() -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "check_mode", "result"),
-    [("removed", False, "passed"), ("removed", True, "failure"), ("skipped", False, "failure"), ("failed", False, "failure")],
+    [
+        ("removed", False, "passed"),
+        ("removed", True, "failure"),
+        ("skipped", False, "failure"),
+        ("failed", False, "failure"),
+    ],
 )
 def test_what_was_put_right_has_passed(outcome: str, check_mode: bool, result: str) -> None:
     findings = told(hostile("x"))
-    results = _results(Report(findings, remediation=remediation_of(findings, outcome, check_mode=check_mode)))
+    results = _results(
+        Report(findings, remediation=remediation_of(findings, outcome, check_mode=check_mode))
+    )
 
     assert results["deleted_server"] == results["extra_host"] == [result]

@@ -50,7 +50,9 @@ def _rows(document: str) -> list[list[str]]:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline" and rows:
-            rows[-1].append("".join(child.content for child in token.children or ()).replace("\u200b", ""))
+            rows[-1].append(
+                "".join(child.content for child in token.children or ()).replace("\u200b", "")
+            )
     return rows
 
 
@@ -59,7 +61,11 @@ def test_nothing_in_a_hostile_name_is_markup(name: str) -> None:
     document = render(hostile_report(name))
 
     assert {token.type for token in _inline(document)} <= OURS
-    assert not [token for token in READER.parse(document) if token.type in ("html_block", "fence", "code_block")]
+    assert not [
+        token
+        for token in READER.parse(document)
+        if token.type in ("html_block", "fence", "code_block")
+    ]
     assert sum(token.type == "strong_open" for token in _inline(document)) == sum(
         token.type == "strong_open" for token in _inline(render(hostile_report("quotes")))
     )
@@ -76,7 +82,11 @@ def test_a_hostile_name_adds_neither_rows_nor_cells(name: str) -> None:
 def test_a_name_is_seen_as_it_is(name: str) -> None:
     """But for one more backslash where a bar comes behind an odd number of them."""
     shown = make_printable(HOSTILE[name], 80)
-    seen = _rows(format_table(["name", "why"], [[format_code_span(HOSTILE[name]), escape_text(HOSTILE[name])]]))[1]
+    seen = _rows(
+        format_table(
+            ["name", "why"], [[format_code_span(HOSTILE[name]), escape_text(HOSTILE[name])]]
+        )
+    )[1]
 
     assert seen[0].strip() == re.sub(r"(?<!\\)((?:\\\\)*\\)\|", r"\1\\|", shown).strip()
     assert seen[1].strip() == make_printable(HOSTILE[name], 400).strip()
@@ -85,7 +95,9 @@ def test_a_name_is_seen_as_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_mention_is_left_outside_of_code(name: str) -> None:
     """GitHub and GitLab look for them in what a reader sees, whatever was escaped."""
-    seen = "\n".join(token.content for token in _inline(render(hostile_report(name))) if token.type == "text")
+    seen = "\n".join(
+        token.content for token in _inline(render(hostile_report(name))) if token.type == "text"
+    )
 
     assert not re.search(r"[@#!%&]\w|:[a-z]\w*:|www\.\w", seen)
 
@@ -96,7 +108,13 @@ def test_a_finding_is_told_with_what_it_frees_and_what_became_of_it() -> None:
     rows = _rows(render(Report(findings, remediation=remediation_of(findings, "removed"))))
     (row,) = (row for row in rows if row[0] == "deleted_server")
 
-    assert row[1:6] == ["2026-01-02T03:04:05Z", findings["findings"][0]["consumer"], "x", "x", "1 VCPU, 512 MEMORY_MB, 1 DISK_GB"]
+    assert row[1:6] == [
+        "2026-01-02T03:04:05Z",
+        findings["findings"][0]["consumer"],
+        "x",
+        "x",
+        "1 VCPU, 512 MEMORY_MB, 1 DISK_GB",
+    ]
     assert row[7] == "removed"
     assert [row[1] for row in rows if row[0] == "extra_host"] == [f"new, {findings['finished_at']}"]
 
@@ -111,7 +129,13 @@ def test_of_many_findings_the_others_are_counted() -> None:
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_the_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
     findings = told(hostile("x"))
-    document = render(Report(findings, remediation=remediation_of(findings, "removed", check_mode=check_mode), journal="/j.jsonl"))
+    document = render(
+        Report(
+            findings,
+            remediation=remediation_of(findings, "removed", check_mode=check_mode),
+            journal="/j.jsonl",
+        )
+    )
 
     assert ("Check mode, nothing was written. Without it: 2 removed." in document) == check_mode
     assert ("\n2 removed.\n" in document) != check_mode

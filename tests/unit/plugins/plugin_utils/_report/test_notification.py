@@ -14,7 +14,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import MAX_NEW_FINDINGS, NOTICE_FORMATTERS, Notice
+from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
+    MAX_NEW_FINDINGS,
+    NOTICE_FORMATTERS,
+    Notice,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
@@ -53,7 +57,9 @@ def test_what_is_new_or_failed_is_worth_a_notice(what: str) -> None:
         remediation = remediation_of(findings, "failed")
     else:
         failure = "It broke."
-    report = None if what == "no reading" else Report(findings, remediation=remediation, failure=failure)
+    report = (
+        None if what == "no reading" else Report(findings, remediation=remediation, failure=failure)
+    )
 
     assert _notice(report, failure, remediation).notable
 
@@ -64,13 +70,22 @@ def test_a_notice_has_the_cloud_the_trouble_and_what_is_new(product: str) -> Non
     findings["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))))
 
-    for part in ("http://placement", "Wrong region.", "deleted_server", findings["findings"][0]["consumer"], "web-1", "/r/report.md"):
+    for part in (
+        "http://placement",
+        "Wrong region.",
+        "deleted_server",
+        findings["findings"][0]["consumer"],
+        "web-1",
+        "/r/report.md",
+    ):
         assert part in text.replace("&#8203;", ""), part
 
 
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
 def test_a_run_without_a_reading_is_told_by_its_failure(product: str) -> None:
-    assert "The cloud did not answer." in json.dumps(NOTICE_FORMATTERS[product](_notice(None, "The cloud did not answer.")))
+    assert "The cloud did not answer." in json.dumps(
+        NOTICE_FORMATTERS[product](_notice(None, "The cloud did not answer."))
+    )
 
 
 @pytest.mark.parametrize("product", NOTICE_FORMATTERS)
@@ -80,7 +95,11 @@ def test_of_many_new_findings_the_others_are_counted(product: str) -> None:
     text = json.dumps(NOTICE_FORMATTERS[product](_notice(Report(findings))), ensure_ascii=False)
 
     assert (
-        text.count(f'"deleted_server/{findings["findings"][0]["consumer"]}"' if product == "json" else "deleted_server ")
+        text.count(
+            f'"deleted_server/{findings["findings"][0]["consumer"]}"'
+            if product == "json"
+            else "deleted_server "
+        )
         == MAX_NEW_FINDINGS
     )
     assert ('"new_count": 23' if product == "json" else "… and 3 more") in text
@@ -101,17 +120,23 @@ def test_slack_finds_no_markup_in_a_name(name: str) -> None:
 
     assert "<" not in text and ">" not in text
     assert not re.search("&(?!(amp|lt|gt);)", text)
-    assert text.count("\n") == NOTICE_FORMATTERS["slack"](_notice(hostile_report("template")))["text"].count("\n")
+    assert text.count("\n") == NOTICE_FORMATTERS["slack"](_notice(hostile_report("template")))[
+        "text"
+    ].count("\n")
     assert all(line.isprintable() for line in text.replace("\u2060", "").split("\n"))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_mattermost_finds_no_markup_in_a_name(name: str) -> None:
-    tokens = MarkdownIt("gfm-like").parse(NOTICE_FORMATTERS["mattermost"](_notice(hostile_report(name)))["text"])
+    tokens = MarkdownIt("gfm-like").parse(
+        NOTICE_FORMATTERS["mattermost"](_notice(hostile_report(name)))["text"]
+    )
     inline = [child for token in tokens for child in token.children or ()]
 
     assert {token.type for token in inline} <= {"text", "code_inline", "softbreak"}
-    assert not re.search(r"[@#]\w|:[a-z]\w*:", "\n".join(token.content for token in inline if token.type == "text"))
+    assert not re.search(
+        r"[@#]\w|:[a-z]\w*:", "\n".join(token.content for token in inline if token.type == "text")
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -135,5 +160,9 @@ def test_the_generic_notice_is_data() -> None:
     body = NOTICE_FORMATTERS["json"](_notice(hostile_report("script")))
 
     assert body["new"][0]["server"] == HOSTILE["script"]
-    assert (body["new_count"], body["summary"]["verdicts"]["orphaned"], body["reports"]) == (2, 2, {"markdown": "/r/report.md"})
+    assert (body["new_count"], body["summary"]["verdicts"]["orphaned"], body["reports"]) == (
+        2,
+        2,
+        {"markdown": "/r/report.md"},
+    )
     assert make_printable(HOSTILE["script"]) in body["troubles"][0]

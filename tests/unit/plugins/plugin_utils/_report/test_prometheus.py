@@ -36,7 +36,9 @@ def _series(text: str) -> Series:
     for family in text_string_to_metric_families(text):
         assert family.documentation and family.type == "gauge"
         for sample in family.samples:
-            labels = frozenset(pair for pair in sample.labels.items() if pair[0] not in ("cloud", "region"))
+            labels = frozenset(
+                pair for pair in sample.labels.items() if pair[0] not in ("cloud", "region")
+            )
             assert {"cloud", "region"} <= set(sample.labels)
             assert (sample.name, labels) not in read
             read[sample.name, labels] = sample.value
@@ -62,14 +64,18 @@ def test_a_hostile_name_is_a_label_and_nothing_else(name: str) -> None:
     text = render(hostile_report(name))
 
     assert len(_series(text)) == len(_series(render(hostile_report("quotes"))))
-    assert _value(text, "stranded", provider=make_printable(HOSTILE[name]), resource_class="VCPU") == 2
+    assert (
+        _value(text, "stranded", provider=make_printable(HOSTILE[name]), resource_class="VCPU") == 2
+    )
 
 
 def test_names_that_look_alike_are_one_series() -> None:
     findings = told(hostile("x"))
     findings["summary"]["stranded"]["providers"] = {"a\nb": {"VCPU": 1}, "a\\nb": {"VCPU": 2}}
 
-    assert _value(render(Report(findings)), "stranded", provider="a\\nb", resource_class="VCPU") == 3
+    assert (
+        _value(render(Report(findings)), "stranded", provider="a\\nb", resource_class="VCPU") == 3
+    )
 
 
 def test_every_kind_has_a_number_so_that_nothing_is_seen_as_zero() -> None:
@@ -77,7 +83,15 @@ def test_every_kind_has_a_number_so_that_nothing_is_seen_as_zero() -> None:
     kinds = {dict(labels)["kind"] for name, labels in read if name == "placement_orphan_findings"}
 
     assert kinds == {kind.name for kind in KINDS}
-    assert _value(render(Report(told(hostile("x")))), "findings", kind="orphaned_provider", verdict="drifted") == 0
+    assert (
+        _value(
+            render(Report(told(hostile("x")))),
+            "findings",
+            kind="orphaned_provider",
+            verdict="drifted",
+        )
+        == 0
+    )
 
 
 def test_the_numbers_are_those_of_the_findings() -> None:
@@ -89,14 +103,21 @@ def test_the_numbers_are_those_of_the_findings() -> None:
     orphan = {"kind": "deleted_server", "verdict": "orphaned"}
     assert (_value(text, "findings", **orphan), _value(text, "new_findings", **orphan)) == (1, 0)
     assert _value(text, "new_findings", kind="extra_host", verdict="orphaned") == 1
-    assert [_value(text, name) for name in ("undecided", "protected", "complete", "silent_hosts", "planned_changes")] == [1, 1, 1, 3, 2]
+    assert [
+        _value(text, name)
+        for name in ("undecided", "protected", "complete", "silent_hosts", "planned_changes")
+    ] == [1, 1, 1, 3, 2]
     assert _value(text, "stranded", provider="x", resource_class="MEMORY_MB") == 1024
 
 
 @pytest.mark.parametrize(("check_mode", "left", "made"), [(False, 0, 2), (True, 1, None)])
-def test_only_what_was_really_made_is_counted_as_changed(check_mode: bool, left: int, made: int | None) -> None:
+def test_only_what_was_really_made_is_counted_as_changed(
+    check_mode: bool, left: int, made: int | None
+) -> None:
     findings = _sound()
-    text = render(Report(findings, remediation=remediation_of(findings, "removed", check_mode=check_mode)))
+    text = render(
+        Report(findings, remediation=remediation_of(findings, "removed", check_mode=check_mode))
+    )
 
     assert _value(text, "findings_left", kind="deleted_server", verdict="orphaned") == left
     assert _value(text, "changes", outcome="removed") == made
@@ -105,7 +126,9 @@ def test_only_what_was_really_made_is_counted_as_changed(check_mode: bool, left:
 def test_a_run_that_succeeded_says_so_with_its_time() -> None:
     text = render(Report(_sound(), metrics=None))
 
-    assert _value(text, "last_success_timestamp_seconds") == _value(text, "last_run_timestamp_seconds")
+    assert _value(text, "last_success_timestamp_seconds") == _value(
+        text, "last_run_timestamp_seconds"
+    )
     assert _value(text, "failed") == 0
 
 
@@ -115,17 +138,47 @@ def test_a_run_that_failed_keeps_the_time_of_the_last_that_did_not(how: str) -> 
     if how == "a gate":
         findings["summary"]["coverage"] |= {"complete": False, "failed_checks": ["Wrong region."]}
     remediation = remediation_of(findings, "failed") if how == "a change" else None
-    failed = render(Report(findings, remediation=remediation, failure="It broke." if how == "a task" else "", metrics=before))
-    again = render(Report(findings, remediation=remediation, failure="It broke." if how == "a task" else "", metrics=failed))
+    failed = render(
+        Report(
+            findings,
+            remediation=remediation,
+            failure="It broke." if how == "a task" else "",
+            metrics=before,
+        )
+    )
+    again = render(
+        Report(
+            findings,
+            remediation=remediation,
+            failure="It broke." if how == "a task" else "",
+            metrics=failed,
+        )
+    )
 
     for text in (failed, again):
-        assert _value(text, "last_success_timestamp_seconds") == _value(before, "last_success_timestamp_seconds")
-        assert _value(text, "last_run_timestamp_seconds") != _value(before, "last_run_timestamp_seconds")
+        assert _value(text, "last_success_timestamp_seconds") == _value(
+            before, "last_success_timestamp_seconds"
+        )
+        assert _value(text, "last_run_timestamp_seconds") != _value(
+            before, "last_run_timestamp_seconds"
+        )
         assert _value(text, "failed") == 1
 
 
 @pytest.mark.parametrize(
-    "before", [None, "", "no metrics", 'placement_orphan_last_success_timestamp_seconds{cloud="elsewhere",region=""} 7']
+    "before",
+    [
+        None,
+        "",
+        "no metrics",
+        'placement_orphan_last_success_timestamp_seconds{cloud="elsewhere",region=""} 7',
+    ],
 )
 def test_without_a_success_before_a_failed_run_tells_of_none(before: str | None) -> None:
-    assert _value(render(Report(_sound(), failure="It broke.", metrics=before)), "last_success_timestamp_seconds") is None
+    assert (
+        _value(
+            render(Report(_sound(), failure="It broke.", metrics=before)),
+            "last_success_timestamp_seconds",
+        )
+        is None
+    )

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts, format_number, humanize_amount
+from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
+    format_amounts,
+    format_number,
+    humanize_amount,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,16 +32,27 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
         ("CUSTOM_PCI_X", 4096, "4 096"),
     ],
 )
-def test_amounts_have_the_largest_unit_that_fits(resource_class: str, amount: int, told: str) -> None:
+def test_amounts_have_the_largest_unit_that_fits(
+    resource_class: str, amount: int, told: str
+) -> None:
     assert humanize_amount(resource_class, amount) == told
 
 
 def test_thousands_are_set_apart() -> None:
-    assert [format_number(number) for number in (7, 999, 1000, 20009, -1000)] == ["7", "999", "1 000", "20 009", "-1 000"]
+    assert [format_number(number) for number in (7, 999, 1000, 20009, -1000)] == [
+        "7",
+        "999",
+        "1 000",
+        "20 009",
+        "-1 000",
+    ]
 
 
 def test_amounts_are_told_in_their_usual_order_and_others_after_them() -> None:
-    assert format_amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1}) == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
+    assert (
+        format_amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1})
+        == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
+    )
 
 
 def test_of_no_amounts_nothing_is_told() -> None:

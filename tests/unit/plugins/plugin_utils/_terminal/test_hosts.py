@@ -10,7 +10,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import format_guests, format_host
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import (
+    format_guests,
+    format_host,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
 
 PATH = "/var/lib/placement/guests.json"
@@ -30,8 +33,23 @@ def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
         "aggregates": [{"uuid": CONSUMER, "name": name, "zone": name}],
         "servers": [{"uuid": CONSUMER, "name": name, "status": "ACTIVE", "task_state": None}],
         "migrations": [],
-        "left_over": [{"id": "deleted_server/x", "kind": "deleted_server", "consumer": CONSUMER, "reason": f"{name} is deleted."}],
-        "blockers": [{"kind": "server", "subject": CONSUMER, "name": name, "reason": f"Server {name} is on it.", "stops": "disable"}],
+        "left_over": [
+            {
+                "id": "deleted_server/x",
+                "kind": "deleted_server",
+                "consumer": CONSUMER,
+                "reason": f"{name} is deleted.",
+            }
+        ],
+        "blockers": [
+            {
+                "kind": "server",
+                "subject": CONSUMER,
+                "name": name,
+                "reason": f"Server {name} is on it.",
+                "stops": "disable",
+            }
+        ],
         **changes,
     }
 
@@ -80,7 +98,10 @@ def test_a_host_that_nothing_holds_back_says_so() -> None:
 
 def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> None:
     assert "    service  none" in format_host(_host(service=None), 100)
-    assert format_host(_host(known=False), 100) == ["", "compute-17: neither Nova nor Placement knows it."]
+    assert format_host(_host(known=False), 100) == [
+        "",
+        "compute-17: neither Nova nor Placement knows it.",
+    ]
 
 
 def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
@@ -92,13 +113,27 @@ def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
 
 def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
     """A domain and a directory of a server with that name, on a host and under names that are the same."""
-    entry = {"uuid": CONSUMER, "host": name, "name": name, "server": {"name": name}, "reason": f"Server {name} is deleted."}
+    entry = {
+        "uuid": CONSUMER,
+        "host": name,
+        "name": name,
+        "server": {"name": name},
+        "reason": f"Server {name} is deleted.",
+    }
     domain = {**entry, "id": "d", "kind": "leftover_domain", "guest": {"state": "shut off"}}
-    directory = {**entry, "id": "f", "kind": "leftover_directory", "guest": {"size_bytes": 3 * 1024**3}}
+    directory = {
+        **entry,
+        "id": "f",
+        "kind": "leftover_directory",
+        "guest": {"size_bytes": 3 * 1024**3},
+    }
     coverage = {"hosts": 1, "domains": 4, "directories": 5, "failed_checks": []}
     found = {
         "finished_at": "2026-10-25T20:13:51Z",
-        "summary": {"verdicts": {"orphaned": 2, "protected": 1, "undecided": 0}, "coverage": coverage},
+        "summary": {
+            "verdicts": {"orphaned": 2, "protected": 1, "undecided": 0},
+            "coverage": coverage,
+        },
         "findings": [domain, directory],
         "protected": [directory],
         "undecided": [],
@@ -134,7 +169,10 @@ def test_failed_checks_are_told_after_what_is_on_hypervisors() -> None:
     found = _guests()
     found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
-    assert format_guests(found, PATH, [], 100)[-1] == "NOTHING MAY BE CHANGED: A cell is not answering."
+    assert (
+        format_guests(found, PATH, [], 100)[-1]
+        == "NOTHING MAY BE CHANGED: A cell is not answering."
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)

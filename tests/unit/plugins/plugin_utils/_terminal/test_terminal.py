@@ -12,16 +12,27 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import build_findings
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory, ProviderDetails
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_findings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    Inventory,
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import Line, group_by_tone
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    Line,
+    group_by_tone,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
     format_findings,
     format_remediation,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE, hostile
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
+    HOSTILE,
+    hostile,
+)
 
 PATH = "/var/lib/placement/findings.json"
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -62,7 +73,9 @@ def test_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_adds_no_lines(name: str) -> None:
     """But for what is wrapped: with room enough the table is that of a harmless name."""
-    assert len(_lines(_found(hostile(HOSTILE[name])), width=10_000)) == len(_lines(_found(hostile("x")), width=10_000))
+    assert len(_lines(_found(hostile(HOSTILE[name])), width=10_000)) == len(
+        _lines(_found(hostile("x")), width=10_000)
+    )
 
 
 @pytest.mark.parametrize("name", ["template", "quotes", "script", "formula"])
@@ -74,13 +87,21 @@ def test_what_is_harmless_on_a_terminal_is_shown_as_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     world = hostile(HOSTILE[name])
-    silent = answer("GET /os-services", 200, tuple(d.replace(service, status="UNKNOWN") for service in world.services))
+    silent = answer(
+        "GET /os-services",
+        200,
+        tuple(d.replace(service, status="UNKNOWN") for service in world.services),
+    )
 
     assert max(map(len, _lines(_found(world, services_after=silent), width=width))) <= width
 
 
 def test_on_a_narrow_terminal_all_that_explains_is_wrapped_to_it() -> None:
-    explaining = [line for line in _lines(_found(hostile("x" * 255)), width=80) if line.startswith((" ", "Total"))]
+    explaining = [
+        line
+        for line in _lines(_found(hostile("x" * 255)), width=80)
+        if line.startswith((" ", "Total"))
+    ]
 
     assert len(explaining) > 10
     assert max(map(len, explaining)) <= 80
@@ -109,19 +130,34 @@ def test_lines_have_the_tone_of_what_they_tell() -> None:
     found["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     tones = {str(line).split()[0]: line.tone for line in _lines(found) if isinstance(line, Line)}
 
-    assert tones == {"deleted_server": "changed", "extra_host": "changed", "unproven": "doubtful", "booting": "spared", "NOTHING": "wrong"}
+    assert tones == {
+        "deleted_server": "changed",
+        "extra_host": "changed",
+        "unproven": "doubtful",
+        "booting": "spared",
+        "NOTHING": "wrong",
+    }
 
 
-@pytest.mark.parametrize(("outcome", "tones"), [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])])
+@pytest.mark.parametrize(
+    ("outcome", "tones"),
+    [("removed", ["fine"]), ("skipped", ["spared", "fine"]), ("failed", ["wrong", "wrong"])],
+)
 def test_an_outcome_has_its_tone(outcome: str, tones: list[str]) -> None:
-    lines = format_remediation(_remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80)
+    lines = format_remediation(
+        _remediation((outcome, "" if outcome == "removed" else "It is gone.")), None, 80
+    )
 
     assert [line.tone for line in lines if isinstance(line, Line)] == tones
 
 
 def test_a_tree_that_was_to_be_restored_is_named_by_its_root() -> None:
     told = _remediation(("skipped", "It does not exist."))
-    told["outcomes"][0] |= {"consumer": None, "kind": "orphaned_provider", "provider": {"uuid": CONSUMER, "name": "compute-9"}}
+    told["outcomes"][0] |= {
+        "consumer": None,
+        "kind": "orphaned_provider",
+        "provider": {"uuid": CONSUMER, "name": "compute-9"},
+    }
 
     assert "skipped   compute-9  orphaned_provider" in format_remediation(told, None, 80)
     told["outcomes"][0]["provider"]["name"] = HOSTILE
@@ -173,7 +209,9 @@ def test_a_kind_that_may_not_be_changed_is_told_as_what_could_be() -> None:
     told = _words(_lines(_found(_orphans(1)), kinds=["extra_host"]))
 
     assert " write " not in told
-    assert "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
+    assert (
+        "keeping nothing; not now, for deleted_server is not among the kinds to remediate" in told
+    )
 
 
 def test_a_kind_that_may_be_changed_is_told_as_what_would_be() -> None:
@@ -188,7 +226,10 @@ def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> Non
     told = _words(_lines(_found(world), kinds=["unreverted_allocation"]))
 
     assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
-    assert f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, giving it compute-1" in told
+    assert (
+        f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, giving it compute-1"
+        in told
+    )
 
 
 def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
@@ -207,7 +248,10 @@ def test_drift_that_was_not_chosen_is_told_as_what_could_be() -> None:
     told = _words(_lines(_grown_old(world), kinds=["deleted_server"]))
 
     assert " write " not in told
-    assert "could be put right; not now, for missing_allocation is not among the kinds to remediate" in told
+    assert (
+        "could be put right; not now, for missing_allocation is not among the kinds to remediate"
+        in told
+    )
 
 
 @pytest.mark.parametrize("chosen", [True, False])
@@ -218,10 +262,21 @@ def test_a_tree_that_can_be_deleted_is_told_children_first(chosen: bool) -> None
     here = world.host("compute-1")
     world.server(here, here)
     stock = Inventory(8, 0, 1, 8, 1, 1.0)
-    details = {ghost: ProviderDetails({"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"}))}
-    told = _words(_lines(_found(world, details=details), kinds=["orphaned_provider" if chosen else "deleted_server"]))
+    details = {
+        ghost: ProviderDetails(
+            {"VCPU": stock, "MEMORY_MB": stock}, traits=frozenset({"COMPUTE_NODE"})
+        )
+    }
+    told = _words(
+        _lines(
+            _found(world, details=details),
+            kinds=["orphaned_provider" if chosen else "deleted_server"],
+        )
+    )
 
-    assert (f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told) == chosen
+    assert (
+        f"write DELETE /resource_providers of gone-1_port ({child}), gone-1 ({ghost})" in told
+    ) == chosen
     assert ("could be put right; not now, for orphaned_provider is not among" in told) != chosen
 
 
@@ -240,11 +295,20 @@ def test_orphans_come_by_kind_host_and_consumer() -> None:
 def test_protected_and_undecided_are_told_with_their_reasons() -> None:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
-    building, astray = world.server(None, here, status="BUILD", task_state="scheduling"), world.server(here, there, node="elsewhere")
+    building, astray = (
+        world.server(None, here, status="BUILD", task_state="scheduling"),
+        world.server(here, there, node="elsewhere"),
+    )
     told = _words(_lines(_found(world)))
 
-    assert f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on compute-1 (elsewhere)" in told
-    assert f"Protected, and left alone: booting {building} server-3 why Server {building} is being built" in told
+    assert (
+        f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on compute-1 (elsewhere)"
+        in told
+    )
+    assert (
+        f"Protected, and left alone: booting {building} server-3 why Server {building} is being built"
+        in told
+    )
 
 
 def test_without_findings_there_is_no_table() -> None:
@@ -252,7 +316,10 @@ def test_without_findings_there_is_no_table() -> None:
 
     assert "CONSUMER" not in told
     assert "left alone" not in told
-    assert "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors." in told
+    assert (
+        "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors."
+        in told
+    )
 
 
 def test_the_totals_are_the_last_line() -> None:
@@ -266,13 +333,23 @@ def test_the_totals_are_the_last_line() -> None:
 
 def test_failed_checks_are_told_after_the_totals() -> None:
     found = _found(_orphans(1))
-    found["summary"]["coverage"]["failed_checks"] = ["A cell is not\x1b answering.", "Wrong region."]
+    found["summary"]["coverage"]["failed_checks"] = [
+        "A cell is not\x1b answering.",
+        "Wrong region.",
+    ]
 
-    assert _lines(found)[-2:] == ["NOTHING MAY BE CHANGED: A cell is not\\x1b answering.", "NOTHING MAY BE CHANGED: Wrong region."]
+    assert _lines(found)[-2:] == [
+        "NOTHING MAY BE CHANGED: A cell is not\\x1b answering.",
+        "NOTHING MAY BE CHANGED: Wrong region.",
+    ]
 
 
-@pytest.mark.parametrize(("count", "shown", "more"), [(100, 100, []), (101, 100, [f"… and 1 more in {PATH}"])])
-def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(count: int, shown: int, more: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("count", "shown", "more"), [(100, 100, []), (101, 100, [f"… and 1 more in {PATH}"])]
+)
+def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(
+    count: int, shown: int, more: list[str]
+) -> None:
     lines = _lines(_found(_orphans(count)))
 
     assert sum(line.startswith("deleted_server ") for line in lines) == shown
@@ -280,12 +357,21 @@ def test_of_many_orphans_a_hundred_are_shown_and_the_others_counted(count: int, 
 
 
 @pytest.mark.parametrize("verdict", ["protected", "undecided"])
-@pytest.mark.parametrize(("count", "shown", "more"), [(20, 20, []), (23, 20, [f"… and 3 more in {PATH}"])])
-def test_of_what_is_left_alone_twenty_are_shown_and_the_others_counted(verdict: str, count: int, shown: int, more: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("count", "shown", "more"), [(20, 20, []), (23, 20, [f"… and 3 more in {PATH}"])]
+)
+def test_of_what_is_left_alone_twenty_are_shown_and_the_others_counted(
+    verdict: str, count: int, shown: int, more: list[str]
+) -> None:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     for _number in range(count):
-        world.server(here, there, node="elsewhere", status="ACTIVE" if verdict == "undecided" else "SOFT_DELETED")
+        world.server(
+            here,
+            there,
+            node="elsewhere",
+            status="ACTIVE" if verdict == "undecided" else "SOFT_DELETED",
+        )
     lines = _lines(_found(world))
 
     assert sum(line.startswith(("unproven ", "soft_deleted ")) for line in lines) == shown
@@ -298,13 +384,18 @@ def _remediation(*outcomes: tuple[str, str], check_mode: bool = False) -> dict[s
         "check_mode": check_mode,
         "tally": {name: names.count(name) for name in ("removed", "reduced", "skipped", "failed")},
         "outcomes": [
-            {"outcome": outcome, "consumer": CONSUMER, "kind": "deleted_server", "reason": reason} for outcome, reason in outcomes
+            {"outcome": outcome, "consumer": CONSUMER, "kind": "deleted_server", "reason": reason}
+            for outcome, reason in outcomes
         ],
     }
 
 
 def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
-    lines = format_remediation(_remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")), "/j\x07.jsonl", 100)
+    lines = format_remediation(
+        _remediation(("removed", ""), ("skipped", "It is healthy\x1b now."), ("removed", "")),
+        "/j\x07.jsonl",
+        100,
+    )
 
     assert lines == [
         "",
@@ -319,10 +410,18 @@ def test_what_was_made_is_counted_and_what_was_not_is_explained() -> None:
 def test_a_tree_that_was_not_deleted_is_explained_by_its_root(outcome: str) -> None:
     told = _remediation((outcome, "It is gone."))
     told["outcomes"] = [
-        {"outcome": outcome, "kind": "orphaned_provider", "finding": f"orphaned_provider/{CONSUMER}", "reason": "It is gone."}
+        {
+            "outcome": outcome,
+            "kind": "orphaned_provider",
+            "finding": f"orphaned_provider/{CONSUMER}",
+            "reason": "It is gone.",
+        }
     ]
 
-    assert format_remediation(told, None, 100)[1:3] == [f"{outcome:9} {CONSUMER}  orphaned_provider", "    why      It is gone."]
+    assert format_remediation(told, None, 100)[1:3] == [
+        f"{outcome:9} {CONSUMER}  orphaned_provider",
+        "    why      It is gone.",
+    ]
 
 
 def test_check_mode_says_that_nothing_was_written() -> None:
@@ -333,7 +432,10 @@ def test_check_mode_says_that_nothing_was_written() -> None:
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_an_empty_remediation_says_so(check_mode: bool) -> None:
-    assert format_remediation(_remediation(check_mode=check_mode), None, 100) == ["", "Nothing to remediate."]
+    assert format_remediation(_remediation(check_mode=check_mode), None, 100) == [
+        "",
+        "Nothing to remediate.",
+    ]
 
 
 def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
@@ -343,7 +445,9 @@ def test_of_many_changes_that_were_not_made_a_hundred_are_explained() -> None:
     assert "… and 3 more in remediation.json" in lines
 
 
-def _complaint(instance: str | None, kind: str = "not_managed", host: str = "compute-1", **facts: t.Any) -> dict[str, t.Any]:
+def _complaint(
+    instance: str | None, kind: str = "not_managed", host: str = "compute-1", **facts: t.Any
+) -> dict[str, t.Any]:
     return {
         "kind": kind,
         "host": host,
@@ -362,7 +466,9 @@ def _with_complaints(world: World, *complaints: dict[str, t.Any], width: int = 1
 def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
     world = _orphans(1)
     (entry,) = _found(world)["findings"]
-    lines = _with_complaints(world, _complaint(entry["consumer"], amounts={"MEMORY_MB": 512, "VCPU": 1}))
+    lines = _with_complaints(
+        world, _complaint(entry["consumer"], amounts={"MEMORY_MB": 512, "VCPU": 1})
+    )
     without = _lines(_found(world), width=1000)
 
     (told,) = [line for line in lines if line not in without]
@@ -378,10 +484,14 @@ def test_also_what_is_left_alone_is_told_with_its_complaints() -> None:
     world = hostile("x")
     found = _found(world)
     spared = [entry for key in ("protected", "undecided") for entry in found[key]]
-    complaints = [_complaint(entry["consumer"], host=entry["providers"][0]["root_name"]) for entry in spared]
+    complaints = [
+        _complaint(entry["consumer"], host=entry["providers"][0]["root_name"]) for entry in spared
+    ]
 
     assert len(spared) >= 2
-    assert sum("says: it is not managed here" in line for line in _with_complaints(world, *complaints)) == len(spared)
+    assert sum(
+        "says: it is not managed here" in line for line in _with_complaints(world, *complaints)
+    ) == len(spared)
 
 
 def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
@@ -420,7 +530,10 @@ def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
 def test_of_many_complaints_some_are_shown_and_the_others_counted() -> None:
     world = _orphans(1)
     (entry,) = _found(world)["findings"]
-    many = [_complaint(entry["consumer"], other_host=f"compute-{number}", kind="moved_away") for number in range(9)]
+    many = [
+        _complaint(entry["consumer"], other_host=f"compute-{number}", kind="moved_away")
+        for number in range(9)
+    ]
     stray = [_complaint(CONSUMER, host=f"compute-{number}") for number in range(130)]
 
     lines = _with_complaints(world, *many, *stray)
@@ -435,14 +548,23 @@ def test_of_many_complaints_some_are_shown_and_the_others_counted() -> None:
 def test_hostile_complaints_are_spelled_out_on_lines_of_their_own(name: str) -> None:
     hostile = HOSTILE[name]
     complaints = [
-        _complaint(hostile, hostile, hostile, other_host=hostile, last_seen=hostile, amounts={hostile: hostile}),
+        _complaint(
+            hostile,
+            hostile,
+            hostile,
+            other_host=hostile,
+            last_seen=hostile,
+            amounts={hostile: hostile},
+        ),
         _complaint(None, "provider_conflict", provider={"name": hostile}),
         _complaint(None, "power_state_counts", counts={"database": hostile}),
     ]
 
     lines = _with_complaints(_orphans(1), *complaints, width=10_000)
 
-    assert len(lines) == len(_with_complaints(_orphans(1), *[_complaint(CONSUMER)] * 3, width=10_000))
+    assert len(lines) == len(
+        _with_complaints(_orphans(1), *[_complaint(CONSUMER)] * 3, width=10_000)
+    )
     for line in lines:
         assert line.isprintable()
         line.encode("utf-8")
