@@ -83,6 +83,10 @@ versions: venv-controller ## the short form of the matrix: the oldest controller
 docs: ## build the documentation as a site, .docs/html, without the network
 	@tests/tools/docs-site
 
+.PHONY: figures
+figures: ## print how airy the code is: comprehensions, conditional expressions, comments, verbs
+	@python3 tools/figures.py
+
 .PHONY: pages
 pages: venv-controller ## write the parts of docs/ that come from the code
 	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tools.pages
