@@ -102,11 +102,15 @@ def _find_lines_of_docstrings(tree: ast.Module) -> set[int]:
     return lines
 
 
+def _get_lines(node: ast.stmt) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or 0) + 1))
+
+
 def _count_comments(text: str) -> int:
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(
-        token.type == tokenize.COMMENT and token.start[0] > LINES_OF_HEADER for token in tokens
-    )
+    count = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        count += token.type == tokenize.COMMENT and token.start[0] > LINES_OF_HEADER
+    return count
 
 
 def _has_inner(node: ast.AST, types: tuple[type[ast.AST], ...]) -> bool:
