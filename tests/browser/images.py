@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Draws docs/images/ anew: the reports of what the minicloud had, in Chromium. `make images` runs it."""
+"""Draws docs/images/ again.
+
+In Chromium, from the reports of what the minicloud had. `make images` runs it.
+"""
 
 from __future__ import annotations
 

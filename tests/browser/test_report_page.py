@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The HTML report as its readers have it: in a browser, with mouse, keyboard, paper, small windows and many findings."""
+"""The HTML report as its readers have it, in a browser.
+
+With mouse, keyboard, paper, small windows and many findings.
+"""
 
 from __future__ import annotations
 
@@ -315,7 +318,10 @@ def test_without_javascript_there_is_a_plain_list(chromium: Chromium) -> None:
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
 def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) -> None:
-    """No dialog, no script, no element and no request comes of it; that the browser has nothing to say of it is the fixture's to see."""
+    """No dialog, no script, no element and no request comes of it.
+
+    That the browser has nothing to say of it is the fixture's to see.
+    """
     chromium.open(reports.named("x"))
     chromium.unfold_all()
     harmless = chromium.elements()

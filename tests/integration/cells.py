@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A second cell that is added while nova-api runs, workers of nova-api that do not know it, and what lives in it.
+"""A second cell that is added while nova-api runs, and what lives in it.
+
+Some workers of nova-api do not know the cell.
 
 Nova keeps two lists of its cells in each worker, for as long as this lives (`minicloud_ctl.api_workers`): OLD filled both before
 there was the cell, PRIMED one before and one after it, and NEW is the nova-api that was restarted.
@@ -57,7 +59,9 @@ class Workers:
         pins: Pins = (),
         by_uri: bool = False,
     ) -> None:
-        """Let each request be answered by one of the named workers at random, and those that match a pin by its worker.
+        """Let one of the named workers at random answer each request.
+
+        Those that match a pin are answered by its worker.
 
         by_uri: whether the same question goes to the same worker each time, as with HAProxy's `balance uri whole`.
         """
@@ -88,7 +92,7 @@ def release(world: World) -> None:
 
 
 def add_cell(world: World) -> Workers:
-    """Start the workers, add the cell with its hosts, and let each worker look when it is to look."""
+    """Start the workers, add the cell with its hosts, and let each worker look when it should."""
     ports = api_workers.start(world.paths, OLD, PRIMED)
     api_workers.prime(world.paths, OLD, "context", "compute")
     api_workers.prime(world.paths, PRIMED, "context")
@@ -101,7 +105,10 @@ def add_cell(world: World) -> Workers:
 
 @d.dataclass
 class Guests:
-    """Who holds something in the new cell, by what became of them: consumers that need it, and those that do not."""
+    """Who holds something in the new cell, by what became of them.
+
+    Some consumers need it, and some do not.
+    """
 
     live: dict[str, str] = d.field(default_factory=dict)
     orphans: dict[str, str] = d.field(default_factory=dict)
@@ -156,7 +163,11 @@ def _move(world: World, guests: Guests) -> None:
 
 
 def _kill_on_the_way(world: World, guests: Guests) -> None:
-    """DOOMED dies: one server can no longer be built there, and the migration of another, deleted since, is forgotten."""
+    """DOOMED dies.
+
+    One server can no longer be built there, and the migration of another, deleted since, is
+    forgotten.
+    """
     cloud, source, destination = world.cloud, world.provider(SECOND), world.provider(DOOMED)
     mover = servers.boot(cloud, "forgotten in cell2", SECOND)
     # The scheduler believes in the dead host until service_down_time has passed, which is all the time we need.

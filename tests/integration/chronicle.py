@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova's own database said of each server and migration, and from when on: a trigger notes every change.
+"""What Nova's own database said of each server and migration, and from when on.
+
+A trigger notes every change.
 
 Nova's API tells only what is true now, and forgets the moves of a deleted server.
 """
@@ -50,7 +52,7 @@ class Chronicle:
         self.states: dict[str, list[State]] = {}
 
     def during(self, uuid: str, second: str) -> list[State]:
-        """Every state of `uuid` that was true at any time within a second, as a journal writes it."""
+        """Every state of `uuid` that was true within a second, as a journal writes it."""
         begin = datetime.datetime.fromisoformat(second.removesuffix("Z"))
         known = self.states.get(uuid)
         if not known:

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Modules as processes of their own that need not import anything: for tests that run the same few modules hundreds of times."""
+"""Modules as processes of their own that need not import anything.
+
+For tests that run the same few modules hundreds of times.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,9 @@ class Forks:
 
 @d.dataclass
 class Schedule:
-    """Complete runs of detection, plan and remediation with the default kinds, as a schedule makes them.
+    """Complete runs of detection, plan and remediation, as a schedule makes them.
+
+    With the default kinds.
 
     policy: options of the modules that detect and remediate; by default the ages are the default ones.
     """

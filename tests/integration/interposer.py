@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stands between the collection and one real service, so that the world can change between two of its requests.
+"""Stands between the collection and one real service.
+
+So the world can change between two of its requests.
 
 Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs exactly when a request arrives
 or has been answered, while its sender waits. It can return a fault: of the network, of a proxy, or of the sender's token.
@@ -39,7 +41,9 @@ _PER_CONNECTION = {
 
 
 class Fault(enum.Enum):
-    """What a hook can return: before its request this does not reach the service, after it the answer is lost.
+    """What a hook can return.
+
+    Before its request this does not reach the service, after it the answer is lost.
 
     The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only come before a request, and
     what spoils an answer (`_SPOILING`) leaves the request alone, wherever it is returned.
@@ -70,7 +74,10 @@ Action = t.Callable[[], Fault | None]
 
 @d.dataclass
 class Hook:
-    """Runs `before` and `after` the request that is the `nth` whose method, path with query and body match; 0 stands for each of them."""
+    """Runs `before` and `after` the `nth` request whose method, path with query and body match.
+
+    0 stands for each of them.
+    """
 
     method: str
     path: re.Pattern[str]
@@ -137,13 +144,19 @@ class Interposer:
         *,
         body: str = "",
     ) -> Hook:
-        """Let `before` and `after` run around the `nth` request from now on that matches (each, for 0) and has `body` in its own."""
+        """Let `before` and `after` run around the `nth` matching request from now on.
+
+        With 0, around each of them. The request has to have `body` in its own.
+        """
         hook = Hook(method, re.compile(path), body, nth, before, after)
         self._hooks.append(hook)
         return hook
 
     def offer(self, newest: str) -> None:
-        """Let the service seem to be an older one, which offers microversions up to `newest` and refuses others."""
+        """Let the service seem to be an older one.
+
+        It offers microversions up to `newest` and refuses others.
+        """
         self.newest = newest
 
     def clear(self) -> None:
@@ -179,7 +192,10 @@ class Interposer:
         _send(handler, *answer)
 
     def _run(self, actions: t.Iterable[Action | None]) -> Fault | None:
-        """Run them all; what goes wrong in one is kept for the test to raise, for here nobody would see it."""
+        """Run them all.
+
+        What goes wrong in one is kept for the test to raise, because nobody would see it here.
+        """
         fault = None
         for action in filter(None, actions):
             try:
@@ -289,7 +305,10 @@ class Wires:
 
 @contextlib.contextmanager
 def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
-    """Let Ansible reach the cloud through interposers; what went wrong in a hook is raised at the end."""
+    """Let Ansible reach the cloud through interposers.
+
+    What went wrong in a hook is raised at the end.
+    """
     ports = minicloud.ports
     with (
         Interposer(f"http://127.0.0.1:{ports['nova-api']}/v2.1") as nova,

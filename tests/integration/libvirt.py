@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A real libvirt for the tests, with its `test` driver: domains have all states, and nothing runs in them.
+"""A real libvirt for the tests, with its `test` driver.
+
+Domains have all states, and nothing runs in them.
 
 What `test:///default` knows, it knows for as long as one connection in the same process lasts. So there is a libvirtd, which is given
 `test+unix:` URIs, and one `virsh` that stays connected. It loads no other driver, and touches nothing outside of its folder.
@@ -67,7 +69,9 @@ class Libvirt:
         live: bool = False,
         efi: bool = True,
     ) -> str:
-        """A new domain as Nova defines it, shut off unless it is `live`: then it runs and is gone once it stops. Its uuid.
+        """Define a new domain as Nova does, and return its uuid.
+
+        It is shut off unless it is `live`: then it runs and is gone once it stops.
 
         of: its uuid. nova: namespace of its metadata, empty for somebody else's domain. inside: more devices.
         efi: it has firmware with variables.
@@ -117,7 +121,9 @@ class Libvirt:
 
 
 class Inside(Ansible):
-    """Ansible in a process namespace of its own, where root may look into all processes, as on a hypervisor.
+    """Ansible in a process namespace of its own.
+
+    There root may look into all processes, as on a hypervisor.
 
     In containers and sandboxes there may be processes that are closed even to root, so that nobody can tell what they have open.
     """
@@ -180,7 +186,10 @@ def namespace() -> Iterator[subprocess.Popen[t.Any]]:
 
 
 def lacking() -> str:
-    """Return what there would have to be for these tests, in one sentence; nothing when all is there."""
+    """Return what is missing for these tests, in one sentence.
+
+    Nothing when all is there.
+    """
     if os.geteuid() != 0:
         return "Only root sees which files are open: run these tests as root."
     if any(shutil.which(program, path=PATH) is None for program in PROGRAMS):

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers to which one thing after the other happens in the real Nova, and whose claims are spoilt in between.
+"""Servers to which one thing after the other happens in the real Nova.
+
+Their claims are spoilt in between.
 
 After everything that Nova did to a server it must hold what its flavor says on the host where it is. Nobody but Nova, who is asked
 from here alone, and what is tested writes meanwhile.
@@ -52,7 +54,9 @@ def claim(server: dict[str, t.Any]) -> dict[str, int]:
 
 
 class Life:
-    """One server after the other, and all that happens to them until it is `over`; `rounds` of cleaning are done meanwhile.
+    """One server after the other, and all that happens to them until it is `over`.
+
+    Meanwhile `rounds` of cleaning are done.
 
     A restless one waits for none of them, and its server only moves.
 
@@ -165,7 +169,10 @@ class Life:
             self._is_healed()
 
     def _unreverted_allocation(self) -> None:
-        """As after a revert that did not give the claim back: the migration holds the host, the server the one where it is not."""
+        """As after a revert that did not give the claim back.
+
+        The migration holds the host, and the server holds the one where it is not.
+        """
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
         if not self._is_parked():
             return
@@ -248,7 +255,7 @@ class Life:
             self._let_hold(self._newest_migration()["uuid"], {self.world.provider(source): CLAIM})
 
     def _is_healed(self) -> None:
-        """Wait until the server holds exactly what it should, as it does when nothing was spoilt."""
+        """Wait until the server holds exactly what it should, as when nothing was spoilt."""
 
         def probe() -> bool:
             found, held = self._seen(), holdings.of(self.cloud, self.server)
@@ -364,7 +371,10 @@ SPOILING: Sequence[Callable[[Life], None]] = (
 
 
 class DoomedLife(Life):
-    """Servers on a host that dies, are evacuated, and go on while it is dead and when it is back."""
+    """Servers on a host that dies.
+
+    They are evacuated, and go on while it is dead and when it is back.
+    """
 
     def goes_on(self) -> None:
         self.world.own_host(DOOMED)

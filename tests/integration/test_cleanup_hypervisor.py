@@ -35,7 +35,10 @@ BOTH = ("leftover_domain", "leftover_directory")
 
 @d.dataclass
 class Hypervisor:
-    """A compute host of the cloud, whose domains are libvirt's and whose instances lie in a folder of their own."""
+    """A compute host of the cloud, whose domains are libvirt's.
+
+    Its instances lie in a folder of their own.
+    """
 
     name: str
     libvirt: Libvirt
@@ -248,7 +251,9 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(
 def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
-    """The last steps of source document 002: the domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
+    """The last steps of source document 002.
+
+    The domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
 
     One that has lost its instance mapping is found no more than that, and lives.
     """
@@ -375,7 +380,10 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
 def test_nova_compute_is_restarted_until_it_complains_no_more(
     host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path
 ) -> None:
-    """A claim of a server that moved on is what it complains of, and what a clean-up of allocations then takes away."""
+    """It complains of a claim of a server that moved on.
+
+    A clean-up of allocations then takes that away.
+    """
     server = world.boot(host.name)
     servers.migrate(world.cloud, server, "compute-1")
     servers.confirm(world.cloud, server)

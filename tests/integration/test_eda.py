@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rulebook, run by ansible-rulebook: an alert starts a look, and nothing that is posted starts anything else."""
+"""The rulebook, run by ansible-rulebook.
+
+An alert starts a look, and nothing that is posted starts anything else.
+"""
 
 from __future__ import annotations
 

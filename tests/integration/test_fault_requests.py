@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A fault of any single request of a remediation: it is sent again, or the change is told as not made; never as made without being so."""
+"""A fault of any single request of a remediation.
+
+It is sent again, or the change is reported as not made; never as made without being so.
+"""
 
 from __future__ import annotations
 

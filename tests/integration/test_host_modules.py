@@ -48,7 +48,10 @@ def tree(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(world: World) -> Iterator[t.Callable[[str], str]]:
-    """Claim a processor of a provider for a consumer of which nobody knows; it goes again after the test."""
+    """Claim a processor of a provider for a consumer of which nobody knows.
+
+    It goes again after the test.
+    """
     consumers: list[str] = []
 
     def make(provider: str) -> str:

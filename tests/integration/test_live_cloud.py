@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A cloud in which servers boot, move, are evacuated, resized, shelved and deleted all the time, cleaned again and again meanwhile.
+"""A cloud whose servers change all the time, cleaned again and again meanwhile.
+
+They boot, move, are evacuated, resized, shelved and deleted.
 
 Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is set) things happen, and what has begun
 then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s tests/integration/test_live_cloud.py` looks longer, and prints its figures.
@@ -63,7 +65,10 @@ ONLY_SPOILT = (
 
 @d.dataclass(frozen=True)
 class Made:
-    """A change that a run told as made, and the second in which its record was on the disk, which is just before the write."""
+    """A change that a run reported as made, and the second in which its record was on the disk.
+
+    That is just before the write.
+    """
 
     outcome: dict[str, t.Any]
     second: str
@@ -89,7 +94,10 @@ class Round:
 
 @d.dataclass
 class Story:
-    """All that was done, and what was left in the end: `held` by consumer, without what others held before."""
+    """All that was done, and what was left in the end.
+
+    `held` by consumer, without what others held before.
+    """
 
     rounds: list[Round] = d.field(default_factory=list)
     lives: list[Life] = d.field(default_factory=list)
@@ -207,7 +215,10 @@ def story(
 def clean(
     world: World, ansible: Ansible, spared: list[str], held_up: tuple[str, str] | None = None
 ) -> Round:
-    """Detect, plan and remediate, while during one of these steps one service of the cloud stands still."""
+    """Detect, plan and remediate.
+
+    During one of these steps one service of the cloud stands still.
+    """
     folder = ansible.folder / f"round-{time.monotonic()}"
     findings, plan = folder / "findings.json", folder / "plan.json"
     policy = {"min_age": "0", "unknown_min_age": "0", "exclude_consumers": spared}
@@ -274,7 +285,10 @@ def test_no_server_lacked_anything_after_what_nova_did_to_it(story: Story) -> No
 def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
     story: Story, world: World
 ) -> None:
-    """Whatever was written left each server, by what Nova said of it in that second, a share of the host where it was."""
+    """Whatever was written left each server a share of the host where it was.
+
+    Where that is, Nova itself said in that second.
+    """
 
     def harmless(part: dict[str, t.Any], host: str | None, status: str | None) -> bool:
         if host is not None:
@@ -314,7 +328,7 @@ def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
 
 
 def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
-    """A claim that one run took from its server by mistake, and another gave back, is found here."""
+    """A claim is found here that one run took by mistake, and another gave back."""
     spoilt = sum((life.spoilt for life in story.lives), collections.Counter[tuple[str, str]]())
     healed = collections.Counter(
         (made.consumer, made.outcome["kind"])

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the real nova-computes write into their logs in real situations, and what detection has to say of the same."""
+"""What the real nova-computes write into their logs in real situations.
+
+And what detection has to say of the same.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ def _purged(stage: Stage) -> None:
 
 
 def _deleted_by_sql(stage: Stage) -> None:
-    """A server of which the database was told that it is gone, in the way that is often advised; its neighbour lives."""
+    """A server that the database says is gone, in the way that is often advised.
+
+    Its neighbour lives.
+    """
     host, world = _new_host(stage, "by SQL"), stage.world
     stage.consumers["neighbour"] = world.boot(host)
     server = stage.consumers["by SQL"] = world.boot(host)
@@ -114,7 +120,10 @@ def _deleted_by_sql(stage: Stage) -> None:
 
 
 def _moved(stage: Stage) -> None:
-    """A server that was evacuated, moved on while its source was down, and back: it holds the source for ever."""
+    """A server that was evacuated, moved on while its source was down, and back.
+
+    It holds the source for ever.
+    """
     host, world = _new_host(stage, "moved"), stage.world
     server = stage.consumers["moved"] = world.boot(host)
     world.kill(host)

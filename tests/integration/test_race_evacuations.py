@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An evacuation that ends while its server is read: both hosts are held, and which of them is left behind turns round in between.
+"""An evacuation that ends while its server is read.
+
+Both hosts are held, and which of them is left behind turns round in between.
 
 Nova saves the new host first and the migration's end after that (nova/compute/resource_tracker.py, finish_evacuation), and no write
 to Placement marks the moment.
@@ -77,7 +79,10 @@ class Evacuated:
         )
 
     def rewind(self) -> None:
-        """A moment before its end: active at the destination, which is not yet saved as its host."""
+        """A moment before its end.
+
+        It is active at the destination, which is not yet saved as its host.
+        """
         self.is_on(SOURCE)
         self.migration_is("accepted")
 

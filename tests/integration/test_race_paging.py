@@ -40,7 +40,10 @@ CHOSEN = {
 
 @d.dataclass(frozen=True)
 class Residents:
-    """A live server on each host (by the host's uuid); one to be moved; one with more migrations than a page; an older one, parked."""
+    """A live server on each host (by the host's uuid), and some more.
+
+    One to be moved; one with more migrations than a page; an older one, parked.
+    """
 
     homes: dict[str, str]
     mover: str
@@ -128,7 +131,10 @@ def test_a_host_that_is_missed(
     nodes: list[str],
     how: str,
 ) -> None:
-    """It goes before its page is read, or comes when that was read already; its servers are live all the time."""
+    """It goes before its page is read, or comes when that was read already.
+
+    Its servers are live all the time.
+    """
     before = placement.everything()
     homes = [node for node in nodes if node in residents.homes]
     if how == "vanishes":
@@ -188,7 +194,10 @@ def test_the_last_host_of_a_page_vanishes(
 def test_migrations_come_and_go(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents
 ) -> None:
-    """One begins when its page was read already, and one is missed for a moment, as when its cell is too slow."""
+    """One begins when its page was read already.
+
+    One is missed for a moment, as when its cell is too slow.
+    """
     mover = residents.mover
     before = placement.everything()
 

@@ -92,7 +92,10 @@ OWN_CLOUD = True
 
 @d.dataclass(frozen=True)
 class Story:
-    """All situations at once, cleaned up and put back: what Placement held at each stage, and what each run printed and wrote."""
+    """All situations at once, cleaned up and put back.
+
+    What Placement held at each stage, and what each run printed and wrote.
+    """
 
     placement: tuple[int, int]
     before: Holdings

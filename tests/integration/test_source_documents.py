@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What operators have written about orphaned allocations, each situation made and resolved in the order of its document.
+"""What operators have written about orphaned allocations.
+
+Each situation is made and resolved in the order of its document.
 
 They resolve it by hand with several command line tools; here our playbooks and modules alone do.
 """
@@ -101,7 +103,10 @@ def _retire(operator: Operator, world: World, placement: Placement, host: str) -
 def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
     operator: Operator, world: World, placement: Placement, kind: str, outcome: str
 ) -> None:
-    """The server holds the target only, as Nova leaves it that cannot reach Placement; or both, as an old Nova did."""
+    """The server holds the target only, as Nova leaves it that cannot reach Placement.
+
+    Or it holds both, as with an old Nova.
+    """
     source, target = _new_host(world, steering.DRIVER), _new_host(world)
     asked = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
     claim = {**asked, "DISK_GB": 1668}
@@ -273,7 +278,9 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
 
 
 def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str]:
-    """A server that was evacuated, moved on while its source was down, and back when it was up: it holds the source for ever.
+    """A server that was evacuated, moved on while its source was down, and back later.
+
+    It holds the source for ever.
 
     Returns the dead source, the consumer, and what detection calls it. What an evacuation left that is still `done`, the Nova of today
     takes along with the service.

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`python -m benchmark`: a cloud of its own, seeded and measured at several scales, and the page about it."""
+"""`python -m benchmark`: a cloud of its own, measured at several scales.
+
+It is seeded first, and the page about it is written in the end.
+"""
 
 from __future__ import annotations
 

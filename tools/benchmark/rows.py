@@ -28,7 +28,10 @@ class Table:
 
 
 class Writer:
-    """Collects the rows of one database and inserts them in large batches; ids count on from 1 in each table."""
+    """Collects the rows of one database and inserts them in large batches.
+
+    Ids count on from 1 in each table.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

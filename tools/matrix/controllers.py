@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs the collection: an ansible-core, a Python and an openstacksdk, each in a virtual environment of its own."""
+"""What runs the collection.
+
+An ansible-core, a Python and an openstacksdk, each in a virtual environment of its own.
+"""
 
 from __future__ import annotations
 

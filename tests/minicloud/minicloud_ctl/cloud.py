@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nova, Placement and Glance as the scenarios need them: one short method for each thing done, errors as MinicloudError."""
+"""Nova, Placement and Glance as the scenarios need them.
+
+One short method for each thing done, errors as MinicloudError.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,11 @@ def write_all(paths: Paths, state: State) -> None:
 
 
 def _plugins(paths: Paths) -> None:
-    """A distribution without code: importlib.metadata finds its entry points through PYTHONPATH, so the venv stays untouched."""
+    """A distribution without code.
+
+    With it, importlib.metadata finds its entry points through PYTHONPATH, so the venv stays
+    untouched.
+    """
     folder = paths.plugins / "minicloud_venv-1.dist-info"
     files.write(folder / "METADATA", "Metadata-Version: 2.1\nName: minicloud_venv\nVersion: 1\n")
     files.write(folder / "entry_points.txt", ENTRY_POINTS)
@@ -161,7 +165,10 @@ def transport_url(state: State, nova: str, cell: str) -> str:
 
 
 def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
-    """``nova.conf`` for the API and the scheduler (database: cell0), ``CELL.conf`` on top of it for conductor and computes."""
+    """``nova.conf`` for the API and the scheduler (database: cell0).
+
+    ``CELL.conf`` goes on top of it for conductor and computes.
+    """
     folder = nova_folder(paths, nova)
     region = REGIONS[nova]
     ini(

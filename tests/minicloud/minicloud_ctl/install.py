@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The virtual environment: exact versions, installed once for each content of the requirement files."""
+"""The virtual environment.
+
+It has exact versions, installed once for each content of the requirement files.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ MIGRATIONS = {
 
 
 def fingerprint(release: Release) -> str:
-    """What the installed environment must have been made from, whichever Python runs the command line."""
+    """What the environment must have been made from, whichever Python runs the command line."""
     constraints = b"" if release.debian else release.constraints.read_bytes()
     return hashlib.sha256(
         release.requirements.read_bytes() + constraints + f"{release.pythons}".encode()
@@ -87,7 +90,10 @@ def _make(paths: Paths) -> None:
 
 
 def make_templates(paths: Paths) -> None:
-    """Run every migration on an empty database, all side by side. A plain SQLite URL will do: each file has one writer."""
+    """Run every migration on an empty database, all side by side.
+
+    A plain SQLite URL will do: each file has one writer.
+    """
     paths.templates.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         running = {}

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one minicloud remembers between commands: ports, passwords, and which nova-compute services there should be.
+"""What one minicloud remembers between commands.
+
+Ports, passwords, and which nova-compute services there should be.
 
 ``state.json``:
   {"ports": {service: number},
@@ -92,7 +94,10 @@ def _fresh(paths: Paths) -> State:
 
 
 def free_ports(names: tuple[str, ...], taken: Collection[int] = ()) -> dict[str, int]:
-    """A free port for each name, none of ``taken``; all are held until the last is found, so that none comes twice."""
+    """A free port for each name, none of ``taken``.
+
+    All are held until the last is found, so that none comes twice.
+    """
     if not names:
         return {}
     with contextlib.ExitStack() as held:

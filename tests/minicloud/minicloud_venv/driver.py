@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""oslo.messaging driver ``loopback://127.0.0.1:PORT/VHOST`` for the broker of ``minicloud_venv.broker``.
+"""oslo.messaging driver ``loopback://127.0.0.1:PORT/VHOST``.
+
+For the broker of ``minicloud_venv.broker``.
 
 oslo.messaging's own ``fake://`` lives inside one process, and everything else needs a broker to be installed.
 Interface and duties: ``oslo_messaging._drivers.base``. A message's body on the wire:
@@ -83,7 +85,10 @@ class Listener(base.PollStyleListener):
 
 
 class Calls:
-    """The calls of this process that wait for a reply: one private queue, one inbox for each call."""
+    """The calls of this process that wait for a reply.
+
+    There is one private queue, and one inbox for each call.
+    """
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.queue = f"reply.{uuid.uuid4()}"
@@ -100,7 +105,11 @@ class Calls:
         self._waiting[call] = queue.Queue()
 
     def wait(self, call: str, timeout: float | None, monitor: float | None) -> dict:
-        """The reply; a heartbeat of the server starts the shorter ``monitor`` time anew, never the whole ``timeout``."""
+        """The reply.
+
+        A heartbeat of the server starts the shorter ``monitor`` time again, never the whole
+        ``timeout``.
+        """
         inbox = self._waiting[call]
         end = None if timeout is None else time.monotonic() + timeout
         try:

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A Neutron with nothing in it: Nova's API asks for ports on every ``GET /servers/{id}``, also where servers have no network.
+"""A Neutron with nothing in it.
+
+Nova's API asks for ports on every ``GET /servers/{id}``, also where servers have no network.
 
 Answers ``GET /v2.0/<collection>`` with an empty list, and everything else with 404.
 """

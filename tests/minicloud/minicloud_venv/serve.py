@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Serves one OpenStack WSGI application with waitress: ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
+"""Serves one OpenStack WSGI application with waitress.
+
+Run as ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
 
 With more than one process each of them handles one request at a time and this one only speaks HTTP, as uWSGI does it for
 OpenStack: what Python's lock would make wait runs at once.
@@ -40,7 +42,9 @@ CONFIG_FILES = {
 
 
 def bootstrap_keystone() -> None:
-    """``keystone-manage bootstrap`` in a forked child, which hands its imports on to the server; idempotent by Keystone's own doing.
+    """``keystone-manage bootstrap`` in a forked child, which hands its imports on to the server.
+
+    Keystone itself makes it idempotent.
 
     A child, because Keystone loads its backends only once in a process. Its arguments are the OS_BOOTSTRAP_* variables.
     """

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def spread(load: Callable[[], Application], processes: int) -> Application:
-    """Start the processes, each with an application of its own, and return one that hands requests to whichever is idle."""
+    """Start the processes, each with an application of its own.
+
+    Returns one that hands requests to any process that is idle.
+    """
     idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
     fork = multiprocessing.get_context("fork")
     for _number in range(processes):

@@ -25,7 +25,7 @@ MAKE_VENV = REPOSITORY / "tests" / "tools" / "make-venv"
 
 @pytest.fixture
 def python(tmp_path: Path) -> t.Callable[[int], Path]:
-    """A Python that makes a virtual environment only when it has failed as often as it was told to."""
+    """A Python that makes a virtual environment only after failing as often as it should."""
 
     def make(failures: int) -> Path:
         calls = tmp_path / "calls"

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Consumers, providers and whole Novas that are somebody else's, and providers that are nobody's any more."""
+"""Consumers, providers and whole Novas that are somebody else's.
+
+And providers that are nobody's any more.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers, healthy ones and such that look odd: nothing here may ever be removed, except the orphan with the hostile name."""
+"""Live servers, healthy ones and such that look odd.
+
+Nothing here may ever be removed, except the orphan with the hostile name.
+"""
 
 from __future__ import annotations
 

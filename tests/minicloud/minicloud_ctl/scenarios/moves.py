@@ -15,7 +15,10 @@ from minicloud_ctl.waiting import wait_for
 
 
 def _park(context: Context, source: str, destination: str) -> tuple[str, str, str, str]:
-    """A cold migration in VERIFY_RESIZE; (server, migration, source's provider, destination's provider)."""
+    """A cold migration in VERIFY_RESIZE.
+
+    Returns (server, migration, source's provider, destination's provider).
+    """
     server = servers.boot(context.cloud, context.name, source)
     migration = servers.migrate(context.cloud, server, destination)
     _describe(context, server, migration, source, destination)

@@ -20,8 +20,11 @@ from minicloud_ctl.waiting import wait_for
 
 @dataclass
 class Record:
-    """The ground truth of one made situation; ``Context.save`` writes it as JSON, where ``shares`` is
-    [{"consumer", "provider", "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}."""
+    """The ground truth of one made situation.
+
+    ``Context.save`` writes it as JSON, where ``shares`` is [{"consumer", "provider",
+    "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}.
+    """
 
     scenario: str
     description: str
@@ -56,7 +59,10 @@ class Record:
 
 
 class Context:
-    """The cloud as one scenario sees it: administrator's rights within project ``demo``, and hosts to use up."""
+    """The cloud as one scenario sees it.
+
+    With administrator's rights within project ``demo``, and hosts to use up.
+    """
 
     def __init__(self, paths: Paths, name: str) -> None:
         self.paths = paths
@@ -66,7 +72,10 @@ class Context:
         self._own_hosts: list[str] = []
 
     def steady_hosts(self, number: int) -> list[str]:
-        """Hosts that live on: those that ``up`` made. Another scenario begins with another one, so that they share the load."""
+        """Hosts that live on: those that ``up`` made.
+
+        Another scenario begins with another one, so that they share the load.
+        """
         computes = states.load(self.paths).computes
         found = sorted(
             host
@@ -135,7 +144,10 @@ class Context:
         return "first_cell1"
 
     def save(self) -> None:
-        """Write the record, after asking Placement whether the named consumers hold exactly the named shares."""
+        """Write the record, if the named consumers hold exactly the named shares.
+
+        Placement is asked for that first.
+        """
         providers = self.cloud.providers()
         told: dict[str, set[str]] = {}
         for share in self.record.shares:
@@ -157,8 +169,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Scenario:
-    """``in_all`` is False for what cannot live beside the others, ``alone`` is True for what must be made while nothing else happens;
-    ``undo`` takes the situation back where that is possible, ``placement`` is the microversion that it needs."""
+    """A scenario: ``in_all`` is False for what cannot live beside the others.
+
+    ``alone`` is True for what must be made while nothing else happens; ``undo`` takes the situation
+    back where that is possible, ``placement`` is the microversion that it needs.
+    """
 
     name: str
     description: str

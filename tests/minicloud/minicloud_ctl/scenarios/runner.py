@@ -19,7 +19,10 @@ SIDE_BY_SIDE = 4
 
 
 def choose(names: list[str]) -> list[str]:
-    """The wanted names in the order of the registry; ``all`` stands for those that can live on one cloud."""
+    """The wanted names in the order of the registry.
+
+    ``all`` stands for those that can live on one cloud.
+    """
     unknown = sorted(set(names) - set(REGISTRY) - {"all"})
     if unknown:
         raise MinicloudError(
@@ -33,7 +36,10 @@ def choose(names: list[str]) -> list[str]:
 
 
 def run(paths: Paths, names: list[str], again: bool) -> bool:
-    """Make what is not made yet and print a line for each; False when one failed, which does not hold up the others."""
+    """Make what is not made yet and print a line for each.
+
+    False when one failed, which does not hold up the others.
+    """
     wanted = choose(names)
     closed = states.load(paths).closed_cells
     if closed and wanted != ["cell_down"]:

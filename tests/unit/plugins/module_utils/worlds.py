@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Random clouds, sound and unsound, for the properties of the judge: hypothesis strategies over `World`."""
+"""Random clouds, sound and unsound, for the properties of the judge.
+
+These are hypothesis strategies over `World`.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,10 @@ def policies(draw: st.DrawFn, world: World) -> Policy:
 
 
 def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -> str:
-    """A server at rest, evacuated or moved, with more or less than it needs; or one in any state at all."""
+    """A server at rest, evacuated or moved, with more or less than it needs.
+
+    Or one in any state at all.
+    """
     story = draw(STORY)
     if story == "anything":
         home = draw(st.sampled_from([*hosts, *hosts, None]))
@@ -199,7 +205,10 @@ def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -
 def _migration(
     draw: st.DrawFn, world: World, server: str, roots: list[str], pools: list[str]
 ) -> None:
-    """A move of `server` from anywhere to anywhere; its source may still be held, by the move's own consumer or by the server."""
+    """A move of `server` from anywhere to anywhere.
+
+    Its source may still be held, by the move's own consumer or by the server.
+    """
     source = draw(st.sampled_from(roots))
     move = world.migration(
         server, source, draw(st.sampled_from(roots)), draw(MOVED), type=draw(st.sampled_from(MOVES))

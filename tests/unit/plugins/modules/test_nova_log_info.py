@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`nova_log_info` as the process that Ansible starts on a hypervisor: with an old Python, and with nothing but ansible-core's module_utils."""
+"""`nova_log_info` as the process that Ansible starts on a hypervisor.
+
+It has an old Python, and nothing but ansible-core's module_utils.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What became of a server that Nova was to heal, for everything that nova-manage may end with and the server may hold then."""
+"""What became of a server that Nova was to heal.
+
+For everything that nova-manage may end with and the server may hold then.
+"""
 
 from __future__ import annotations
 

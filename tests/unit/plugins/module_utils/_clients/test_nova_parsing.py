@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tracebacks of instance actions mean: those here are of a real Nova, with the lines of others between left out."""
+"""What the tracebacks of instance actions mean.
+
+Those here are of a real Nova, with the lines of others between left out.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is made of a service's versions and of its words; everything else about it is tested against the real ones."""
+"""What is made of a service's versions and of its words.
+
+Everything else about it is tested against the real ones.
+"""
 
 from __future__ import annotations
 

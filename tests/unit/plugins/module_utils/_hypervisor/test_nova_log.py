@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is read from lines of nova-compute's log, as several releases and distributions write them, and from lines that nobody should trust."""
+"""What is read from lines of nova-compute's log, as several releases and distributions write.
+
+Also from lines that nobody should trust.
+"""
 
 from __future__ import annotations
 

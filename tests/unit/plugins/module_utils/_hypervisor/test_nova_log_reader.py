@@ -53,7 +53,10 @@ def read(
 
 
 class Endless(io.RawIOBase):
-    """A stream that is made while it is read: `first`, and then `again` until `size` bytes were taken."""
+    """A stream that is made while it is read.
+
+    `first`, and then `again` until `size` bytes were taken.
+    """
 
     def __init__(self, size: int, again: bytes, first: bytes = b"", last: bytes = b"") -> None:
         count = (size - len(first) - len(last)) // len(again)
@@ -70,7 +73,7 @@ class Endless(io.RawIOBase):
 
 
 def peak(stream: t.Any) -> tuple[int, int, int]:
-    """The bytes that were yielded, the longest of the pieces, and the most memory that was in use."""
+    """The bytes that were yielded, the longest of the pieces, and the most memory in use."""
     tracemalloc.start()
     try:
         total = longest = 0

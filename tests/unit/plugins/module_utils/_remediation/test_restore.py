@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a journal says was taken is given back as far as that takes nothing from anybody, and nothing else is."""
+"""What a journal says was taken is given back, and nothing else is.
+
+Only as far as that takes nothing from anybody.
+"""
 
 from __future__ import annotations
 
@@ -453,8 +456,10 @@ def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.A
 def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(
     tmp_path: pathlib.Path, outcome: str, taken_back: bool
 ) -> None:
-    """Nova emptied the consumer meanwhile: it now holds what the run would have left it, and is owed nothing. A failed write may have
-    been made.
+    """Nova emptied the consumer meanwhile.
+
+    It now holds what the run would have left it, and is owed nothing. A failed write may have been
+    made.
     """
     journal = Journal(str(tmp_path), ENDPOINT)
     journal.record_before([REMOVAL, REDUCTION])
@@ -600,7 +605,10 @@ def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: 
 
 
 def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) -> None:
-    """Placement would keep an empty record of the consumer, and refuse whatever is claimed for it later."""
+    """Placement would keep an empty record of the consumer.
+
+    It would refuse whatever is claimed for it later.
+    """
     site.placement.providers = [THERE]
 
     assert _outcomes(site.restored()) == ["failed"] * 3

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A run is stopped by a signal, or by the end of whoever would be told of its result; and by nothing else."""
+"""A run is stopped by a signal, and by nothing else.
+
+Or by the end of the process to which its result would be reported.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +171,10 @@ def test_afterwards_signals_mean_what_they_meant_before() -> None:
 def _playbook(
     folder: pathlib.Path, *before: str
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """Start a stand-in for ansible-playbook by a process that starts it and does `before` it waits for it."""
+    """Start a stand-in for ansible-playbook from another process.
+
+    That one starts it and does `before` it waits for it.
+    """
     script = folder / "ansible-playbook"
     script.write_text(PLAYBOOK)
     starter = f"""

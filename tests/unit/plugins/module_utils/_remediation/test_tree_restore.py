@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers that nova-compute has made again get the aggregates and the operators' traits that they had, and nothing else changes."""
+"""Providers that nova-compute has made again get the aggregates that they had.
+
+They get the operators' traits too, and nothing else changes.
+"""
 
 from __future__ import annotations
 
@@ -616,7 +619,10 @@ def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(
 def test_a_provider_that_may_never_have_been_deleted_is_left_alone(
     trees: Trees, journal: Journal, outcome: str
 ) -> None:
-    """The run failed or was killed there. Somebody may have taken from it meanwhile what it lacks."""
+    """The run failed or was killed there.
+
+    Somebody may have taken from it meanwhile what it lacks.
+    """
     trees.providers[ROOT]["generation"] = 7
     done = _restored(trees, journal, outcome=outcome)
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked of Placement, and how its answer and a host's own figures become the reason that an operator reads."""
+"""What is asked of Placement, and how its answer becomes the reason that an operator reads.
+
+A host's own figures are used for it, too.
+"""
 
 from __future__ import annotations
 

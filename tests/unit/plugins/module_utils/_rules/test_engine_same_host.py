@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A resize within one host: both claims are on the server's own tree, and which of them the guest lives on is the question.
+"""A resize within one host: both claims are on the server's own tree.
+
+Which of them the guest lives on is the question.
 
 While it lasts the migration holds the old claim and the server the new one. Once it is confirmed, the new one is needed. When
 it fails and is rolled back ("Unable to resize disk down."), Nova first saves the migration as `error`, then the server as ACTIVE

@@ -44,7 +44,10 @@ class Site(World):
         )
 
     def partial(self, **changes: t.Any) -> Snapshot:
-        """What is read then: the services of all hosts, and the compute nodes of those that answer."""
+        """What is read then.
+
+        These are the services of all hosts, and the compute nodes of those that answer.
+        """
         services = tuple(
             d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service
             for service in self.services

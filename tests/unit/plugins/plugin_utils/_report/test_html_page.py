@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A page that is safe whatever is in it, before any browser sees it. How it looks and works is for tests/browser."""
+"""A page that is safe whatever is in it, before any browser sees it.
+
+How it looks and works is for tests/browser.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ print(hashlib.sha256(render(reports.remediated()).encode()).hexdigest())
 
 
 class Page(HTMLParser):
-    """The elements of a page with their attributes, the text of those that hold no others, and all other text."""
+    """The elements of a page with their attributes, and all text.
+
+    The text of those that hold no others is kept apart.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
