@@ -40,7 +40,8 @@ _DRAWN = (
     "#host option:last-child",
 )
 
-# Types a text letter by letter, and tells how long each letter kept the page busy, drawing included.
+# Types a text letter by letter, and returns how long each letter kept the page busy, drawing
+# included.
 _TYPED = """
 const [text, done] = arguments, box = document.getElementById("text"), took = [];
 const next = (length) => {

@@ -60,8 +60,8 @@ def job(
 ) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder that is a new container's.
 
-    As with AWX, a check is a job type, surveys and the artifacts of the job before are extra variables, and what a job hands on is what the
-    last event of the play tells of `set_stats`.
+    As with AWX, a check is a job type, surveys and the artifacts of the job before are extra
+    variables, and what a job hands on is what the last event of the play has of `set_stats`.
     """
     runner = program("ansible-runner")
     (folder / "env").mkdir(parents=True)

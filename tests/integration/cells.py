@@ -6,8 +6,9 @@
 
 Some workers of nova-api do not know the cell.
 
-Nova keeps two lists of its cells in each worker, for as long as this lives (`minicloud_ctl.api_workers`): OLD filled both before
-there was the cell, PRIMED one before and one after it, and NEW is the nova-api that was restarted.
+Nova keeps two lists of its cells in each worker, for as long as this lives
+(`minicloud_ctl.api_workers`): OLD filled both before there was the cell, PRIMED one before and one
+after it, and NEW is the nova-api that was restarted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 CELL = "cell2"
-# FIRST holds its live migrations until the end, DOOMED is killed. EMPTY and TWIN never have a server, and TWIN has two nodes.
+# FIRST holds its live migrations until the end, DOOMED is killed. EMPTY and TWIN never have a
+# server, and TWIN has two nodes.
 FIRST, SECOND, DOOMED, EMPTY, TWIN = (
     f"cell2-{name}" for name in ("first", "second", "doomed", "empty", "twin")
 )
@@ -35,7 +37,8 @@ HOLD = "hold-live-migrations"
 
 OLD, PRIMED, NEW = "old", "primed", "new"
 
-# Which requests go to which worker, the first that matches: the worst that a balancer can do by chance.
+# Which requests go to which worker, the first that matches: the worst that a balancer can do by
+# chance.
 Pins = t.Sequence[tuple[str, str]]
 
 
@@ -63,7 +66,8 @@ class Workers:
 
         Those that match a pin are answered by its worker.
 
-        by_uri: whether the same question goes to the same worker each time, as with HAProxy's `balance uri whole`.
+        by_uri: whether the same question goes to the same worker each time, as with HAProxy's
+        `balance uri whole`.
         """
         dice = random.Random(seed)
         pinned = [(re.compile(pattern), self.ports[name]) for pattern, name in pins]
@@ -170,7 +174,8 @@ def _kill_on_the_way(world: World, guests: Guests) -> None:
     """
     cloud, source, destination = world.cloud, world.provider(SECOND), world.provider(DOOMED)
     mover = servers.boot(cloud, "forgotten in cell2", SECOND)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the time we need.
+    # The scheduler believes in the dead host until service_down_time has passed, which is all the
+    # time we need.
     lifecycle.kill_compute(world.paths, DOOMED)
     servers.act(cloud, mover, "migrate", {"host": DOOMED})
     booting = servers.request_boot(cloud, "booting in cell2", DOOMED)

@@ -6,8 +6,8 @@
 
 These are playbooks and single modules.
 
-The cloud is made anew for each session, in a folder of its own, and one for each worker of pytest-xdist. With MINICLOUD_HOME set, the
-one there is used and kept.
+A new cloud is made for each session, in a folder of its own, and one for each worker of
+pytest-xdist. With MINICLOUD_HOME set, the one there is used and kept.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
-# Imports the modules once and then forks for each line that it reads: the module, the file of its arguments, and that for its result.
+# Imports the modules once and then forks for each line that it reads: the module, the file of its
+# arguments, and that for its result.
 _PARENT = """
 import importlib, json, os, sys
 package = "ansible_collections.osops.placement.plugins.modules."
@@ -84,7 +85,8 @@ class Schedule:
 
     With the default kinds.
 
-    policy: options of the modules that detect and remediate; by default the ages are the default ones.
+    policy: options of the modules that detect and remediate; by default the ages are the default
+    ones.
     """
 
     forks: Forks

@@ -6,8 +6,9 @@
 
 So the world can change between two of its requests.
 
-Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs exactly when a request arrives
-or has been answered, while its sender waits. It can return a fault: of the network, of a proxy, or of the sender's token.
+Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs
+exactly when a request arrives or has been answered, while its sender waits. It can return a fault:
+of the network, of a proxy, or of the sender's token.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class Fault(enum.Enum):
 
     Before its request this does not reach the service, after it the answer is lost.
 
-    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only come before a request, and
-    what spoils an answer (`_SPOILING`) leaves the request alone, wherever it is returned.
+    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only
+    come before a request, and what spoils an answer (`_SPOILING`) leaves the request alone,
+    wherever it is returned.
     """
 
     NO_ANSWER = "the connection is closed without an answer"
@@ -102,7 +104,8 @@ class Interposer:
         self._upstream = urllib.parse.urlsplit(upstream)
         self._lock = threading.Lock()
         self._hooks: list[Hook] = []
-        # Says to which port of this machine a request goes ("GET /path?query"), where several processes offer the service.
+        # Says to which port of this machine a request goes ("GET /path?query"), where several
+        # processes offer the service.
         self.route: t.Callable[[str], int] | None = None
         self.newest: str | None = None
         self.requests: list[str] = []
@@ -226,7 +229,8 @@ class Interposer:
             upstream.request(handler.command, handler.path, body or None, wanted)
             answer = upstream.getresponse()
             content = answer.read()
-            # Date is needed as the service said it: Placement's own clock tells an allocation's age.
+            # Date is needed as the service said it: an allocation's age is by Placement's own
+            # clock.
             headers = [
                 pair
                 for pair in answer.getheaders()

@@ -6,8 +6,9 @@
 
 Domains have all states, and nothing runs in them.
 
-What `test:///default` knows, it knows for as long as one connection in the same process lasts. So there is a libvirtd, which is given
-`test+unix:` URIs, and one `virsh` that stays connected. It loads no other driver, and touches nothing outside of its folder.
+What `test:///default` knows, it knows for as long as one connection in the same process lasts. So
+there is a libvirtd, which is given `test+unix:` URIs, and one `virsh` that stays connected. It
+loads no other driver, and touches nothing outside of its folder.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class Libvirt:
 
         It is shut off unless it is `live`: then it runs and is gone once it stops.
 
-        of: its uuid. nova: namespace of its metadata, empty for somebody else's domain. inside: more devices.
+        of: its uuid. nova: namespace of its metadata, empty for somebody else's domain.
+        inside: more devices.
         efi: it has firmware with variables.
         """
         made = of or str(uuid.uuid4())
@@ -125,7 +127,8 @@ class Inside(Ansible):
 
     There root may look into all processes, as on a hypervisor.
 
-    In containers and sandboxes there may be processes that are closed even to root, so that nobody can tell what they have open.
+    In containers and sandboxes there may be processes that are closed even to root, so that nobody
+    knows what they have open.
     """
 
     def __init__(

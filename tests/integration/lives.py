@@ -6,8 +6,8 @@
 
 Their claims are spoilt in between.
 
-After everything that Nova did to a server it must hold what its flavor says on the host where it is. Nobody but Nova, who is asked
-from here alone, and what is tested writes meanwhile.
+After everything that Nova did to a server it must hold what its flavor says on the host where it
+is. Nobody but Nova, who is asked from here alone, and what is tested writes meanwhile.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Life:
             happenings = self._chance.sample(
                 MOVES if self._restless else HAPPENINGS, self._chance.randrange(2, 6)
             )
-            # The last, for no migration says where an unshelved server is, and what is spoilt of its claim cannot be proven.
+            # The last, for no migration says where an unshelved server is, and what is spoilt of
+            # its claim cannot be proven.
             for happens in [*happenings, Life._shelving]:
                 if self.over():
                     return
@@ -104,7 +105,7 @@ class Life:
                     break
             self._die()
 
-    # What happens -------------------------------------------------------------------------------------------------------
+    # What happens ---------------------------------------------------------------------------------
 
     def _live_migration(self) -> None:
         source, target = self._host(), self._elsewhere()
@@ -207,7 +208,7 @@ class Life:
             if left and self._now_and_then():
                 self._let_hold(consumer, left)
 
-    # What is spoilt -----------------------------------------------------------------------------------------------------
+    # What is spoilt -------------------------------------------------------------------------------
 
     def _nothing(self) -> None:
         """Nothing."""
@@ -229,7 +230,7 @@ class Life:
         if self._let_hold(self.server, held.allocations, holdings.somebody()):
             self.spoilt[self.server, "wrong_owner"] += 1
 
-    # -------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _let_hold(
         self,

@@ -25,7 +25,8 @@ OWNER = {"project_id": "p", "user_id": "u"}
 class Strays:
     """Consumers on compute-1 that Nova knows nothing of, and the plan that removes them.
 
-    A consumer that was emptied begins anew at the same generation: claimed again it is what the plan says.
+    A consumer that was emptied begins again at the same generation: claimed again it is what
+    the plan says.
     """
 
     def __init__(self, ansible: Ansible, placement: Placement, count: int) -> None:

@@ -307,7 +307,8 @@ class Ansible:
 
         With `--diff` as Ansible runs it, and what it prints as `printed_diff`.
 
-        Without it the second is saved that Ansible itself takes: every playbook shows that Ansible and the modules fit together.
+        Without it the second is saved that Ansible itself takes: every playbook shows that Ansible
+        and the modules fit together.
         """
         if "--diff" not in flags:
             return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)

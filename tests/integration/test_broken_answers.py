@@ -45,7 +45,8 @@ QUESTIONS = {
         f"^/allocations/{_UUID}$",
     ),
 }
-# Each of them is somebody else's mistake on the way, or the service's own, which is over when one asks again.
+# Each of them is somebody else's mistake on the way, or the service's own, which is over when one
+# asks again.
 SHORT = [
     Fault.CUT,
     *(

@@ -79,7 +79,8 @@ def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
     instances = tmp_path / "instances"
     instances.mkdir()
     host = Hypervisor(name, libvirt, instances, world)
-    # One that lives here: a host on which nothing is found of all that Nova shows is taken for another.
+    # One that lives here: a host on which nothing is found of all that Nova shows is taken for
+    # another.
     host.guest(world.boot(name), running=True)
     return host
 

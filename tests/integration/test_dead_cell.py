@@ -6,8 +6,9 @@
 
 What is proven of the other one goes, and nothing goes that the dead one may need.
 
-`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by it. Here it is also about what
-must be done all the same. The tests build on each other's cloud, in the order in which they stand here.
+`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by
+it. Here it is also about what must be done all the same. The tests build on each other's cloud, in
+the order in which they stand here.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on what it does not say.
+# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on
+# what it does not say.
 PROVABLE = (
     "deleted_server",
     "ended_migration",
@@ -65,9 +67,11 @@ EVERY_KIND = {
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 
-# Across both cells: a server of the living one that holds a host of the dead one as well, and the other way round.
+# Across both cells: a server of the living one that holds a host of the dead one as well, and the
+# other way round.
 INTO, OUT_OF = "into the dead cell", "out of the dead cell"
-# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell are live.
+# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell
+# are live.
 UNPROVABLE = ("deleted server", "ended migration", "forgotten migration", INTO, OUT_OF)
 
 

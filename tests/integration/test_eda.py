@@ -131,7 +131,8 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
         {"action": "cleanup_orphans"},
     ):
         assert rulebook.post(other) == 200
-    # One at a time and in their order: had one of those started something, it would have been told before this one.
+    # One at a time and in their order: had one of those started something, it would have been
+    # reported before this one.
     assert (
         rulebook.post(
             {**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["orphaned_provider"]}

@@ -6,8 +6,9 @@
 
 With and without Placement at hand when Nova gives the allocation back.
 
-What is left is judged twice: as it is, when nothing may be changed, and once the operator has settled the server. Then a default run
-leaves each server with what it needs, and a restoration brings back what it changed.
+What is left is judged twice: as it is, when nothing may be changed, and once the operator has
+settled the server. Then a default run leaves each server with what it needs, and a restoration
+brings back what it changed.
 """
 
 from __future__ import annotations
@@ -282,8 +283,10 @@ class State:
 
     left: what the server and the migration hold after the failure.
     home: where Nova says that the server is.
-    guest_elsewhere: whether its guest, or its disk, is on the other host all the same, so that nothing may be changed.
-    unsettled, settled: what a run calls the server and the migration that hold something: the reason of a protection, or the kind.
+    guest_elsewhere: whether its guest, or its disk, is on the other host all the same, so that
+    nothing may be changed.
+    unsettled, settled: what a run calls the server and the migration that hold something: the
+    reason of a protection, or the kind.
     """
 
     make: Make
@@ -396,10 +399,12 @@ STATES = (
     ),
     State(both_hold_the_source, (SRC, SRC), reset, SOURCE, (FINE, IN_ERROR), (FINE, ENDED)),
 )
-# Of these the server is at rest as soon as the migration has failed, or nothing of them is an orphan.
+# Of these the server is at rest as soon as the migration has failed, or nothing of them is an
+# orphan.
 SETTLED_AT_ONCE = {state.name for state in STATES if state.settle is nothing}
 OWNER = ("project_id", "user_id", "consumer_type")
-# Nova has put the server where it holds nothing; that it holds only another host is put right by choice.
+# Nova has put the server where it holds nothing; that it holds only another host is put right by
+# choice.
 BY_CHOICE = {reset_while_it_copies.__name__}
 
 

@@ -42,7 +42,8 @@ RETRIED = (
     Fault.UNAVAILABLE,
 )
 FAULTS = (*RETRIED, Fault.BROKEN, Fault.CONFLICT)
-# Each listing ends the run at its first fault that is not retried, so that a run tries only one of those.
+# Each listing ends the run at its first fault that is not retried, so that a run tries only one of
+# those.
 MOST_RUNS = 60
 
 

@@ -6,8 +6,9 @@
 
 They answer as if nothing of it had ever been, and nothing of it may be touched.
 
-Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers contradict each other, or what Placement
-holds and what Nova's API database knows, gives it away. The tests build on each other's cloud, in the order in which they stand here.
+Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers
+contradict each other, or what Placement holds and what Nova's API database knows, gives it away.
+The tests build on each other's cloud, in the order in which they stand here.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], **DEFAULT_A
 # The planted orphans of cell1, as their scenarios name them.
 PLANTED = ("deleted_server", "ended_migration", "deleted_migration")
 
-# A probe for one migration is answered by a worker that knows the cell, and every listing by one that does not.
+# A probe for one migration is answered by a worker that knows the cell, and every listing by one
+# that does not.
 MARKER = (r"^GET .*/os-migrations\?.*limit=1&", NEW)
 LISTINGS = (r"^GET .*/(os-migrations|os-services|servers/detail|servers\?)", OLD)
 HYPERVISORS = r"^GET .*/os-hypervisors"
@@ -76,7 +78,8 @@ HYPERVISORS = r"^GET .*/os-hypervisors"
 @pytest.fixture(scope="module")
 def workers(minicloud: Minicloud, world: World) -> Iterator[Workers]:
     minicloud.scenario("healthy")
-    # A second Nova in the catalogue could have the hosts that this one does not list, and protects them.
+    # A second Nova in the catalogue could have the hosts that this one does not list, and protects
+    # them.
     with world.one_region():
         yield cells.add_cell(world)
 
@@ -132,7 +135,7 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
     }
 
 
-# Before anybody lives in the new cell ---------------------------------------------------------------------------------------
+# Before anybody lives in the new cell -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
@@ -178,7 +181,7 @@ def test_the_tree_of_one_such_host_that_is_named(
     assert not deletions.seen, run.told
 
 
-# One worker that knows half, or nothing ---------------------------------------------------------------------------------------
+# One worker that knows half, or nothing -----------------------------------------------------------
 
 
 @pytest.mark.long
@@ -226,7 +229,7 @@ def test_every_kind_is_opted_in(
     assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
 
 
-# Workers that do not agree ----------------------------------------------------------------------------------------------------
+# Workers that do not agree ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hypervisors", [OLD, NEW])
@@ -304,7 +307,7 @@ def _never_touches_the_living(
         assert held_by(guests.live.values(), placement) == before, (number, scheduled.told)
 
 
-# Every worker knows the cell -----------------------------------------------------------------------------------------------------
+# Every worker knows the cell ----------------------------------------------------------------------
 
 
 def test_all_that_was_planted_goes_once_every_worker_was_restarted(

@@ -156,7 +156,8 @@ def test_a_managed_save_is_lost_only_where_that_is_said(host: Host) -> None:
 
 
 def test_snapshots_are_lost_only_where_that_is_said(host: Host) -> None:
-    # The test driver knows no flags for firmware, and virsh leaves such flags out without a word, unless there are snapshots.
+    # The test driver knows no flags for firmware, and virsh leaves such flags out without a word,
+    # unless there are snapshots.
     guest = host.guest(efi=False)
     for name in ("one", "<two> three", "-four"):
         host.libvirt("snapshot-create-as", guest, f"--name={name}")

@@ -6,8 +6,9 @@
 
 They boot, move, are evacuated, resized, shelved and deleted.
 
-Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is set) things happen, and what has begun
-then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s tests/integration/test_live_cloud.py` looks longer, and prints its figures.
+Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is
+set) things happen, and what has begun then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s
+tests/integration/test_live_cloud.py` looks longer, and prints its figures.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ LAST_ROUNDS = 4
 
 KINDS = [kind.name for kind in CONSUMER_KINDS]
 
-# What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is done here.
+# What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is
+# done here.
 ONLY_SPOILT = (
     "extra_host",
     "unreverted_allocation",
@@ -172,7 +174,8 @@ def story(
         for number in range(LIVES)
     ]
     told.lives.append(DoomedLife(world, "doomed", over, rounds))
-    # What moves from or to one of them is then under way for as long as the cloud is looked at, or written to.
+    # What moves from or to one of them is then under way for as long as the cloud is looked at, or
+    # written to.
     held_up = itertools.cycle(
         [
             (step, f"nova-compute-{host}")

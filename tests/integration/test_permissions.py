@@ -42,7 +42,8 @@ POLICIES = {
     (service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)
 }
 FOLDERS = {"nova": "nova-first", "placement": "placement"}
-# What these rules allow is asked for by modules that look at one thing, or only of a server that failed on its host.
+# What these rules allow is asked for by modules that look at one thing, or only of a server that
+# failed on its host.
 ASKED_BY = {
     "os_compute_api:os-aggregates:index": "compute_host_info",
     "os_compute_api:os-hypervisors:show": "compute_host_info",

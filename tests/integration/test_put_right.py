@@ -106,7 +106,8 @@ def story(
         after=placement.everything(),
         again=play("again", variables=chosen),
     )
-    # The claims of the scenarios are wrong again, as others expect them; first those are emptied that hold more than they did.
+    # The claims of the scenarios are wrong again, as others expect them; first those are emptied
+    # that hold more than they did.
     for consumer in sorted(documents, key=lambda known: known == migration):
         world.hold(consumer, {})
     for consumer, held in documents.items():

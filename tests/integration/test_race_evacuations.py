@@ -6,8 +6,8 @@
 
 Both hosts are held, and which of them is left behind turns round in between.
 
-Nova saves the new host first and the migration's end after that (nova/compute/resource_tracker.py, finish_evacuation), and no write
-to Placement marks the moment.
+Nova saves the new host first and the migration's end after that (nova/compute/resource_tracker.py,
+finish_evacuation), and no write to Placement marks the moment.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CHOSEN = {
     "orphan_cleanup_api_timeout": 900,
 }
 
-# The requests of a detection that tell of one server, in their order, and the moment after them. The migrations of all are listed
-# first among the listings, and then for whom is looked at closely.
+# The requests of a detection that are about one server, in their order, and the moment after them.
+# The migrations of all are listed first among the listings, and then for whom is looked at closely.
 MOMENTS = {
     "its migrations": ("before", "/os-migrations.limit=1000$", 2),
     "its look-up": ("before", "/servers/{}$", 1),

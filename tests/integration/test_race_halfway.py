@@ -29,7 +29,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HELD = "race-held"
-# The servers of this module are to stay whatever is chosen, and the orphans of other modules as well.
+# The servers of this module are to stay whatever is chosen, and the orphans of other modules as
+# well.
 CHOSEN = {
     "orphan_cleanup_remediate_kinds": [
         kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"
@@ -96,7 +97,8 @@ def revert_without_placement(cast: Cast, world: World) -> None:
         with world.without_placement():
             go_on()
             servers.act(world.cloud, in_place, "revertResize")
-            # Nova only logs that it did not find what to give back; on one host the destination's part fails already.
+            # Nova only logs that it did not find what to give back; on one host the destination's
+            # part fails already.
             servers.await_migration(world.cloud, moved, "reverted")
             servers.await_migration(world.cloud, in_place, "error")
             servers.settle(world.cloud, moved, "compute-1")

@@ -110,7 +110,8 @@ def test_pages_are_read_to_their_end(
         sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
     )
     assert run.entry(residents.parked)["kind"] == "verify_resize"
-    # It has more migrations than a page, and the proof that is made anew does not know those that are not on the first.
+    # It has more migrations than a page, and the proof that is made again does not know those that
+    # are not on the first.
     skipped = {
         outcome["consumer"]: outcome["reason"]
         for outcome in run.read("remediation.json")["outcomes"]
@@ -161,7 +162,8 @@ def test_a_host_that_is_missed(
     assert turn.ran
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert coverage["hypervisors"] == len(nodes) - 1
-    # One that is there again when it is looked up directly is as one that an API worker does not know.
+    # One that is there again when it is looked up directly is as one that an API worker does not
+    # know.
     assert coverage["complete"] is (how == "vanishes")
     assert (
         "which is not exactly one compute node that Nova lists"

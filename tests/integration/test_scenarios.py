@@ -23,7 +23,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
 
-# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes are spared.
+# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes
+# are spared.
 EXPECTED: dict[str, set[str]] = {
     "healthy": set(),
     "shared_disk": set(),

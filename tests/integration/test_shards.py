@@ -31,7 +31,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 COUNT = 3
-# Orphans of one tree and of several, on hosts that live and that do not, on Ironic's nodes and on a shared disk; drift, and look-alikes.
+# Orphans of one tree and of several, on hosts that live and that do not, on Ironic's nodes and on a
+# shared disk; drift, and look-alikes.
 SCENARIOS = (
     "healthy",
     "shared_disk",
@@ -157,7 +158,8 @@ def test_the_shards_together_find_what_one_run_does(
             == whole["summary"]["coverage"][counted]
         )
 
-    # Each provider's claims are listed by the shard that has its root; only what is shared is listed by all.
+    # Each provider's claims are listed by the shard that has its root; only what is shared is
+    # listed by all.
     sharing = {
         known["uuid"]
         for known in placement.get("/resource_providers?required=MISC_SHARES_VIA_AGGREGATE")[

@@ -143,7 +143,8 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     }
     assert operator.playbook("detect_orphans", target).entry(server)["kind"] == kind
 
-    # 8. Where the document removes all that the server holds, only the target goes; and what is done can be taken back.
+    # 8. Where the document removes all that the server holds, only the target goes; and what is
+    # done can be taken back.
     cleaned = operator.playbook("cleanup_orphans", target)
     assert cleaned.outcome(server)["outcome"] == outcome
     (journal,) = (cleaned.folder / "orphan-cleanup").glob("journal-*")
@@ -212,7 +213,8 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
     assert {held["name"]: held["resources"] for held in left["providers"]} == {destination: CLAIM}
     assert (left["project"], left["user"]) == (noted["project"], noted["user"])
 
-    # The document deletes provider and service one after the other; as long as Nova has the one, the other is not to be deleted.
+    # The document deletes provider and service one after the other; as long as Nova has the one,
+    # the other is not to be deleted.
     assert (
         "compute_service"
         in operator.refused("placement_provider", name=source, state="absent")["msg"]
@@ -235,7 +237,8 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
     }
     all_but_its_neighbours = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 32768 - 1}
 
-    # The very statement of the document: where others write the row's id, it writes 1, so that for Nova the row is neither.
+    # The very statement of the document: where others write the row's id, it writes 1, so that for
+    # Nova the row is neither.
     world.sql(
         CELL1,
         "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
@@ -282,8 +285,8 @@ def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str
 
     It holds the source for ever.
 
-    Returns the dead source, the consumer, and what detection calls it. What an evacuation left that is still `done`, the Nova of today
-    takes along with the service.
+    Returns the dead source, the consumer, and what detection calls it. What an evacuation left that
+    is still `done`, the Nova of today takes along with the service.
     """
     source = _new_host(world)
     server = world.boot(source)
@@ -306,7 +309,8 @@ def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, st
     migration = servers.migrate(world.cloud, server, "compute-1")
     held = holdings.of(world.cloud, migration)
     service = world.cloud.compute_services()[source]["id"]
-    # "For migrations, that seems pretty simple - wait for the migration to complete and confirm it". By now Nova insists, and so do we.
+    # "For migrations, that seems pretty simple - wait for the migration to complete and confirm
+    # it". By now Nova insists, and so do we.
     assert world.cloud.nova_call("DELETE", f"/os-services/{service}").status == 409
     assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [
         migration
@@ -387,7 +391,8 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     everything = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 1024}
     assert not operator.is_offered(host, everything)
 
-    # Search for the hypervisor and its allocations. That nobody knows it is concluded only from asking every host.
+    # Search for the hypervisor and its allocations. That nobody knows it is concluded only from
+    # asking every host.
     assert operator.holders(host) == {server: {host: {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}
     variables = {
         "orphan_cleanup_hosts": [],

@@ -26,11 +26,13 @@ from minicloud_ctl.waiting import wait_for
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 API, CELL1, CELL2 = "first_nova_api", "first_cell1", "first_cell2"
 
-# How often a detection asks whether all cells answer: before the listings, after them, and after the look-ups.
+# How often a detection asks whether all cells answer: before the listings, after them, and after
+# the look-ups.
 CELLS_ASKED = 3
 
-# What Nova reads of a cell. Without these tables each of its queries fails as it does when the database cannot be reached, and a
-# process that runs notices at once: a mapping is read only at its start, and an open SQLite file stays open when it is moved.
+# What Nova reads of a cell. Without these tables each of its queries fails as it does when the
+# database cannot be reached, and a process that runs notices at once: a mapping is read only at its
+# start, and an open SQLite file stays open when it is moved.
 _TABLES = ("instances", "services", "compute_nodes", "migrations", "instance_actions")
 
 

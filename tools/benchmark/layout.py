@@ -51,7 +51,8 @@ class Situation:
 
 
 HEALTHY = Situation("live")
-# Healthy servers with a past, and moves that only look like leftovers: a cloud without them would be too easy.
+# Healthy servers with a past, and moves that only look like leftovers: a cloud without them would
+# be too easy.
 MOVED = Situation("moved")
 PARKED = Situation("parked", ((SERVER, HOME), (MIGRATION, OTHER)))
 ORPHANS = (

@@ -6,9 +6,9 @@
 
 Run as `python -m benchmark.module NAME OPTIONS FIGURES [RECORDING]`.
 
-OPTIONS is what the module is given, as JSON. FIGURES is where {"peak_kib": number} goes. With RECORDING every request is noted
-there: [{"start", "end": seconds, "lane": thread, "method", "url", "version": header, "body": text or null, "status"}]; runs that are
-measured do without.
+OPTIONS is what the module is given, as JSON. FIGURES is where {"peak_kib": number} goes. With
+RECORDING every request is noted there: [{"start", "end": seconds, "lane": thread, "method", "url",
+"version": header, "body": text or null, "status"}]; runs that are measured do without.
 """
 
 from __future__ import annotations

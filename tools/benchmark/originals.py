@@ -7,7 +7,8 @@
 Each is made for real through Nova's API on a minicloud of its own.
 
 `originals.json`, beside a copy of the databases in which their rows are:
-  {"servers": {original: {"server": uuid, "migration": uuid or null, "home": host, "other": host or null}}}
+  {"servers": {original: {"server": uuid, "migration": uuid or null, "home": host,
+                          "other": host or null}}}
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ if t.TYPE_CHECKING:
 HOME, DESTINATION, DEAD = "compute-1", "compute-2", "compute-3"
 SEEDED = ("placement", "first_nova_api", "first_cell1")
 
-# Cloned hosts have no nova-compute that reports, and are to look alive for as long as a benchmark lasts.
+# Cloned hosts have no nova-compute that reports, and are to look alive for as long as a benchmark
+# lasts.
 _DOWN_SECONDS = 10**8
 # All that a reading speaks with, and what these ask in turn.
 _READ_FROM = ("keystone", "placement", "neutron", "nova-api")

@@ -6,8 +6,9 @@
 
 Run as `python -m benchmark.replay RECORDING HOME`.
 
-Nothing that speaks HTTP to these services can be faster and send the same requests. The recording is cut into phases wherever no
-request was under way; within a phase each thread's requests are sent by a thread of its own, in their order.
+Nothing that speaks HTTP to these services can be faster and send the same requests. The recording
+is cut into phases wherever no request was under way; within a phase each thread's requests are sent
+by a thread of its own, in their order.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 """Rows of real servers and hosts, and thousands of copies of them.
 
-A copy has uuids and names of its own wherever they stand, also inside of JSON documents, and new ids in each table.
+A copy has uuids and names of its own wherever they stand, also inside of JSON documents, and new
+ids in each table.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Original:
     """The rows of one thing, to be copied with other names.
 
     rows: by table, each row in the order of the table's columns.
-    names: what stands in these rows for a role, such as {"server": its uuid}; a copy is told what stands there instead.
+    names: what stands in these rows for a role, such as {"server": its uuid}; a copy is given
+    what stands there instead.
     """
 
     def __init__(self, rows: Mapping[Table, list[list[t.Any]]], names: Mapping[str, str]) -> None:

@@ -6,7 +6,8 @@
 
 The truth about it:
   {"hosts": [uuid], "orphans": {consumer: {"kind": kind, "providers": [uuid]}},
-   "involved": [uuids of all servers and migrations that have a part in an orphan or in a move under way],
+   "involved": [uuids of all servers and migrations that have a part in an orphan or in a
+                move under way],
    "servers": number of those that live}
 """
 

@@ -6,7 +6,8 @@
 
 Run as `python -m benchmark.unproven PLAN HOME`.
 
-For each consumer a GET, a PUT under the generation found, and a GET, over one connection: the least that a careful hand would do.
+For each consumer a GET, a PUT under the generation found, and a GET, over one connection: the least
+that a careful hand would do.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@
 A run of a part of the matrix leaves the rest as it is.
 
 {"releases": {name: what `clouds.Release` holds},
- "controllers": {title: {"ansible_core", "python", "sdk", "exactly": the whole version of ansible-core}},
+ "controllers": {title: {"ansible_core", "python", "sdk", "exactly": the whole version of
+                                 ansible-core}},
  "cells": {title of the controller: {name of the release: what `Cell` holds}}}
 """
 

@@ -7,5 +7,6 @@
 It uses the standard library only, so that any Python from 3.11 on runs it without installing
 anything.
 
-Data flows one way: paths -> state -> configs/databases -> services (processes) -> identity -> ready; scenarios stand on top.
+Data flows one way: paths -> state -> configs/databases -> services (processes) -> identity ->
+ready; scenarios stand on top.
 """

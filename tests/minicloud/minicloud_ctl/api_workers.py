@@ -6,8 +6,9 @@
 
 They have the same configuration and databases.
 
-A worker of nova-api finds the cells of its Nova when it first needs them and never looks again, and it keeps two such lists
-(``nova.context.CELLS`` and ``nova.compute.api.CELLS``). ``prime`` makes it fill one of them now.
+A worker of nova-api finds the cells of its Nova when it first needs them and never looks again, and
+it keeps two such lists (``nova.context.CELLS`` and ``nova.compute.api.CELLS``). ``prime`` makes it
+fill one of them now.
 """
 
 from __future__ import annotations

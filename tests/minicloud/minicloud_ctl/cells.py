@@ -6,8 +6,8 @@
 
 As Nova's guide "Adding a new cell to an existing deployment" does it.
 
-nova-api itself and the scheduler are restarted and know the cell. Other workers of nova-api (``api_workers``) are left alone: each
-goes on with the cells that it found when it first looked.
+nova-api itself and the scheduler are restarted and know the cell. Other workers of nova-api
+(``api_workers``) are left alone: each goes on with the cells that it found when it first looked.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ loopback = minicloud_venv.driver:LoopbackDriver
 minicloud_sqlite = minicloud_venv.sqlite_plugin:MinicloudSqlite
 """
 
-# A compute counts as down after three missed reports: soon enough for a demonstration, late enough for two busy cores.
+# A compute counts as down after three missed reports: soon enough for a demonstration, late enough
+# for two busy cores.
 REPORT_SECONDS = 5
 DOWN_SECONDS = 15
 
@@ -98,7 +99,8 @@ def _keystone(paths: Paths) -> None:
             "database": _database(paths, "keystone"),
             "token": {"provider": "fernet", "expiration": 86400},
             "fernet_tokens": {"key_repository": keys},
-            # Defaults to a folder of the system; nothing here ever needs a receipt, but Keystone looks for its keys.
+            # Defaults to a folder of the system; nothing here ever needs a receipt, but Keystone
+            # looks for its keys.
             "fernet_receipts": {"key_repository": keys},
             # The least that bcrypt takes: the passwords protect nothing but a loopback.
             "identity": {"password_hash_rounds": 4},
@@ -182,7 +184,8 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 "compute_driver": paths.release.compute_driver,
                 "report_interval": REPORT_SECONDS,
                 "service_down_time": DOWN_SECONDS,
-                # Periodic tasks otherwise begin after up to a minute, among them the discovery of new hosts.
+                # Periodic tasks otherwise begin after up to a minute, among them the discovery of
+                # new hosts.
                 "periodic_fuzzy_delay": 0,
             },
             "api_database": _database(paths, f"{nova}_nova_api"),

@@ -17,7 +17,8 @@ from minicloud_ctl.waiting import wait_for
 
 Allocations = dict[str, dict[str, int]]
 
-# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type must be given.
+# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type must be
+# given.
 UNTYPED = "1.28"
 TYPED = "1.38"
 

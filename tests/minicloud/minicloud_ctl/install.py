@@ -23,7 +23,8 @@ from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
 
-# Template database: configuration section, and the commands that bring an empty file to the newest schema.
+# Template database: configuration section, and the commands that bring an empty file to the newest
+# schema.
 MIGRATIONS = {
     "keystone": ("database", [["keystone-manage", "db_sync"]]),
     "placement": ("placement_database", [["placement-manage", "db", "sync"]]),

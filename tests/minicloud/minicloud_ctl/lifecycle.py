@@ -183,7 +183,8 @@ def await_computes(
     prefix = services.prefix(nova)
     names = [f"nova-compute-{host}" for host in hosts] + [f"{prefix}nova-scheduler"]
     names += [f"{prefix}nova-conductor-{cell}" for cell in state.novas[nova]]
-    # Nova knows nothing of the hosts of a cell that is out of reach, and then lists no hypervisors at all.
+    # Nova knows nothing of the hosts of a cell that is out of reach, and then lists no hypervisors
+    # at all.
     reachable = [host for host in hosts if state.computes[host]["cell"] not in state.closed_cells]
 
     def ready() -> bool:
@@ -236,7 +237,8 @@ def down(paths: Paths, purge: bool) -> None:
 
     With ``purge`` forget everything but the virtual environment.
 
-    Further workers of nova-api are forgotten in any case: what made them special was what they remembered.
+    Further workers of nova-api are forgotten in any case: what made them special was what they
+    remembered.
     """
     processes.stop(paths, processes.names(paths))
     if paths.state.exists():
@@ -244,7 +246,8 @@ def down(paths: Paths, purge: bool) -> None:
         with contextlib.suppress(MinicloudError), states.changing(paths) as state:
             state.workers.clear()
     if purge:
-        # By name, because the folder may be somebody's own, with other things in it, as is a second minicloud below the first.
+        # By name, because the folder may be somebody's own, with other things in it, as is a second
+        # minicloud below the first.
         for entry in paths.made():
             if entry.is_dir():
                 shutil.rmtree(entry)

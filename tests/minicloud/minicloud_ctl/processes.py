@@ -6,8 +6,9 @@
 
 Nobody else's process is ever hit.
 
-Each process leads its own session and group. ``run/<name>.json`` holds {"pid": ..., "start_time": ...}; the start time is
-field 22 of /proc/PID/stat (proc(5)), which tells our process from a later one that was given the same number.
+Each process leads its own session and group. ``run/<name>.json`` holds
+{"pid": ..., "start_time": ...}; the start time is field 22 of /proc/PID/stat (proc(5)), by which
+our process is known from a later one that was given the same number.
 """
 
 from __future__ import annotations
@@ -136,7 +137,8 @@ def _stat(number: int) -> dict | None:
     """{"group": ..., "start_time": ...} of a process that lives, with as little as one thread."""
     try:
         text = Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace")
-        # The second field is the command in brackets and may hold anything, also blanks and brackets.
+        # The second field is the command in brackets and may hold anything, also blanks and
+        # brackets.
         fields = text.rpartition(")")[2].split()
         if fields[0] in "ZX" and len(os.listdir(f"/proc/{number}/task")) <= 1:
             return None

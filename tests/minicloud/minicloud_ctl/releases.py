@@ -28,9 +28,10 @@ class Release:
 
     None stands for the one that runs the command line.
 
-    ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to the services.
-    ``green``: Nova's services run on eventlet, of which they cannot do without. ``debian``: it is made of packages, not of wheels.
-    ``title``: what people call it, where that is not its name.
+    ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to
+    the services. ``green``: Nova's services run on eventlet, of which they cannot do without.
+    ``debian``: it is made of packages, not of wheels. ``title``: what people call it, where that is
+    not its name.
     """
 
     name: str

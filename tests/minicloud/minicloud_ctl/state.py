@@ -9,7 +9,8 @@ Ports, passwords, and which nova-compute services there should be.
 ``state.json``:
   {"ports": {service: number},
    "secrets": {user: password},
-   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool, "driver": name (rarely)}},
+   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool,
+                       "driver": name (rarely)}},
    "novas": {name: [cells that have a conductor]},
    "closed_cells": [cells that scenario cell_down has put out of reach],
    "workers": [further processes of the first nova-api],
@@ -34,7 +35,8 @@ from minicloud_ctl.paths import Paths
 
 SERVERS = ("broker", "neutron", "keystone", "placement", "glance", "nova-api", "second-nova-api")
 USERS = ("admin", "service", "demo", "reader")
-# Below the range from which the kernel takes the ports of outgoing connections, so that nobody takes ours while a service restarts.
+# Below the range from which the kernel takes the ports of outgoing connections, so that nobody
+# takes ours while a service restarts.
 PORTS = range(20000, 32000)
 
 

@@ -15,7 +15,8 @@ DRIVER = "minicloud.SteeredColdMigration"
 # The calls of the driver: the first on the source, the second on the destination.
 COPY, FINISH = "migrate_disk_and_power_off", "finish_migration"
 
-# What libvirt raises when it has touched nothing yet: Nova takes the server back to the state that it had.
+# What libvirt raises when it has touched nothing yet: Nova takes the server back to the state that
+# it had.
 ROLLBACK = "rollback"
 
 

@@ -6,6 +6,6 @@
 
 It is the glue that real services need to share one loopback machine.
 
-Nothing here is imported by the command line; it is found through PYTHONPATH and through the entry points
-that ``minicloud_ctl.configs`` writes into the state folder.
+Nothing here is imported by the command line; it is found through PYTHONPATH and through the entry
+points that ``minicloud_ctl.configs`` writes into the state folder.
 """

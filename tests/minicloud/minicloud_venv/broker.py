@@ -7,13 +7,19 @@
 Pairs with ``minicloud_venv.driver``.
 
 Requests, each answered with ``{"ok": true}``:
-  {"op": "send", "queue": Q, "body": {...}}                     kept until a listener of Q acknowledges it
-  {"op": "send", "queue": Q, "body": {...}, "transient": true}  dropped when nobody listens to Q (replies)
-  {"op": "fanout", "topic": T, "body": {...}}                   one copy to every present listener of T
-  {"op": "listen", "queues": [Q...], "topics": [T...]}          turns the connection into a listener
-On a listener's connection the broker sends {"id": N, "body": {...}} and takes {"op": "ack", "id": N} (unanswered).
+  {"op": "send", "queue": Q, "body": {...}}
+      kept until a listener of Q acknowledges it
+  {"op": "send", "queue": Q, "body": {...}, "transient": true}
+      dropped when nobody listens to Q (replies)
+  {"op": "fanout", "topic": T, "body": {...}}
+      one copy to every present listener of T
+  {"op": "listen", "queues": [Q...], "topics": [T...]}
+      turns the connection into a listener
+On a listener's connection the broker sends {"id": N, "body": {...}} and takes
+{"op": "ack", "id": N} (unanswered).
 
-As with RabbitMQ the queue of a killed service stays, and what it had received but not acknowledged is delivered again.
+As with RabbitMQ the queue of a killed service stays, and what it had received but not acknowledged
+is delivered again.
 """
 
 from __future__ import annotations

@@ -6,10 +6,12 @@
 
 For the broker of ``minicloud_venv.broker``.
 
-oslo.messaging's own ``fake://`` lives inside one process, and everything else needs a broker to be installed.
-Interface and duties: ``oslo_messaging._drivers.base``. A message's body on the wire:
-  {"context": {...}, "message": {...}, "id": UUID, "reply": queue or null, "monitor": seconds or null}
-and a reply's: {"id": UUID, "result": ..., "failure": serialized exception or null} or {"id": UUID, "alive": true}.
+oslo.messaging's own ``fake://`` lives inside one process, and everything else needs a broker to be
+installed. Interface and duties: ``oslo_messaging._drivers.base``. A message's body on the wire:
+  {"context": {...}, "message": {...}, "id": UUID, "reply": queue or null,
+   "monitor": seconds or null}
+and a reply's: {"id": UUID, "result": ..., "failure": serialized exception or null} or
+{"id": UUID, "alive": true}.
 """
 
 from __future__ import annotations
@@ -147,7 +149,8 @@ class LoopbackDriver(base.BaseDriver):
         self.address = (url.hosts[0].hostname, url.hosts[0].port)
         self._vhost = url.virtual_host or ""
         self._start_afresh()
-        # The services fork their workers after this object was made: a worker must not share its parent's sockets and locks.
+        # The services fork their workers after this object was made: a worker must not share its
+        # parent's sockets and locks.
         os.register_at_fork(after_in_child=self._start_afresh)
 
     def _start_afresh(self) -> None:
@@ -170,7 +173,8 @@ class LoopbackDriver(base.BaseDriver):
         self._hand_over({"op": "send", "queue": reply_queue, "transient": True, "body": body})
 
     def _hand_over(self, request: dict) -> None:
-        # jsonutils knows what services put into messages (dates, uuids, sets); the wire takes plain types only.
+        # jsonutils knows what services put into messages (dates, uuids, sets); the wire takes plain
+        # types only.
         self._sender.request(jsonutils.loads(jsonutils.dumps(request)))
 
     def send(

@@ -20,7 +20,8 @@ from typing import Any
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one piece; a body behind its head waits 40 ms for the other side to acknowledge that.
+    # Head and body leave in one piece; a body behind its head waits 40 ms for the other side to
+    # acknowledge that.
     wbufsize = -1
 
     def do_GET(self) -> None:

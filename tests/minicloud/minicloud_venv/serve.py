@@ -6,11 +6,12 @@
 
 Run as ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
 
-With more than one process each of them handles one request at a time and this one only speaks HTTP, as uWSGI does it for
-OpenStack: what Python's lock would make wait runs at once.
+With more than one process each of them handles one request at a time and this one only speaks HTTP,
+as uWSGI does it for OpenStack: what Python's lock would make wait runs at once.
 
-The applications find their configuration through the variables that ``minicloud_ctl.services`` sets (OS_NOVA_CONFIG_DIR, ...).
-Keystone is bootstrapped here first: ``keystone-manage bootstrap`` alone would cost its imports a second time.
+The applications find their configuration through the variables that ``minicloud_ctl.services`` sets
+(OS_NOVA_CONFIG_DIR, ...). Keystone is bootstrapped here first: ``keystone-manage bootstrap`` alone
+would cost its imports a second time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ APPLICATIONS = {
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
 }
 
-# Where such a script looks up the names of its files; those that it has by itself are too few, or too many.
+# Where such a script looks up the names of its files; those that it has by itself are too few, or
+# too many.
 CONFIG_FILES = {
     "glance": ("glance.common.wsgi_app", "glance-api.conf"),
     "nova-api": ("nova.api.openstack.wsgi_app", ""),
@@ -46,7 +48,8 @@ def bootstrap_keystone() -> None:
 
     Keystone itself makes it idempotent.
 
-    A child, because Keystone loads its backends only once in a process. Its arguments are the OS_BOOTSTRAP_* variables.
+    A child, because Keystone loads its backends only once in a process. Its arguments are the
+    OS_BOOTSTRAP_* variables.
     """
     from keystone.cmd import cli
 

@@ -4,9 +4,10 @@
 
 """SQLAlchemy engine plugin that lets several OpenStack processes share one SQLite file.
 
-oslo.db opens every transaction with a deferred ``BEGIN``. Two processes that read and then write within such transactions
-end at once with "database is locked", which no busy timeout can cure, because neither may upgrade its stale snapshot.
-So reads run without a transaction here, and the first write takes the write lock with ``BEGIN IMMEDIATE``, which does wait.
+oslo.db opens every transaction with a deferred ``BEGIN``. Two processes that read and then write
+within such transactions end at once with "database is locked", which no busy timeout can cure,
+because neither may upgrade its stale snapshot. So reads run without a transaction here, and the
+first write takes the write lock with ``BEGIN IMMEDIATE``, which does wait.
 
 Used as ``sqlite:////path?plugin=minicloud_sqlite&timeout=60`` (SQLAlchemy: ``CreateEnginePlugin``).
 """

@@ -18,12 +18,14 @@ import nova.conf
 from nova import exception
 from nova.virt import fake
 
-# Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic" is in the name.
+# Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic"
+# is in the name.
 NAMES = ("minicloud", "minicloud_ironic")
 
 HOLD = "hold-live-migrations"
 
-# What a file `fail-CALL` can have in it so that Nova takes the server back to the state that it had, as after a failed check.
+# What a file `fail-CALL` can have in it so that Nova takes the server back to the state that it
+# had, as after a failed check.
 ROLLBACK = "rollback"
 
 # Of its own since compute nodes have an identity that outlives the service.
@@ -68,8 +70,10 @@ class SteeredColdMigration(ONE_NODE):
 
     As files in the host's state folder say.
 
-    `hold-CALL`: the call waits for as long as the file is there; then nova-compute can be killed in the middle of it.
-    `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt does when it has touched nothing yet.
+    `hold-CALL`: the call waits for as long as the file is there; then nova-compute can be killed in
+    the middle of it.
+    `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt does
+    when it has touched nothing yet.
     CALL is `migrate_disk_and_power_off` on the source or `finish_migration` on the destination.
     """
 

@@ -126,7 +126,8 @@ class Receiver:
 
     @staticmethod
     def _acknowledge(line: Line, number: int) -> None:
-        # Where it fails the broker delivers the message again to whoever listens next, as any at-least-once broker does.
+        # Where it fails the broker delivers the message again to the next that listens, as any
+        # at-least-once broker does.
         with contextlib.suppress(OSError):
             line.write({"op": "ack", "id": number})
 

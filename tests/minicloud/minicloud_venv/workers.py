@@ -51,8 +51,8 @@ def spread(load: Callable[[], Application], processes: int) -> Application:
 
 def _serve(load: Callable[[], Application], requests: Connection) -> None:
     application = load()
-    # In a thread, because the way to here is deep: Python maps and unmaps memory at every call that crosses a certain depth,
-    # and a database query in a loop that did so took twice its time.
+    # In a thread, because the way to here is deep: Python maps and unmaps memory at every call that
+    # crosses a certain depth, and a database query in a loop that did so took twice its time.
     worker = threading.Thread(target=_serve_all, args=(application, requests))
     worker.start()
     worker.join()

@@ -88,7 +88,8 @@ def name_conflict(context: Context) -> None:
     graves.bury(context, host, "name_conflict")
     service = context.cloud.compute_services()[host]["id"]
     context.cloud.nova("DELETE", f"/os-services/{service}")
-    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its name.
+    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its
+    # name.
     (context.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     lifecycle.start_computes(context.paths, [host])
     context.record.hosts = {"host": host}

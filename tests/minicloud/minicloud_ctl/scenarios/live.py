@@ -108,7 +108,8 @@ def error_with_host(context: Context) -> None:
 @scenario("a soft-deleted server that can still be restored")
 def soft_deleted(context: Context) -> None:
     server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
-    # The API does so only under reclaim_instance_interval, with which every delete of this cloud would become a soft one.
+    # The API does so only under reclaim_instance_interval, with which every delete of this cloud
+    # would become a soft one.
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute(
             "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?",

@@ -108,7 +108,8 @@ def ended_migration_unshelved(context: Context) -> None:
     destination = context.own_host()
     server = _leave_confirmed_migration(context, source, destination)
     servers.shelve(context.cloud, server)
-    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a host that another scenario has killed.
+    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a
+    # host that another scenario has killed.
     context.kill(destination)
     servers.force_down(context.cloud, destination)
     context.await_deaths()
@@ -175,7 +176,8 @@ def booting(context: Context) -> None:
     provider = context.provider(host)
     context.kill(host)
     server = servers.request_boot(context.cloud, "booting", host)
-    # The action exists once the server has left the build request for its cell, and the claim comes before that.
+    # The action exists once the server has left the build request for its cell, and the claim comes
+    # before that.
     actions = f"/servers/{server}/os-instance-actions"
     wait_for(
         "the server to be handed to its host",
@@ -193,7 +195,8 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
     source_tree = context.provider(source)
     destination = context.own_host()
     destination_tree = context.provider(destination)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the time we need.
+    # The scheduler believes in the dead host until service_down_time has passed, which is all the
+    # time we need.
     context.kill(destination)
     servers.act(context.cloud, server, "migrate", {"host": destination})
 
@@ -238,7 +241,8 @@ def deleted_migration(context: Context) -> None:
 def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "unconfirmed_resize", source)
-    # The scheduler chooses the destination; it must not fall for a host that another scenario has just killed.
+    # The scheduler chooses the destination; it must not fall for a host that another scenario has
+    # just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
     destination = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")[

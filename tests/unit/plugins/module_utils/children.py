@@ -31,7 +31,8 @@ def child(
 
     It is killed at the end, or after `LONG` seconds, if it still runs.
 
-    hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under which the tests may run themselves.
+    hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under
+    which the tests may run themselves.
     """
     wrapper = ["env", f"--{hangup}-signal=HUP"]
     environment = {

@@ -6,8 +6,9 @@
 
 Beside them stands what is true of the guests.
 
-`Nova` is what the operations (`nova_operations`) change. What the APIs would say of it is a `World`; what a server needs
-(`needed`) is known from where its guests and disks are, and from nothing that the judge may see.
+`Nova` is what the operations (`nova_operations`) change. What the APIs would say of it is a
+`World`; what a server needs (`needed`) is known from where its guests and disks are, and from
+nothing that the judge may see.
 """
 
 from __future__ import annotations
@@ -111,9 +112,11 @@ class Nova:
 
     up: the hosts whose nova-compute runs.
     placement: whether it answers, refuses what Nova asks (which Nova often only logs), or raises.
-    copies: for each server, by place, the share that a guest or a disk there lives on; a disk kept for a revert has its own place.
+    copies: for each server, by place, the share that a guest or a disk there lives on; a disk kept
+    for a revert has its own place.
     coming: the same, of a place that an operation under way has claimed and goes on to use.
-    strict: also what Nova itself has given up, or errored, is needed while the guest, or its last disk, is there in fact.
+    strict: also what Nova itself has given up, or errored, is needed while the guest, or its last
+    disk, is there in fact.
     """
 
     def __init__(self, pooled: bool = False, devices: bool = False, strict: bool = True) -> None:

@@ -356,7 +356,8 @@ def switch(nova: Nova, server: str, source: str, host: str) -> None:
     nova.leave(server, source)
 
 
-# Evacuation and rebuild: nova/compute/api.py, rebuild_instance of nova/conductor/manager.py and of nova/compute/manager.py.
+# Evacuation and rebuild: nova/compute/api.py, rebuild_instance of nova/conductor/manager.py and of
+# nova/compute/manager.py.
 
 
 def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device: int = 0) -> Steps:
@@ -401,7 +402,8 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
                 nova.set(moved, status="failed")
             return
         except Failed:
-            # Nova gives up the guest that it may have made there: the next that it does is to drop that claim itself.
+            # Nova gives up the guest that it may have made there: the next that it does is to drop
+            # that claim itself.
             if not nova.strict:
                 nova.leave(server, host)
             nova.stays(server)
@@ -410,7 +412,8 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
             nova.remove_tree(server, host)
             yield Step(host, "destination dropped")
             raise
-        # finish_evacuation of the resource tracker: from now on Nova takes no other guest for this server's.
+        # finish_evacuation of the resource tracker: from now on Nova takes no other guest for this
+        # server's.
         nova.save(server, host=host)
         nova.leave(server, *(place for place in list(nova.copies.get(server, {})) if place != host))
         nova.stays(server)

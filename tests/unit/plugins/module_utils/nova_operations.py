@@ -6,8 +6,9 @@
 
 Each operation is a generator that stops after each step.
 
-Whoever runs it may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or forget it, which is a service
-that was killed. What an operation waits for in another service's queue (`Step.queued`) is not lost when that service restarts.
+The test that runs it may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or
+forget it, which is a service that was killed. What an operation waits for in another service's
+queue (`Step.queued`) is not lost when that service restarts.
 """
 
 from __future__ import annotations
@@ -191,7 +192,8 @@ def _offloaded(nova: Nova, server: str, host: str) -> Steps:
 
     So the share is not needed any more once Nova itself drops it.
 
-    Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys it as well (delete_instance_files).
+    Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys
+    it as well (delete_instance_files).
     """
     yield Step(host, "destroyed")
     nova.leave(

@@ -54,8 +54,8 @@ def changing(nova: Nova) -> list[Finding]:
 def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
     """What `change` takes of what a server needs, by provider and class.
 
-    Of what a server holds itself nothing may go that it needs; of a migration's claim only what its server, or another migration
-    of it, holds as well.
+    Of what a server holds itself nothing may go that it needs; of a migration's claim only what its
+    server, or another migration of it, holds as well.
     """
     before, after = (_together(change, side) for side in ("before", "after"))
     move = nova.world.migrations.get(change.consumer)
@@ -76,7 +76,8 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
                 min(need, elsewhere + document.get(provider, {}).get(cls, 0))
                 for document in (before, after)
             )
-            # Where all claims together are too small for the guest, Nova has lost the right one, and this is of an earlier size.
+            # Where all claims together are too small for the guest, Nova has lost the right one,
+            # and this is of an earlier size.
             if has < had and (not move or had == need):
                 taken.setdefault(provider, {})[cls] = had - has
     return taken

@@ -51,7 +51,8 @@ MOVES = ("migration", "resize", "live-migration", "evacuation")
 ACTIONS = ("create", "unshelve", "shelve", "shelveOffload", "resetState", "rebuild")
 ENDS: list[tuple[str | None, ...]] = [(NOW,), (NOW,), (NOW, NOW), (NOW, None), (None,), ()]
 
-# What is usual comes more than once, or hardly any server would be at rest and hardly anything an orphan.
+# What is usual comes more than once, or hardly any server would be at rest and hardly anything an
+# orphan.
 STORY = st.sampled_from(["anything", "anything", "evacuated", "moved", "rests", "unhosted"])
 STATUS = st.sampled_from(AT_REST * 2 + NOT_AT_REST)
 TASK = st.sampled_from([None] * 8 + ["migrating"])
@@ -114,7 +115,8 @@ def worlds(draw: st.DrawFn) -> World:
     for server in servers:
         _fate(draw, world, server)
     for move in world.migrations.values():
-        # A cell too slow for the listing of all; the one by host has it, if its consumer holds what it is about.
+        # A cell too slow for the listing of all; the one by host has it, if its consumer holds what
+        # it is about.
         if (
             move.uuid in world.allocations
             and _source(world, move) in _roots(world, move.uuid)

@@ -139,7 +139,8 @@ def test_a_rack_that_is_not_discovered_hides_nobody(
     cells: list[range], undiscovered: range
 ) -> None:
     known = [number for cell in cells for number in cell]
-    # Placement has them in the order of their creation, which is not Nova's when there are several cells.
+    # Placement has them in the order of their creation, which is not Nova's when there are several
+    # cells.
     created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
     expected = sorted(set(known) - set(undiscovered))
 

@@ -6,11 +6,13 @@
 
 It is read as it was written, and no single edit of it makes another write of it unseen.
 
-A plan is self-consistent when each of its changes follows from its own documents. One edit leaves it so only where a document says what
-nothing else in the plan repeats: whose the consumer is (`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a
-provider of a tree is called, how often it was written, and which of those below the root it is. Such an edit is read, the step then has
-another change than before, and a step whose change is not the one that the new proof proposes is skipped. Every other edit is refused, or is
-about something that is no part of a write.
+A plan is self-consistent when each of its changes follows from its own documents. One edit leaves
+it so only where a document says what nothing else in the plan repeats: whose the consumer is
+(`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a provider of a
+tree is called, how often it was written, and which of those below the root it is. Such an edit is
+read, the step then has another change than before, and a step whose change is not the one that the
+new proof proposes is skipped. Every other edit is refused, or is about something that is not
+part of a write.
 """
 
 from __future__ import annotations

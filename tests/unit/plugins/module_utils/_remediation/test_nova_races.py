@@ -6,7 +6,8 @@
 
 Between any two requests of a whole run an operation may make its next steps.
 
-The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves anew and `AllocationWriter` writes.
+The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves again
+and `AllocationWriter` writes.
 """
 
 from __future__ import annotations

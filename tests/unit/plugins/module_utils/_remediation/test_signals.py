@@ -47,7 +47,8 @@ with watch_for_stop() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """
 
-# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and waits for it.
+# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and
+# waits for it.
 PLAYBOOK = """
 import os, subprocess, sys
 if not os.fork():

@@ -6,7 +6,8 @@
 
 Above all, nothing a live server needs is ever given away.
 
-What is true is told from the `World` here, by the words of the design, and not by asking the code under test.
+What is true is taken from the `World` here, by the words of the design, and not by asking the code
+under test.
 """
 
 from __future__ import annotations
@@ -347,7 +348,8 @@ def _has_no_host(world: World, server: str) -> bool:
     )
     shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
-    # What came before a finished shelve is over, but for what placed it; without that, it has to be where it was shelved.
+    # What came before a finished shelve is over, but for what placed it; without that, it has to be
+    # where it was shelved.
     newest = (
         did[: shelved + 1]
         if shelved is not None and shelved < before

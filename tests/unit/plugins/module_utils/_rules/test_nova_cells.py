@@ -6,8 +6,8 @@
 
 Nor while some API workers do not know a cell.
 
-Nova's own operations go on meanwhile, as in `test__nova_races`. All of them are in one cell; a second cell has a host with an orphan that can
-be proven without the first.
+Nova's own operations go on meanwhile, as in `test__nova_races`. All of them are in one cell; a
+second cell has a host with an orphan that can be proven without the first.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 
 Each operation may be cut at any step.
 
-First every operation with one interruption and everything that may be done after it, without chance; then whole lives, by chance.
+First every operation with one interruption and everything that may be done after it, without
+chance; then whole lives, by chance.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@
 
 It is given that back only where its guest is proven to be there.
 
-First all that proves it, then the attacks: servers whose guest, or disk, may be on the host that would be freed.
+First all that proves it, then the attacks: servers whose guest, or disk, may be on the host that
+would be freed.
 """
 
 from __future__ import annotations
