@@ -142,7 +142,8 @@ class Chromium:
 
     def unfold_all(self) -> None:
         self.script(
-            "for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) button.click();"
+            "for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) "
+            "button.click();"
         )
         self.script(
             "for (const details of document.querySelectorAll('details')) details.open = true;"

@@ -78,7 +78,8 @@ def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None
     chromium.open(reports.many(count))
     took = chromium.driver.execute_async_script(_TYPED, "evacuated_source rack3")
     print(
-        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, {max(took):.0f} ms at most"
+        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, {max(took):.0f} ms at "
+        "most"
     )
     assert int(chromium.count.split()[0]) < count / 20
     assert statistics.median(took) < limit
@@ -334,7 +335,10 @@ def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) 
     shown = make_printable(reports.HOSTILE[name])[:39]
     for place in _DRAWN:
         texts = chromium.script(
-            "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)",
+            (
+                "return [...document.querySelectorAll(arguments[0])].map((element) => "
+                "element.textContent)"
+            ),
             place,
         )
         assert any(shown in _unquoted(text) for text in texts), place

@@ -245,7 +245,10 @@ def _check_survey(spec: t.Any) -> None:
             raise Refused(
                 400,
                 {
-                    "error": f"'{question['type']}' in survey question {number} is not one of the allowed types."
+                    "error": (
+                        f"'{question['type']}' in survey question {number} is not one of the "
+                        "allowed types."
+                    )
                 },
             )
         if question["type"] in ("multiplechoice", "multiselect") and not question.get("choices"):

@@ -319,7 +319,10 @@ def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
         Interposer(f"http://127.0.0.1:{ports['placement']}") as placement,
     ):
         region = "region_name: RegionOne"
-        ways = f"{region}\n    compute_endpoint_override: {nova.url}\n    placement_endpoint_override: {placement.url}"
+        ways = (
+            f"{region}\n    compute_endpoint_override: {nova.url}\n    "
+            f"placement_endpoint_override: {placement.url}"
+        )
         config = ansible.folder / "interposed.yaml"
         config.write_text(minicloud.clouds_yaml.read_text().replace(region, ways))
         ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))

@@ -307,7 +307,8 @@ class Life:
     def _check(self, found: dict[str, t.Any], after: str) -> None:
         if found["status"] != "ERROR" and (lacking := self._lacks(found)):
             self.losses.append(
-                f"after {after} server {self.server} is {found['status']} on {self._host_of(found)}: {lacking}"
+                f"after {after} server {self.server} is {found['status']} on "
+                f"{self._host_of(found)}: {lacking}"
             )
 
     def _lacks(self, found: dict[str, t.Any]) -> str:
@@ -316,7 +317,10 @@ class Life:
         share = held.allocations.get(self.world.provider(host), {}) if host else claim(found)
         lacks = any(share.get(cls, 0) < amount for cls, amount in claim(found).items())
         return (
-            f"it holds {held.allocations} and not {claim(found)} of {self.world.provider(str(host))}"
+            (
+                f"it holds {held.allocations} and not {claim(found)} of "
+                f"{self.world.provider(str(host))}"
+            )
             if lacks
             else ""
         )

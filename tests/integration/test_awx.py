@@ -289,9 +289,9 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
 
     assert refused.status != 0
     assert (
-        f"unknown_consumer/{strays.consumers[0]}: what would be written is another document than then."
-        in refused.told
-    )
+        f"unknown_consumer/{strays.consumers[0]}: what would be written is another document "
+        "than then."
+    ) in refused.told
     assert placement.everything() == before
 
 

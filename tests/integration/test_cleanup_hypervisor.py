@@ -149,9 +149,10 @@ def _verdicts(run: Run) -> dict[str, str]:
     found = json.loads((run.folder / "hypervisor-cleanup" / "guests.json").read_text())
     entries = (entry for key in ("findings", "protected", "undecided") for entry in found[key])
     return {
-        f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry[
-            "verdict"
-        ]
+        (
+            f"{entry['kind'].partition('_')[2]} "
+            f"{entry['name' if entry['kind'] == BOTH[1] else 'uuid']}"
+        ): entry["verdict"]
         for entry in entries
     }
 
@@ -263,7 +264,10 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
     host.guest(unmapped)
     world.sql(
         CELL1,
-        "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        (
+            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+            "WHERE uuid = ?"
+        ),
         server,
     )
     mapping, away = (
@@ -363,9 +367,13 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
     definition.write_text(host.libvirt.xml(later))
     host.libvirt("undefine", later)
     guests = tmp_path / "hypervisor-cleanup" / "guests.json"
-    make = f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define "{definition}"'
+    make = (
+        f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define '
+        f'"{definition}"'
+    )
     virsh.write_text(
-        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec virsh "$@"\n'
+        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec '
+        'virsh "$@"\n'
     )
     virsh.chmod(0o755)
 

@@ -55,7 +55,10 @@ BROKEN = [
     (wrong_password, "The identity service refused the credentials"),
     (
         keystone_down,
-        f"The identity service cannot be reached: Unable to establish connection to {NOWHERE}/v3/auth/tokens.",
+        (
+            "The identity service cannot be reached: Unable to establish connection to "
+            f"{NOWHERE}/v3/auth/tokens."
+        ),
     ),
     (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),
     (nova_down, f"Nova at {NOWHERE}/ cannot be reached"),

@@ -125,7 +125,10 @@ def servers(world: World) -> None:
         (
             "audit",
             LISTS,
-            "These credentials see no server together with its host, though there are servers on hosts",
+            (
+                "These credentials see no server together with its host, though there are servers "
+                "on hosts"
+            ),
         ),
         ("audit", (LISTS | HOSTS) - MIGRATIONS, "refused GET /os-migrations with 403"),
         (

@@ -80,7 +80,8 @@ def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
     """The rulebook as its first lines say that it is run."""
     if not shutil.which("java"):
         pytest.skip(
-            "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: default-jre-headless)"
+            "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: "
+            "default-jre-headless)"
         )
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
@@ -155,7 +156,10 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
 def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
     """By its own schema; AWX's would need an AWX to be run."""
     python = program("python")
-    check = "import sys, yaml; from ansible_rulebook.validators import Validate; Validate.rulebook(yaml.safe_load(open(sys.argv[1])))"
+    check = (
+        "import sys, yaml; from ansible_rulebook.validators import Validate; "
+        "Validate.rulebook(yaml.safe_load(open(sys.argv[1])))"
+    )
 
     done = subprocess.run(
         [python, "-c", check, str(RULEBOOKS / f"{name}.yml")],

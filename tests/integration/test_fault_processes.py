@@ -97,7 +97,10 @@ def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[
     It is copied beside it in the end.
     """
     folder.mkdir()
-    mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > {folder}/used"
+    mount = (
+        f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > "
+        f"{folder}/used"
+    )
     script = f'{mount} && {{ "$@"; cp -r {folder} {folder}-copy; }}'
     isolated = ("unshare", "--map-root-user", "--mount", "sh", "-c")
     if (

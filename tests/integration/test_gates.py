@@ -130,7 +130,10 @@ def test_services_that_are_too_old_for_a_proof(
 
     assert (
         run.status != 0
-        and f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to {newest}"
+        and (
+            f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to "
+            f"{newest}"
+        )
         in run.told
     )
     assert (

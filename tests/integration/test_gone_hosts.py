@@ -117,9 +117,9 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
         gone.purged: ("unknown_consumer", "undecided"),
     }
     assert (
-        f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and 1 more)"
-        in _ghost(whole, gone)["reason"]
-    )
+        f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and "
+        "1 more)"
+    ) in _ghost(whole, gone)["reason"]
     assert (
         gone.host in whole.entry(gone.doubtful)["reason"]
         and gone.host in whole.entry(gone.purged)["reason"]

@@ -292,7 +292,8 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
 ) -> None:
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(
-        f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}"
+        f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: "
+        f"{sys.executable}}}}}}}"
     )
     (server,) = bare(1)
     there = {
@@ -343,7 +344,8 @@ def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     changed, outcome, reason = outcomes(elsewhere)[server]
     assert (changed, outcome, controller.calls) == (False, "failed", [])
     assert reason.startswith(
-        "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host."
+        "nova-manage was not reached: see that there is a connection to "
+        "orphan_cleanup_nova_manage_host."
     )
     assert "1 of 1 servers could not be healed" in elsewhere.told
 

@@ -135,7 +135,10 @@ class Story:
             }
         )
         told = [
-            f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, {spared.total()} skipped"
+            (
+                f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, "
+                f"{spared.total()} skipped"
+            )
         ]
         return "\n".join(
             [

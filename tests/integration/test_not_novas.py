@@ -87,9 +87,9 @@ def test_a_stray_when_somebody_looked_that_it_is_no_container(
         in run.entry(stray)["reason"]
     )
     assert (
-        "ignore_allocators names reservation, which the service catalogue of this cloud does not have"
-        in run.told
-    )
+        "ignore_allocators names reservation, which the service catalogue of this cloud does "
+        "not have"
+    ) in run.told
 
 
 def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:

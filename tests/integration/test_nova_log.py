@@ -105,7 +105,10 @@ def _deleted_by_sql(stage: Stage) -> None:
     server = stage.consumers["by SQL"] = world.boot(host)
     world.sql(
         CELL1,
-        "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        (
+            "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = "
+            "'deleted' WHERE uuid = ?"
+        ),
         server,
     )
     world.restart(host)
@@ -115,7 +118,10 @@ def _deleted_by_sql(stage: Stage) -> None:
     # The fake hypervisor forgets its domains when nova-compute ends.
     stage.complains(
         "by SQL",
-        "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor",
+        (
+            "While synchronizing instance power states, found 1 instances in the database and 0 "
+            "instances on the hypervisor"
+        ),
     )
 
 
@@ -325,9 +331,9 @@ def test_the_report_shows_complaints_with_their_findings_and_the_others_after_th
     with_findings, _title, without = run.told.partition("Complaints of hosts without a finding:")
     assert f"log {stage.hosts['purged']} says: it is not found in the database" in with_findings
     assert (
-        f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 MEMORY_MB, 1 DISK_GB"
-        in with_findings
-    )
+        f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 "
+        "MEMORY_MB, 1 DISK_GB"
+    ) in with_findings
     assert (
         f"log {stage.hosts['by SQL']} says: servers in the database: 1, on the hypervisor: 0"
         in without

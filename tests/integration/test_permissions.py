@@ -214,7 +214,10 @@ def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(
         world.live_migrate(server, host)
     world.sql(
         CELL1,
-        "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = 'compute-2'",
+        (
+            "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = "
+            "'compute-2'"
+        ),
         server,
     )
     world.claim_also(server, "compute-2")

@@ -80,9 +80,11 @@ def moving(world: World, victim: str) -> Iterator[str]:
     migration = str(uuid.uuid4())
     world.sql(
         CELL2,
-        "INSERT INTO migrations (created_at, uuid, instance_uuid, user_id, project_id, migration_type, status, source_compute, source_node,"
+        "INSERT INTO migrations (created_at, uuid, instance_uuid, user_id, project_id, "
+        "migration_type, status, source_compute, source_node,"
         " dest_compute, dest_node, deleted, cross_cell_move, hidden)"
-        " SELECT strftime('%Y-%m-%d %H:%M:%S.000000', 'now'), ?, uuid, user_id, project_id, 'live-migration', 'preparing', host, node,"
+        " SELECT strftime('%Y-%m-%d %H:%M:%S.000000', 'now'), ?, uuid, user_id, project_id, "
+        "'live-migration', 'preparing', host, node,"
         " 'compute-1', 'compute-1', 0, 0, 0 FROM instances WHERE uuid = ?",
         *(migration, victim),
     )

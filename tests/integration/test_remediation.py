@@ -238,9 +238,9 @@ def test_too_great_a_share_stops_before_the_first_change(
     for result in (whole, reviewed):
         assert result["failed"]
         assert (
-            f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was changed."
-            in result["msg"]
-        )
+            f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was "
+            "changed."
+        ) in result["msg"]
         assert "set max_share (orphan_cleanup_max_share) to " in result["msg"]
     assert (narrow.get("failed", False), narrow["changes"]) == (False, 21)
     assert placement.everything() == before

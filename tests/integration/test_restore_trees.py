@@ -165,9 +165,9 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
     )
     tree, allocation = early["outcomes"]
     assert tree["provider"] == {"uuid": root, "name": host} and allocation["consumer"] == stray
-    assert (
-        tree["reason"]
-        == f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
+    assert tree["reason"] == (
+        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
+        "run this again then."
     )
     assert (
         "was deleted and does not exist: nova-compute makes it again when it starts"

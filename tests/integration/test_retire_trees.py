@@ -146,9 +146,9 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
     )
     assert restored.status == 0 and world.picture() == reading, restored.output
     assert (
-        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
-        in restored.told
-    )
+        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
+        "run this again then."
+    ) in restored.told
 
 
 @pytest.mark.long

@@ -241,12 +241,18 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
     # Nova the row is neither.
     world.sql(
         CELL1,
-        "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        (
+            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+            "WHERE uuid = ?"
+        ),
         server,
     )
     assert world.cloud.nova_call("GET", f"/servers/{server}").status == 404
     world.restart(host)
-    complaint = f"Instance {server} is not being actively managed by this compute host but has allocations referencing this compute host"
+    complaint = (
+        f"Instance {server} is not being actively managed by this compute host but has allocations "
+        "referencing this compute host"
+    )
     world.wait("nova-compute to complain", lambda: complaint in world.log(host))
     assert not operator.is_offered(host, all_but_its_neighbours)
 
@@ -386,7 +392,10 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     deleted.purge(context, server, keep_mapping=False)
     holdings.write_back(world.cloud, server, held)
     world.restart(host)
-    complaint = f"Instance {server} has allocations against this compute host but is not found in the database"
+    complaint = (
+        f"Instance {server} has allocations against this compute host but is not found in the "
+        "database"
+    )
     world.wait("nova-compute to complain", lambda: complaint in world.log(host))
     everything = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 1024}
     assert not operator.is_offered(host, everything)

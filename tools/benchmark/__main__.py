@@ -39,7 +39,10 @@ BY_HAND = 10
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="make bench BENCH_ARGS='...'",
-        description="Measure detection against nova-manage placement audit, and remediation against its requests.",
+        description=(
+            "Measure detection against nova-manage placement audit, and remediation against its "
+            "requests."
+        ),
     )
     top.add_argument("--hosts", type=int, default=1000)
     top.add_argument("--servers", type=int, default=20, help="on each host (default: 20)")
@@ -150,7 +153,8 @@ def _clean(paths: Paths, arguments: argparse.Namespace) -> Cleaning:
             run = way()
             measured.add(run, None, cloud.peak_mib(REMEDIATION) if measured is told.ours else None)
             _say(
-                f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)"
+                f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine "
+                "was busy with something else)"
             )
             if (
                 measured is told.ours
@@ -204,7 +208,8 @@ def _measure(
                 run, cloud.score(name, run, truth), cloud.peak_mib(name) if name in modes else None
             )
             _say(
-                f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)"
+                f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy "
+                "with something else)"
             )
     for mode in modes:
         noted = cloud.requests(mode)

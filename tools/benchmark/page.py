@@ -49,7 +49,8 @@ servers on a wrong host. {past} An answer other than exactly these orphans would
 """
 
 _PAST = (
-    "Besides, 2 % of the servers have a confirmed migration behind them, and some wait for their resize to be confirmed: "
+    "Besides, 2 % of the servers have a confirmed migration behind them, and some wait for their "
+    "resize to be confirmed: "
     "these hold two hosts, and rightly so."
 )
 
@@ -167,17 +168,24 @@ def _machine(api_processes: int) -> str:
         )
     )
     return (
-        f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that whoever asks and whoever answers share them. "
-        f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite databases, "
-        f"nova-api and placement with {api_processes} process{'es' if api_processes > 1 else ''} each that handle"
-        f"{'' if api_processes > 1 else 's'} one request at a time; Python {platform.python_version()} for us."
+        f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that "
+        "whoever asks and whoever answers share them. "
+        f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite "
+        "databases, "
+        f"nova-api and placement with {api_processes} process{'es' if api_processes > 1 else ''} "
+        "each that handle"
+        f"{'' if api_processes > 1 else 's'} one request at a time; Python "
+        f"{platform.python_version()} for us."
     )
 
 
 def _bars(wanted: Iterable[Bar], results: list[Result]) -> str:
     few, many = results[0].scale, results[1].scale
     rows = [[one.what, f"<= {one.limit:g}{one.unit}", _figure(one), one.verdict] for one in wanted]
-    told = f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over the rounds of the ratio within a round.\n\n"
+    told = (
+        f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over "
+        "the rounds of the ratio within a round.\n\n"
+    )
     return told + _table(["figure", "bar", "measured", "reached"], rows)
 
 
@@ -201,7 +209,10 @@ def _busy(measured: Iterable[Measured]) -> str:
     return (
         ""
         if busy < 0.1
-        else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
+        else (
+            f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures "
+            "with care.\n\n"
+        )
     )
 
 

@@ -43,7 +43,10 @@ def _template(request: Mapping[str, t.Any], services: Mapping[int, str]) -> str:
     query = "&".join(
         f"{name}={_value(name, value)}" for name, value in urllib.parse.parse_qsl(url.query)
     )
-    return f"{services.get(url.port or 0, '?')}: {request['method']} {path}{'?' if query else ''}{query}"
+    return (
+        f"{services.get(url.port or 0, '?')}: {request['method']} "
+        f"{path}{'?' if query else ''}{query}"
+    )
 
 
 def _value(name: str, value: str) -> str:

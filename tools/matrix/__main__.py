@@ -44,7 +44,10 @@ _STOP = threading.Event()
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="make matrix MATRIX_ARGS='...'",
-        description="Run the acceptance tests with many versions, and write docs/tested-versions.md. A part that is not run stays as it is.",
+        description=(
+            "Run the acceptance tests with many versions, and write docs/tested-versions.md. A "
+            "part that is not run stays as it is."
+        ),
     )
     top.add_argument(
         "--ansible-core",

@@ -127,5 +127,6 @@ def _run(*command: str) -> None:
             if "error" in line.lower()
         ]
         raise NotRun(
-            f"it cannot be installed: {'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
+            "it cannot be installed: "
+            f"{'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
         )

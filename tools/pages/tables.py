@@ -112,7 +112,10 @@ def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
 
 def _offers() -> str:
     rows = (
-        f"| {need.service} {format_version(need.since)} | {need.proof} | {', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+        (
+            f"| {need.service} {format_version(need.since)} | {need.proof} | "
+            f"{', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+        )
         for need in REQUIREMENTS
     )
     return f"| below | nobody can tell | undecided |\n|---|---|---|\n{''.join(rows)}"

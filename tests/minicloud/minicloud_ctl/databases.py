@@ -71,7 +71,8 @@ def map_cell(
             is None
         ):
             connection.execute(
-                "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, database_connection, disabled)"
+                "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, "
+                "database_connection, disabled)"
                 " VALUES (datetime('now'), ?, ?, ?, ?, 0)",
                 [
                     CELL0 if name == "cell0" else str(uuid.uuid4()),

@@ -60,7 +60,8 @@ def install(paths: Paths) -> bool:
             return False
         if any(processes.alive(paths, name) for name in processes.names(paths)):
             raise MinicloudError(
-                "The requirements have changed since this minicloud was started: run 'minicloud down' first."
+                "The requirements have changed since this minicloud was started: run 'minicloud "
+                "down' first."
             )
         began = time.monotonic()
         print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
@@ -104,7 +105,10 @@ def make_templates(paths: Paths) -> None:
                 config, f"[{section}]\nconnection = sqlite:///{paths.templates / name}.db\n"
             )
             script = "\n".join(
-                f'"{paths.program(command)}" --config-file "{config}" {" ".join(arguments)} || exit 1'
+                (
+                    f'"{paths.program(command)}" --config-file "{config}" {" ".join(arguments)} || '
+                    "exit 1"
+                )
                 for command, *arguments in commands
             )
             log = Path(folder, f"{name}.log")

@@ -131,7 +131,8 @@ def _await_port(service: Service) -> None:
         wait_for(f"port {service.port}", free, PORT_SECONDS)
     except MinicloudError:
         raise MinicloudError(
-            f"Port {service.port} of {service.name} is in use by another process; 'minicloud down --purge' chooses new ports."
+            f"Port {service.port} of {service.name} is in use by another process; 'minicloud down "
+            "--purge' chooses new ports."
         ) from None
 
 
@@ -260,7 +261,8 @@ def kill_compute(paths: Paths, host: str) -> None:
     with states.changing(paths) as state:
         if host not in state.computes:
             raise MinicloudError(
-                f"There is no compute host {host}; there are: {', '.join(sorted(state.computes)) or 'none'}."
+                f"There is no compute host {host}; there are: "
+                f"{', '.join(sorted(state.computes)) or 'none'}."
             )
         state.computes[host]["running"] = False
     processes.stop(paths, [f"nova-compute-{host}"], now=True)
@@ -277,7 +279,8 @@ def start_computes(
         for host in hosts:
             if not HOST_NAME.fullmatch(host):
                 raise MinicloudError(
-                    f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens only."
+                    f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens "
+                    "only."
                 )
             kind = {"driver": driver} if driver else {}
             state.computes.setdefault(host, {"nova": nova, "cell": cell, **kind})["running"] = True

@@ -47,7 +47,8 @@ class Paths:
         for path in (paths.home, paths.venv):
             if FORBIDDEN & set(str(path)):
                 raise MinicloudError(
-                    f"The path {path} holds a character that cannot stand in a database URL: one of ? # % $ or a quote."
+                    f"The path {path} holds a character that cannot stand in a database URL: one "
+                    "of ? # % $ or a quote."
                 )
         return paths
 

@@ -109,7 +109,8 @@ class Session:
         )
         if not answer.ok:
             raise MinicloudError(
-                f"Keystone refused user {user} of project {project} with {answer.status}: {answer.body}"
+                f"Keystone refused user {user} of project {project} with {answer.status}: "
+                f"{answer.body}"
             )
         return answer.headers["x-subject-token"]
 

@@ -67,7 +67,8 @@ def load(paths: Paths) -> State:
         ) from None
     if state.release != paths.release.name:
         raise MinicloudError(
-            f"The minicloud in {paths.home} is of release {state.release}: set MINICLOUD_RELEASE={state.release}."
+            f"The minicloud in {paths.home} is of release {state.release}: set "
+            f"MINICLOUD_RELEASE={state.release}."
         )
     return state
 

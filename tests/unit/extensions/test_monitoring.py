@@ -46,7 +46,8 @@ def _promtool() -> str:
     )
     if not found:
         pytest.skip(
-            "promtool is not here: Debian and Ubuntu have it in the package prometheus (.ci/run fetches it)"
+            "promtool is not here: Debian and Ubuntu have it in the package prometheus (.ci/run "
+            "fetches it)"
         )
     return found
 

@@ -29,7 +29,8 @@ def deleted_by_sql(context: Context) -> None:
 
 
 @scenario(
-    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living host"
+    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living "
+    "host"
 )
 def deleted_by_hand(context: Context) -> None:
     (host,) = context.steady_hosts(1)
@@ -91,7 +92,10 @@ def mark_deleted(context: Context, server: str) -> None:
     `deleted` becomes 1, where Nova itself writes the row's own id.
     """
     with databases.writing(context.paths, context.cell()) as connection:
-        statement = "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?"
+        statement = (
+            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+            "WHERE uuid = ?"
+        )
         connection.execute(statement, [server])
 
 

@@ -31,7 +31,10 @@ def _copying(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration whose copy failed while Placement was away, its server set to active again: it holds the destination",
+    (
+        "a cold migration whose copy failed while Placement was away, its server set to active "
+        "again: it holds the destination"
+    ),
     alone=True,
 )
 def failed_cold_migration(context: Context) -> None:
@@ -63,7 +66,8 @@ def failed_cold_migration_error(context: Context) -> None:
 
 
 @scenario(
-    "a source that died while it copied and is back: for Nova the server rests there, and the migration goes on for ever"
+    "a source that died while it copied and is back: for Nova the server rests there, and the "
+    "migration goes on for ever"
 )
 def killed_while_copying(context: Context) -> None:
     server, migration, source, destination = _copying(context)

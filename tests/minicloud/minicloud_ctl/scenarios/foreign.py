@@ -81,7 +81,8 @@ def orphaned_provider(context: Context) -> None:
 
 
 @scenario(
-    "a host that came back under its name with a new identity, while a deleted server's claim keeps its old provider (LP 1817833)"
+    "a host that came back under its name with a new identity, while a deleted server's claim "
+    "keeps its old provider (LP 1817833)"
 )
 def name_conflict(context: Context) -> None:
     host = context.own_host("renewed")
@@ -96,7 +97,8 @@ def name_conflict(context: Context) -> None:
 
 
 @scenario(
-    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud minicloud-second)"
+    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud "
+    "minicloud-second)"
 )
 def second_nova(context: Context) -> None:
     with states.changing(context.paths) as state:

@@ -71,7 +71,8 @@ def ended_migration_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a confirmed migration that still holds the source, and a second time the share of a pool that its server's disk is on"
+    "a confirmed migration that still holds the source, and a second time the share of a pool that "
+    "its server's disk is on"
 )
 def ended_migration_pool(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -100,7 +101,10 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
 
 
 @scenario(
-    "a confirmed migration that still holds the source, its server shelved and unshelved since, of which no migration tells",
+    (
+        "a confirmed migration that still holds the source, its server shelved and unshelved "
+        "since, of which no migration tells"
+    ),
     alone=True,
 )
 def ended_migration_unshelved(context: Context) -> None:
@@ -138,7 +142,8 @@ def _claims_also(context: Context, server: str, home: str, other: str) -> None:
 
 
 @scenario(
-    "a live server that also holds a host to which a live migration of it failed, and which it left by a later one"
+    "a live server that also holds a host to which a live migration of it failed, and which it "
+    "left by a later one"
 )
 def extra_host_left_since(context: Context) -> None:
     home, other = context.steady_hosts(2)
@@ -160,7 +165,10 @@ def extra_host_left_before(context: Context) -> None:
     servers.revert(context.cloud, server)
     holdings.await_providers(context.cloud, server, context.provider(home))
     with databases.writing(context.paths, context.cell()) as connection:
-        statement = "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?"
+        statement = (
+            "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid "
+            "= ?"
+        )
         connection.execute(statement, [failed])
     _claims_also(context, server, home, other)
     context.record.needed(
@@ -204,7 +212,8 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
         found = servers.migrations(context.cloud, server)
         if found and found[0]["status"] in servers.ENDED:
             raise MinicloudError(
-                f"The migration to {destination} ended as {found[0]['status']} before it could get stuck."
+                f"The migration to {destination} ended as {found[0]['status']} before it could get "
+                "stuck."
             )
         there = found and set(holdings.of(context.cloud, server).allocations) == {destination_tree}
         return (
@@ -220,7 +229,8 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration on its way to a host that died: the server holds the destination, the migration the source"
+    "a cold migration on its way to a host that died: the server holds the destination, the "
+    "migration the source"
 )
 def move_in_flight(context: Context) -> None:
     server, migration, source, destination = _stuck_in_flight(context)
@@ -259,7 +269,8 @@ def unconfirmed_resize(context: Context) -> None:
 
 
 @scenario(
-    "a move that waits to be confirmed, its migration marked as error: a revert still needs the source"
+    "a move that waits to be confirmed, its migration marked as error: a revert still needs the "
+    "source"
 )
 def unconfirmed_resize_error(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -271,7 +282,8 @@ def unconfirmed_resize_error(context: Context) -> None:
 
 
 @scenario(
-    "an interrupted move: the live server holds the other host, the ended migration holds the one where the guest runs"
+    "an interrupted move: the live server holds the other host, the ended migration holds the one "
+    "where the guest runs"
 )
 def unreverted_allocation(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))

@@ -16,7 +16,8 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 @scenario(
-    "a dead service with two nodes (as ironic's): on each a live server, and on each what a deleted one or the other's server left"
+    "a dead service with two nodes (as ironic's): on each a live server, and on each what a "
+    "deleted one or the other's server left"
 )
 def ironic_nodes(context: Context) -> None:
     host = context.own_host("ironic", driver="minicloud_ironic.TwoNodes")

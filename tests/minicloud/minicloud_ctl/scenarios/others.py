@@ -44,7 +44,8 @@ def shelved_after_long_life(context: Context) -> None:
 
 
 @scenario(
-    "a shelved and offloaded server that holds its last host, of which only the resource provider is left"
+    "a shelved and offloaded server that holds its last host, of which only the resource provider "
+    "is left"
 )
 def shelved_from_gone_host(context: Context) -> None:
     host = context.own_host("gone")

@@ -84,7 +84,8 @@ class Context:
         )
         if len(found) < number:
             raise MinicloudError(
-                f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes {max(number, 2)}'."
+                f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes "
+                f"{max(number, 2)}'."
             )
         first = list(REGISTRY).index(self.name) % len(found)
         return (found[first:] + found[:first])[:number]
@@ -156,7 +157,8 @@ class Context:
             held = holdings.of(self.cloud, consumer).allocations
             if set(held) != wanted:
                 raise MinicloudError(
-                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, not {sorted(wanted)}."
+                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, "
+                    f"not {sorted(wanted)}."
                 )
             for share in self.record.shares:
                 if share["consumer"] == consumer:

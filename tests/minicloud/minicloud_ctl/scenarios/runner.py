@@ -26,7 +26,8 @@ def choose(names: list[str]) -> list[str]:
     unknown = sorted(set(names) - set(REGISTRY) - {"all"})
     if unknown:
         raise MinicloudError(
-            f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what there is."
+            f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what "
+            "there is."
         )
     return [
         name
@@ -44,7 +45,8 @@ def run(paths: Paths, names: list[str], again: bool) -> bool:
     closed = states.load(paths).closed_cells
     if closed and wanted != ["cell_down"]:
         raise MinicloudError(
-            "A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' first."
+            "A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' "
+            "first."
         )
     entries = [REGISTRY[name] for name in wanted]
     groups = (

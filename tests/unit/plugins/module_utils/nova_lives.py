@@ -143,7 +143,8 @@ class Life:
 
     def kill(self, host: str, alone: bool = False) -> None:
         self._tell(
-            f"killed nova-compute of {self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}"
+            "killed nova-compute of "
+            f"{self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}"
         )
         self.nova.up.discard(host)
         for operation in [

@@ -6,7 +6,7 @@
 
 Each operation is a generator that stops after each step.
 
-The test that runs it may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or
+A test may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or
 forget it, which is a service that was killed. What an operation waits for in another service's
 queue (`Step.queued`) is not lost when that service restarts.
 """

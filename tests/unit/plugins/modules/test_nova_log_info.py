@@ -66,7 +66,10 @@ def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
 
 def line(ago: datetime.timedelta) -> str:
     moment = datetime.datetime.now(datetime.UTC) - ago
-    return f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker [None req-1 - - - - - -] {MISSING}\n"
+    return (
+        f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker [None req-1 - - - - "
+        f"- -] {MISSING}\n"
+    )
 
 
 def test_complaints_of_files_are_returned_with_what_was_read(python: str, tmp_path: Path) -> None:

@@ -184,7 +184,8 @@ def test_a_controller_that_was_lost_on_the_way_may_have_healed_it(
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
     assert healed["reason"].startswith(
-        "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host. "
+        "nova-manage was not reached: see that there is a connection to "
+        "orphan_cleanup_nova_manage_host. "
     )
     assert healed["reason"].endswith(" Ansible says: Failed to connect to the host via ssh.")
 
@@ -226,12 +227,18 @@ def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
         (
             UNREAD,
             FAILED,
-            "Nothing can be proven now, and nova-manage was not called: Placement cannot be reached.",
+            (
+                "Nothing can be proven now, and nova-manage was not called: Placement cannot be "
+                "reached."
+            ),
         ),
         (
             UNSOUND,
             FAILED,
-            f"Nothing can be proven now, and nova-manage was not called: {' '.join(UNSOUND['summary']['coverage']['failed_checks'])}",
+            (
+                "Nothing can be proven now, and nova-manage was not called: "
+                f"{' '.join(UNSOUND['summary']['coverage']['failed_checks'])}"
+            ),
         ),
         *(
             (

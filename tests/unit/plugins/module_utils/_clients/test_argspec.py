@@ -119,7 +119,10 @@ def _failed(module: Module) -> t.Any:
 
 def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
     assert _failed(Module()) == {
-        "msg": "cloud is a whole configuration, so region_name cannot be given beside it: put them into it."
+        "msg": (
+            "cloud is a whole configuration, so region_name cannot be given beside it: put them "
+            "into it."
+        )
     }
 
 

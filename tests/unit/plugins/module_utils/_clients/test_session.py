@@ -44,9 +44,8 @@ def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
     with pytest.raises(CloudError) as error:
         _placement((1, 30)).require_microversion(1, 31)
 
-    assert (
-        str(error.value)
-        == "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
+    assert str(error.value) == (
+        "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
     )
 
 

@@ -844,9 +844,9 @@ def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers:
         _plan(changes, consumers).check_limits(Limits(1000, max_share))
 
     assert (
-        f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed."
-        in str(refusal.value)
-    )
+        f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: "
+        "nothing was changed."
+    ) in str(refusal.value)
     assert "orphan_cleanup_max_share" in str(refusal.value)
 
 

@@ -177,9 +177,9 @@ def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
 
     assert inverse is None
     assert (
-        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server may need"
-        in why
-    )
+        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server "
+        "may need"
+    ) in why
 
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
@@ -623,7 +623,8 @@ def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_com
 
     assert _outcomes(done) == ["skipped"] * 3
     assert {known.reason for known in done} == {
-        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: nova-compute makes it again when it "
+        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: "
+        "nova-compute makes it again when it "
         "starts; run this again then."
     }
     assert site.placement.posts == [] and site.placement.held == {}
@@ -649,9 +650,9 @@ def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site)
     done = site.restored(max_failures=2)
 
     assert _outcomes(done) == ["failed", "failed", "skipped"]
-    assert (
-        done[-1].reason
-        == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+    assert done[-1].reason == (
+        "It was not tried: 2 changes failed before it, and max_failures "
+        "(orphan_cleanup_max_failures) is 2."
     )
 
 

@@ -239,7 +239,10 @@ def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(
         ("python3 /usr/bin/ansible-runner worker --private-data-dir=/runner", False),
         ("python3 /usr/bin/ansible-rulebook --rulebook r.yml", False),
         (
-            "python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py",
+            (
+                "python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 "
+                "/root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py"
+            ),
             False,
         ),
         ("python3 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),

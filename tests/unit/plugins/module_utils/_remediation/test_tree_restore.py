@@ -495,9 +495,9 @@ def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Tree
         ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}
     }
     assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
-    assert (
-        done.reason
-        == f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to makes it; run this again then."
+    assert done.reason == (
+        f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to "
+        "makes it; run this again then."
     )
 
 
@@ -515,7 +515,10 @@ def test_a_provider_that_does_not_exist_is_not_created(trees: Trees, journal: Jo
 
     assert done == TreeOutcome(
         "skipped",
-        f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it starts; run this again then.",
+        (
+            f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it "
+            "starts; run this again then."
+        ),
     )
     assert trees.providers == {} and not journal.written
 
@@ -628,9 +631,9 @@ def test_a_provider_that_may_never_have_been_deleted_is_left_alone(
 
     assert done.outcome == "skipped" and trees.puts == [] and not journal.written
     assert (
-        f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was deleted"
-        in done.reason
-    )
+        f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was "
+        "deleted"
+    ) in done.reason
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])

@@ -95,9 +95,9 @@ def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site)
 
     assert finding.change is None
     assert (
-        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it cannot be deleted."
-        in finding.reason
-    )
+        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it "
+        "cannot be deleted."
+    ) in finding.reason
 
 
 def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:

@@ -321,7 +321,10 @@ def _beside(
         (
             ("container",),
             ("container",),
-            "has container in its catalogue; ignore_allocators says that container holds nothing on Nova's hosts",
+            (
+                "has container in its catalogue; ignore_allocators says that container holds "
+                "nothing on Nova's hosts"
+            ),
         ),
         (
             ("container",),

@@ -97,7 +97,8 @@ def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> 
     page = Page(render(reports.remediated()))
     [style], [script] = page.raw["style"], page.raw["script"]
     assert page.policy == (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; img-src "
+        "data:; base-uri 'none'; form-action 'none'"
     )
 
 

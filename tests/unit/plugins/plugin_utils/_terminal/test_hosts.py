@@ -160,7 +160,10 @@ def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> N
         f"leftover_directory  {CONSUMER}  web-1",
         "    host     web-1, web-1, 3.0 GiB",
         "    why      Server web-1 is deleted.",
-        "    could    move the directory to the quarantine; not now, for leftover_directory is not among the kinds to remediate",
+        (
+            "    could    move the directory to the quarantine; not now, for leftover_directory is "
+            "not among the kinds to remediate"
+        ),
         "",
         "Protected, and left alone:",
         f"leftover_directory  {CONSUMER}  web-1",
