@@ -43,8 +43,8 @@ SHADES = {
     None: "#d6d9de",
 }
 SCREEN = (
-    "margin:0;padding:18px 22px;background:#15181d;font:14px/1.45 'DejaVu Sans "
-    "Mono',monospace;width:max-content"
+    "margin:0;padding:18px 22px;background:#15181d;"
+    "font:14px/1.45 'DejaVu Sans Mono',monospace;width:max-content"
 )
 COLUMNS, LINES = 100, 42
 
@@ -72,8 +72,8 @@ def terminal() -> str:
         f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in told
     )
     return (
-        '<meta charset="utf-8"><body style="margin:0;background:#15181d"><pre '
-        f'style="{SCREEN}">{spans}</pre>'
+        '<meta charset="utf-8"><body style="margin:0;background:#15181d">'
+        f'<pre style="{SCREEN}">{spans}</pre>'
     )
 
 
@@ -109,8 +109,8 @@ def main() -> None:
         browser.look(width=WIDTH, scheme="dark")
         browser.unfold(4)
         browser.script(
-            "document.activeElement.blur(); for (const answer of "
-            "document.querySelectorAll('details')) answer.open = false"
+            "document.activeElement.blur(); "
+            "for (const answer of document.querySelectorAll('details')) answer.open = false"
         )
         top = browser.script(
             "return scrollY + document.getElementById('findings').getBoundingClientRect().top"
@@ -124,8 +124,8 @@ def main() -> None:
         page.write_text(terminal(), encoding="utf-8")
         browser.driver.get(page.as_uri())
         box = browser.script(
-            "const box = document.querySelector('pre').getBoundingClientRect(); return [box.width, "
-            "box.height]"
+            "const box = document.querySelector('pre').getBoundingClientRect(); "
+            "return [box.width, box.height]"
         )
         browser.look(width=int(box[0]) + 1)
         draw(browser, "terminal", 0, int(box[1]), int(box[0]))

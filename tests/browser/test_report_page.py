@@ -78,8 +78,8 @@ def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None
     chromium.open(reports.many(count))
     took = chromium.driver.execute_async_script(_TYPED, "evacuated_source rack3")
     print(
-        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, {max(took):.0f} ms at "
-        "most"
+        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, "
+        f"{max(took):.0f} ms at most"
     )
     assert int(chromium.count.split()[0]) < count / 20
     assert statistics.median(took) < limit
@@ -353,7 +353,9 @@ def test_a_name_cannot_turn_the_words_around_it(chromium: Chromium) -> None:
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), loose = [];
         while (walker.nextNode()) {
           const { data, parentElement } = walker.currentNode;
-          if (data.includes(arguments[0]) && !parentElement.closest("bdi, option, script, noscript")) loose.push(parentElement.outerHTML);
+          if (data.includes(arguments[0]) &&
+              !parentElement.closest("bdi, option, script, noscript"))
+            loose.push(parentElement.outerHTML);
         }
         return loose;
         """,

@@ -207,6 +207,6 @@ def set_back(world: World, days: int) -> None:
     older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
     with databases.writing(world.paths, "placement") as connection:
         connection.execute(
-            f"UPDATE allocations SET created_at = {older.format('created_at')}, updated_at = "
-            f"{older.format('updated_at')}"
+            f"UPDATE allocations SET created_at = {older.format('created_at')}, "
+            f"updated_at = {older.format('updated_at')}"
         )

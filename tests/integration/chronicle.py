@@ -81,8 +81,8 @@ def noted(world: World) -> Iterator[Chronicle]:
     chronicle = Chronicle()
     with databases.writing(world.paths, CELL1) as cell:
         cell.execute(
-            "CREATE TABLE chronicle (since TEXT, noted TEXT, uuid TEXT, host TEXT, status TEXT, "
-            "gone INTEGER)"
+            "CREATE TABLE chronicle (since TEXT, noted TEXT, uuid TEXT, host TEXT, "
+            "status TEXT, gone INTEGER)"
         )
         for table, (host, status) in _NOTED.items():
             values = (
@@ -93,8 +93,8 @@ def noted(world: World) -> Iterator[Chronicle]:
                 ("changed", f"UPDATE OF {host}, {status}, deleted"),
             ):
                 cell.execute(
-                    f"CREATE TRIGGER chronicle_{table}_{name} AFTER {event} ON {table} BEGIN "
-                    f"INSERT INTO chronicle {values}; END"
+                    f"CREATE TRIGGER chronicle_{table}_{name} AFTER {event} ON {table} "
+                    f"BEGIN INSERT INTO chronicle {values}; END"
                 )
     try:
         yield chronicle

@@ -320,8 +320,8 @@ def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
     ):
         region = "region_name: RegionOne"
         ways = (
-            f"{region}\n    compute_endpoint_override: {nova.url}\n    "
-            f"placement_endpoint_override: {placement.url}"
+            f"{region}\n    compute_endpoint_override: {nova.url}\n"
+            f"    placement_endpoint_override: {placement.url}"
         )
         config = ansible.folder / "interposed.yaml"
         config.write_text(minicloud.clouds_yaml.read_text().replace(region, ways))

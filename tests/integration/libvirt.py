@@ -83,21 +83,21 @@ class Libvirt:
             f'<metadata><nova:instance xmlns:nova="{nova}"><nova:name>{escape(server)}</nova:name>'
             "<nova:creationTime>2026-10-20 08:00:12</nova:creationTime>"
             '<nova:flavor name="m1.small"><nova:memory>512</nova:memory></nova:flavor>'
-            f'<nova:owner><nova:user uuid="{USER}">admin</nova:user><nova:project '
-            f'uuid="{PROJECT}">demo</nova:project></nova:owner>'
+            f'<nova:owner><nova:user uuid="{USER}">admin</nova:user>'
+            f'<nova:project uuid="{PROJECT}">demo</nova:project></nova:owner>'
             "</nova:instance></metadata>"
         )
         firmware = (
-            "<loader readonly='yes' "
-            f"type='pflash'>/OVMF.fd</loader><nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram>"
+            "<loader readonly='yes' type='pflash'>/OVMF.fd</loader>"
+            f"<nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram>"
         )
         xml = (
-            "<domain "
-            f"type='test'><name>{escape(name or f'instance-{made[:8]}')}</name><uuid>{made}</uuid>{metadata if nova else ''}"
+            f"<domain type='test'><name>{escape(name or f'instance-{made[:8]}')}</name>"
+            f"<uuid>{made}</uuid>{metadata if nova else ''}"
             "<memory unit='MiB'>512</memory><vcpu>2</vcpu><os><type>hvm</type>"
             f"{firmware if efi else ''}</os><devices>"
-            f"<disk type='file'><source file='/var/lib/nova/instances/{made}/disk'/><target "
-            "dev='vda' bus='virtio'/></disk>"
+            f"<disk type='file'><source file='/var/lib/nova/instances/{made}/disk'/>"
+            "<target dev='vda' bus='virtio'/></disk>"
             f"<graphics type='vnc' passwd='sesame'/>{inside}</devices></domain>"
         )
         self("create" if live else "define", "/dev/stdin", given=xml)

@@ -368,12 +368,12 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
     host.libvirt("undefine", later)
     guests = tmp_path / "hypervisor-cleanup" / "guests.json"
     make = (
-        f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define '
-        f'"{definition}"'
+        f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" '
+        f'define "{definition}"'
     )
     virsh.write_text(
-        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec '
-        'virsh "$@"\n'
+        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\n'
+        'exec virsh "$@"\n'
     )
     virsh.chmod(0o755)
 

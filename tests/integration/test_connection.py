@@ -56,8 +56,8 @@ BROKEN = [
     (
         keystone_down,
         (
-            "The identity service cannot be reached: Unable to establish connection to "
-            f"{NOWHERE}/v3/auth/tokens."
+            "The identity service cannot be reached: "
+            f"Unable to establish connection to {NOWHERE}/v3/auth/tokens."
         ),
     ),
     (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),

@@ -106,8 +106,8 @@ def _deleted_by_sql(stage: Stage) -> None:
     world.sql(
         CELL1,
         (
-            "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = "
-            "'deleted' WHERE uuid = ?"
+            "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), "
+            "vm_state = 'deleted' WHERE uuid = ?"
         ),
         server,
     )

@@ -215,8 +215,8 @@ def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(
     world.sql(
         CELL1,
         (
-            "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = "
-            "'compute-2'"
+            "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? "
+            "AND dest_compute = 'compute-2'"
         ),
         server,
     )

@@ -106,8 +106,8 @@ def make_templates(paths: Paths) -> None:
             )
             script = "\n".join(
                 (
-                    f'"{paths.program(command)}" --config-file "{config}" {" ".join(arguments)} || '
-                    "exit 1"
+                    f'"{paths.program(command)}" --config-file "{config}" '
+                    f"{' '.join(arguments)} || exit 1"
                 )
                 for command, *arguments in commands
             )

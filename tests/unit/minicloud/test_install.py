@@ -31,8 +31,8 @@ def python(tmp_path: Path) -> t.Callable[[int], Path]:
         calls = tmp_path / "calls"
         script = tmp_path / "python"
         script.write_text(
-            f'#!/bin/sh\necho "$*" >> "{calls}"\n[ "$(wc -l < "{calls}")" -gt {failures} ] && exec '
-            f'"{sys.executable}" "$@"\n'
+            f'#!/bin/sh\necho "$*" >> "{calls}"\n'
+            f'[ "$(wc -l < "{calls}")" -gt {failures} ] && exec "{sys.executable}" "$@"\n'
         )
         script.chmod(0o755)
         return script

@@ -166,8 +166,8 @@ def extra_host_left_before(context: Context) -> None:
     holdings.await_providers(context.cloud, server, context.provider(home))
     with databases.writing(context.paths, context.cell()) as connection:
         statement = (
-            "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid "
-            "= ?"
+            "UPDATE migrations SET status = 'error', migration_type = 'live-migration' "
+            "WHERE uuid = ?"
         )
         connection.execute(statement, [failed])
     _claims_also(context, server, home, other)

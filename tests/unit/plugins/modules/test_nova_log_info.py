@@ -67,8 +67,8 @@ def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
 def line(ago: datetime.timedelta) -> str:
     moment = datetime.datetime.now(datetime.UTC) - ago
     return (
-        f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker [None req-1 - - - - "
-        f"- -] {MISSING}\n"
+        f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker "
+        f"[None req-1 - - - - - -] {MISSING}\n"
     )
 
 

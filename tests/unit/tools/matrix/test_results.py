@@ -22,8 +22,10 @@ REPORT = """\
 <testsuites><testsuite>
 <testcase classname="tests.integration.test_a" name="test_good"/>
 <testcase classname="tests.integration.test_a" name="test_bad"><failure message="no"/></testcase>
-<testcase classname="tests.integration.test_a" name="test_broken"><error message="no fixture"/></testcase>
-<testcase classname="tests.integration.test_b" name="test_left_out"><skipped message="too old"/></testcase>
+<testcase classname="tests.integration.test_a" name="test_broken">\
+<error message="no fixture"/></testcase>
+<testcase classname="tests.integration.test_b" name="test_left_out">\
+<skipped message="too old"/></testcase>
 </testsuite></testsuites>
 """
 

@@ -24,16 +24,19 @@ RESIZE = """\
 """
 RAISED_BY_THE_DRIVER = f"""{RESIZE.format(line=6377)}\
     disk_info = self.driver.migrate_disk_and_power_off(
-  File "/usr/lib/python3/dist-packages/nova/virt/libvirt/driver.py", line 11580, in migrate_disk_and_power_off
+  File "/usr/lib/python3/dist-packages/nova/virt/libvirt/driver.py", line 11580, \
+in migrate_disk_and_power_off
 """
 ROLLED_BACK = f"""{RESIZE.format(line=6354)}\
     with self._error_out_instance_on_exception(
-  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11410, in _error_out_instance_on_exception
+  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11410, \
+in _error_out_instance_on_exception
     raise error.inner_exception
 """
 ROLLED_BACK_WITHOUT_PLACEMENT = f"""{RESIZE.format(line=6354)}\
     with self._error_out_instance_on_exception(
-  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11405, in _error_out_instance_on_exception
+  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11405, \
+in _error_out_instance_on_exception
     self._instance_update(context, instance,
   File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 749, in _instance_update
     self._update_resource_tracker(context, instance)

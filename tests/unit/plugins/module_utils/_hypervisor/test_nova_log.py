@@ -294,7 +294,7 @@ def test_the_given_name_of_the_host_is_preferred_to_that_in_the_line() -> None:
     assert complaints.records()[0]["host"] == "node-3.example.org"
 
 
-def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> (
+def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> (  # noqa: E501
     None
 ):
     times = [
@@ -369,7 +369,9 @@ def test_a_time_without_a_zone_is_that_of_the_machine(monkeypatch: pytest.Monkey
 
 
 UNTRUE = {
-    "quoted by another logger": f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}",
+    "quoted by another logger": (
+        f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}"
+    ),
     "in the middle of a message": tracker(f"Server called '{MISSING}' is being deleted."),
     "quoted in JSON by another logger": json.dumps(
         {"message": MISSING, "name": "nova.compute.manager"}

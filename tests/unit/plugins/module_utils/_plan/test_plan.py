@@ -246,7 +246,10 @@ def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> N
 
     with pytest.raises(
         UnsoundReading,
-        match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\.",
+        match=(
+            r"Nothing may be changed after this reading\. "
+            r"A cell is not answering\. Wrong region\."
+        ),
     ):
         Plan.from_findings(findings, ALL_KINDS)
 
@@ -264,7 +267,9 @@ def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -
 
     with pytest.raises(
         InvalidInput,
-        match=f"findings given has format {newer!r} and this version of the collection reads format 1",
+        match=(
+            f"findings given has format {newer!r} and this version of the collection reads format 1"
+        ),
     ):
         Plan.from_findings(findings, ALL_KINDS)
 

@@ -31,7 +31,8 @@ HOLDING = f"""
 import pathlib, sys
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
+import watch_for_stop
 patience, mark = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 try:
     with watch_for_stop() as stopped:

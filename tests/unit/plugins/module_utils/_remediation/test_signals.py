@@ -31,7 +31,8 @@ GONE = "The run was stopped: Ansible, which started it, is gone."
 # What it would do between two changes, without end.
 RUNNING = """
 import sys, time
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
+import _runs_tasks, watch_for_stop
 with watch_for_stop() as stopped:
     print(f"runs{stopped()}", file=sys.stderr, flush=True)
     while not (why := stopped()):
@@ -42,7 +43,8 @@ with watch_for_stop() as stopped:
 # Twice between two changes, and to its end.
 ENDING = """
 import sys
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
+import _runs_tasks, watch_for_stop
 with watch_for_stop() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """

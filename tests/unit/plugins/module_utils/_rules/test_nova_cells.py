@@ -29,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
     LONGEST,
     Cloud,
     left_over,

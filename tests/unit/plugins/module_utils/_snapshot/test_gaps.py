@@ -128,7 +128,7 @@ def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_hos
     assert site.finding(server, host_lookups=lookups).verdict == verdict
 
 
-def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(
+def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(  # noqa: E501
     site: Site,
 ) -> None:
     node = site.provider(f"{SILENT}.example.org")
