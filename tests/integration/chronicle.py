@@ -6,7 +6,7 @@
 
 A trigger notes every change.
 
-Nova's API tells only what is true now, and forgets the moves of a deleted server.
+Nova's API shows only what is true now, and forgets the moves of a deleted server.
 """
 
 from __future__ import annotations

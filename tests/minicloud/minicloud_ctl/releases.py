@@ -6,7 +6,7 @@
 
 And all that the command line must know of their differences.
 
-What differs inside the processes of the services is told apart there, in ``minicloud_venv``.
+What differs inside the processes of the services is known there, in ``minicloud_venv``.
 """
 
 from __future__ import annotations
