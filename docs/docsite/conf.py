@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How Sphinx makes the site. Nothing is fetched: no intersphinx, and a theme that brings along what it shows."""
+"""How Sphinx makes the site.
+
+Nothing is fetched: no intersphinx, and a theme that brings along what it shows.
+"""
 
 project = "osops.placement"
 copyright = "osops.placement contributors"

@@ -66,7 +66,7 @@ class Chromium:
         return self.driver.execute_script(text, *arguments)
 
     def look(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
-        """Let it be a window of this width, for somebody who prefers this scheme, or a sheet of paper."""
+        """Give the window this width, for a reader who prefers this scheme, or print on paper."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -142,7 +142,8 @@ class Chromium:
 
     def unfold_all(self) -> None:
         self.script(
-            "for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) button.click();"
+            "for (const button of document.querySelectorAll('.fold[aria-expanded=false]')) "
+            "button.click();"
         )
         self.script(
             "for (const details of document.querySelectorAll('details')) details.open = true;"

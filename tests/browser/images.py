@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Draws docs/images/ anew: the reports of what the minicloud had, in Chromium. `make images` runs it."""
+"""Draws docs/images/ again.
+
+In Chromium, from the reports of what the minicloud had. `make images` runs it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ SHADES = {
     OK: "#7fbf6a",
     None: "#d6d9de",
 }
-SCREEN = "margin:0;padding:18px 22px;background:#15181d;font:14px/1.45 'DejaVu Sans Mono',monospace;width:max-content"
+SCREEN = (
+    "margin:0;padding:18px 22px;background:#15181d;"
+    "font:14px/1.45 'DejaVu Sans Mono',monospace;width:max-content"
+)
 COLUMNS, LINES = 100, 42
 
 
@@ -65,7 +71,10 @@ def terminal() -> str:
     spans = "".join(
         f'<span style="color:{SHADES[tone]}">{html.escape(text)}\n</span>' for tone, text in told
     )
-    return f'<meta charset="utf-8"><body style="margin:0;background:#15181d"><pre style="{SCREEN}">{spans}</pre>'
+    return (
+        '<meta charset="utf-8"><body style="margin:0;background:#15181d">'
+        f'<pre style="{SCREEN}">{spans}</pre>'
+    )
 
 
 def draw(browser: Chromium, name: str, top: int, height: int, width: int = WIDTH) -> None:
@@ -100,7 +109,8 @@ def main() -> None:
         browser.look(width=WIDTH, scheme="dark")
         browser.unfold(4)
         browser.script(
-            "document.activeElement.blur(); for (const answer of document.querySelectorAll('details')) answer.open = false"
+            "document.activeElement.blur(); "
+            "for (const answer of document.querySelectorAll('details')) answer.open = false"
         )
         top = browser.script(
             "return scrollY + document.getElementById('findings').getBoundingClientRect().top"
@@ -114,7 +124,8 @@ def main() -> None:
         page.write_text(terminal(), encoding="utf-8")
         browser.driver.get(page.as_uri())
         box = browser.script(
-            "const box = document.querySelector('pre').getBoundingClientRect(); return [box.width, box.height]"
+            "const box = document.querySelector('pre').getBoundingClientRect(); "
+            "return [box.width, box.height]"
         )
         browser.look(width=int(box[0]) + 1)
         draw(browser, "terminal", 0, int(box[1]), int(box[0]))

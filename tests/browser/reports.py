@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reports to look at: one of the minicloud, the same with many more findings, and the same with hostile names."""
+"""Reports to look at.
+
+One of the minicloud, the same with many more findings, and the same with hostile names.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,10 @@ _CHOSEN = {
 
 
 def remediated() -> Report:
-    """The minicloud with orphans, and what became of them: one was written to by somebody else meanwhile."""
+    """The minicloud with orphans, and what became of them.
+
+    One was written to by somebody else meanwhile.
+    """
     remediation = _read("remediation")
     complaints = _read("complaints")["records"]
     return Report(
@@ -91,7 +97,10 @@ def closed() -> Report:
 
 
 def many(count: int) -> Report:
-    """The remediated cloud so many times over that it has `count` entries or a few more; each time it is about others."""
+    """The remediated cloud, repeated until it has `count` entries or a few more.
+
+    Each time it is about others.
+    """
     report = remediated()
     whole = {
         **{key: report.findings[key] for key in ("findings", "undecided", "protected", "capacity")},
@@ -131,7 +140,10 @@ def many(count: int) -> Report:
 
 
 def named(name: str) -> Report:
-    """The remediated cloud, with `name` for everything that users and other services may name, and a closed gate that is called so."""
+    """The remediated cloud, with `name` for everything that users and other services may name.
+
+    A gate of that name is closed in it as well.
+    """
     report = remediated()
     findings = _named(report.findings, name)
     findings["summary"]["coverage"].update(complete=False, failed_checks=[name])

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The HTML report as its readers have it: in a browser, with mouse, keyboard, paper, small windows and many findings."""
+"""The HTML report as its readers have it, in a browser.
+
+With mouse, keyboard, paper, small windows and many findings.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ _DRAWN = (
     "#host option:last-child",
 )
 
-# Types a text letter by letter, and tells how long each letter kept the page busy, drawing included.
+# Types a text letter by letter, and returns how long each letter kept the page busy, drawing
+# included.
 _TYPED = """
 const [text, done] = arguments, box = document.getElementById("text"), took = [];
 const next = (length) => {
@@ -74,7 +78,8 @@ def test_filters_without_lag(chromium: Chromium, count: int, limit: int) -> None
     chromium.open(reports.many(count))
     took = chromium.driver.execute_async_script(_TYPED, "evacuated_source rack3")
     print(
-        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, {max(took):.0f} ms at most"
+        f"{count} findings: a letter takes {statistics.median(took):.0f} ms, "
+        f"{max(took):.0f} ms at most"
     )
     assert int(chromium.count.split()[0]) < count / 20
     assert statistics.median(took) < limit
@@ -315,7 +320,10 @@ def test_without_javascript_there_is_a_plain_list(chromium: Chromium) -> None:
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
 def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) -> None:
-    """No dialog, no script, no element and no request comes of it; that the browser has nothing to say of it is the fixture's to see."""
+    """No dialog, no script, no element and no request comes of it.
+
+    That the browser has nothing to say of it is the fixture's to see.
+    """
     chromium.open(reports.named("x"))
     chromium.unfold_all()
     harmless = chromium.elements()
@@ -327,7 +335,10 @@ def test_a_hostile_name_is_text_and_nothing_else(chromium: Chromium, name: str) 
     shown = make_printable(reports.HOSTILE[name])[:39]
     for place in _DRAWN:
         texts = chromium.script(
-            "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)",
+            (
+                "return [...document.querySelectorAll(arguments[0])].map((element) => "
+                "element.textContent)"
+            ),
             place,
         )
         assert any(shown in _unquoted(text) for text in texts), place
@@ -342,7 +353,9 @@ def test_a_name_cannot_turn_the_words_around_it(chromium: Chromium) -> None:
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), loose = [];
         while (walker.nextNode()) {
           const { data, parentElement } = walker.currentNode;
-          if (data.includes(arguments[0]) && !parentElement.closest("bdi, option, script, noscript")) loose.push(parentElement.outerHTML);
+          if (data.includes(arguments[0]) &&
+              !parentElement.closest("bdi, option, script, noscript"))
+            loose.push(parentElement.outerHTML);
         }
         return loose;
         """,

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What AWX and Event-Driven Ansible run jobs with, in an environment of its own (`tests/tools/venv automation`)."""
+"""What AWX and Event-Driven Ansible run jobs with.
+
+In an environment of its own (`tests/tools/venv automation`).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
 
 
 def program(name: str) -> str:
-    """The path of a program of the environment, whose place AUTOMATION_VENV can say; without it the test is skipped."""
+    """The path of a program of the environment, whose place AUTOMATION_VENV can say.
+
+    Without it the test is skipped.
+    """
     path = Path(os.environ.get("AUTOMATION_VENV") or ROOT / ".venv" / "automation") / "bin" / name
     if not path.exists():
         pytest.skip(f"{path} is not there: run tests/tools/venv automation")
@@ -54,8 +60,8 @@ def job(
 ) -> Job:
     """Run a wrapper playbook of the pattern as AWX does, in a folder that is a new container's.
 
-    As with AWX, a check is a job type, surveys and the artifacts of the job before are extra variables, and what a job hands on is what the
-    last event of the play tells of `set_stats`.
+    As with AWX, a check is a job type, surveys and the artifacts of the job before are extra
+    variables, and what a job hands on is what the last event of the play has of `set_stats`.
     """
     runner = program("ansible-runner")
     (folder / "env").mkdir(parents=True)

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""As much of AWX's REST API as setting it up needs, by its documentation: lists, look-ups by field, and its refusals. It runs no job."""
+"""As much of AWX's REST API as setting it up needs, by its documentation.
+
+It has lists, look-ups by field, and its refusals. It runs no job.
+"""
 
 from __future__ import annotations
 
@@ -242,7 +245,10 @@ def _check_survey(spec: t.Any) -> None:
             raise Refused(
                 400,
                 {
-                    "error": f"'{question['type']}' in survey question {number} is not one of the allowed types."
+                    "error": (
+                        f"'{question['type']}' in survey question {number} is not one of the "
+                        "allowed types."
+                    )
                 },
             )
         if question["type"] in ("multiplechoice", "multiselect") and not question.get("choices"):

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A second cell that is added while nova-api runs, workers of nova-api that do not know it, and what lives in it.
+"""A second cell that is added while nova-api runs, and what lives in it.
 
-Nova keeps two lists of its cells in each worker, for as long as this lives (`minicloud_ctl.api_workers`): OLD filled both before
-there was the cell, PRIMED one before and one after it, and NEW is the nova-api that was restarted.
+Some workers of nova-api do not know the cell.
+
+Nova keeps two lists of its cells in each worker, for as long as this lives
+(`minicloud_ctl.api_workers`): OLD filled both before there was the cell, PRIMED one before and one
+after it, and NEW is the nova-api that was restarted.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 CELL = "cell2"
-# FIRST holds its live migrations until the end, DOOMED is killed. EMPTY and TWIN never have a server, and TWIN has two nodes.
+# FIRST holds its live migrations until the end, DOOMED is killed. EMPTY and TWIN never have a
+# server, and TWIN has two nodes.
 FIRST, SECOND, DOOMED, EMPTY, TWIN = (
     f"cell2-{name}" for name in ("first", "second", "doomed", "empty", "twin")
 )
@@ -33,7 +37,8 @@ HOLD = "hold-live-migrations"
 
 OLD, PRIMED, NEW = "old", "primed", "new"
 
-# Which requests go to which worker, the first that matches: the worst that a balancer can do by chance.
+# Which requests go to which worker, the first that matches: the worst that a balancer can do by
+# chance.
 Pins = t.Sequence[tuple[str, str]]
 
 
@@ -57,9 +62,12 @@ class Workers:
         pins: Pins = (),
         by_uri: bool = False,
     ) -> None:
-        """Let each request be answered by one of the named workers at random, and those that match a pin by its worker.
+        """Let one of the named workers at random answer each request.
 
-        by_uri: whether the same question goes to the same worker each time, as with HAProxy's `balance uri whole`.
+        Those that match a pin are answered by its worker.
+
+        by_uri: whether the same question goes to the same worker each time, as with HAProxy's
+        `balance uri whole`.
         """
         dice = random.Random(seed)
         pinned = [(re.compile(pattern), self.ports[name]) for pattern, name in pins]
@@ -88,7 +96,7 @@ def release(world: World) -> None:
 
 
 def add_cell(world: World) -> Workers:
-    """Start the workers, add the cell with its hosts, and let each worker look when it is to look."""
+    """Start the workers, add the cell with its hosts, and let each worker look when it should."""
     ports = api_workers.start(world.paths, OLD, PRIMED)
     api_workers.prime(world.paths, OLD, "context", "compute")
     api_workers.prime(world.paths, PRIMED, "context")
@@ -101,7 +109,10 @@ def add_cell(world: World) -> Workers:
 
 @d.dataclass
 class Guests:
-    """Who holds something in the new cell, by what became of them: consumers that need it, and those that do not."""
+    """Who holds something in the new cell, by what became of them.
+
+    Some consumers need it, and some do not.
+    """
 
     live: dict[str, str] = d.field(default_factory=dict)
     orphans: dict[str, str] = d.field(default_factory=dict)
@@ -156,10 +167,15 @@ def _move(world: World, guests: Guests) -> None:
 
 
 def _kill_on_the_way(world: World, guests: Guests) -> None:
-    """DOOMED dies: one server can no longer be built there, and the migration of another, deleted since, is forgotten."""
+    """DOOMED dies.
+
+    One server can no longer be built there, and the migration of another, deleted since, is
+    forgotten.
+    """
     cloud, source, destination = world.cloud, world.provider(SECOND), world.provider(DOOMED)
     mover = servers.boot(cloud, "forgotten in cell2", SECOND)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the time we need.
+    # The scheduler believes in the dead host until service_down_time has passed, which is all the
+    # time we need.
     lifecycle.kill_compute(world.paths, DOOMED)
     servers.act(cloud, mover, "migrate", {"host": DOOMED})
     booting = servers.request_boot(cloud, "booting in cell2", DOOMED)
@@ -191,5 +207,6 @@ def set_back(world: World, days: int) -> None:
     older = f"strftime('%Y-%m-%d %H:%M:%S.000000', {{}}, '-{days} days')"
     with databases.writing(world.paths, "placement") as connection:
         connection.execute(
-            f"UPDATE allocations SET created_at = {older.format('created_at')}, updated_at = {older.format('updated_at')}"
+            f"UPDATE allocations SET created_at = {older.format('created_at')}, "
+            f"updated_at = {older.format('updated_at')}"
         )

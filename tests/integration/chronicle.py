@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova's own database said of each server and migration, and from when on: a trigger notes every change.
+"""What Nova's own database said of each server and migration, and from when on.
 
-Nova's API tells only what is true now, and forgets the moves of a deleted server.
+A trigger notes every change.
+
+Nova's API shows only what is true now, and forgets the moves of a deleted server.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Chronicle:
         self.states: dict[str, list[State]] = {}
 
     def during(self, uuid: str, second: str) -> list[State]:
-        """Every state of `uuid` that was true at any time within a second, as a journal writes it."""
+        """Every state of `uuid` that was true within a second, as a journal writes it."""
         begin = datetime.datetime.fromisoformat(second.removesuffix("Z"))
         known = self.states.get(uuid)
         if not known:
@@ -79,7 +81,8 @@ def noted(world: World) -> Iterator[Chronicle]:
     chronicle = Chronicle()
     with databases.writing(world.paths, CELL1) as cell:
         cell.execute(
-            "CREATE TABLE chronicle (since TEXT, noted TEXT, uuid TEXT, host TEXT, status TEXT, gone INTEGER)"
+            "CREATE TABLE chronicle (since TEXT, noted TEXT, uuid TEXT, host TEXT, "
+            "status TEXT, gone INTEGER)"
         )
         for table, (host, status) in _NOTED.items():
             values = (
@@ -90,7 +93,8 @@ def noted(world: World) -> Iterator[Chronicle]:
                 ("changed", f"UPDATE OF {host}, {status}, deleted"),
             ):
                 cell.execute(
-                    f"CREATE TRIGGER chronicle_{table}_{name} AFTER {event} ON {table} BEGIN INSERT INTO chronicle {values}; END"
+                    f"CREATE TRIGGER chronicle_{table}_{name} AFTER {event} ON {table} "
+                    f"BEGIN INSERT INTO chronicle {values}; END"
                 )
     try:
         yield chronicle

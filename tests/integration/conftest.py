@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A real cloud for the tests, and the two ways in which users reach it: playbooks and single modules.
+"""A real cloud for the tests, and the two ways in which users reach it.
 
-The cloud is made anew for each session, in a folder of its own, and one for each worker of pytest-xdist. With MINICLOUD_HOME set, the
-one there is used and kept.
+These are playbooks and single modules.
+
+A new cloud is made for each session, in a folder of its own, and one for each worker of
+pytest-xdist. With MINICLOUD_HOME set, the one there is used and kept.
 """
 
 from __future__ import annotations
@@ -145,5 +147,8 @@ def _strays(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let modules with a cloud of their own go first: they take longest, and should not be what everybody waits for."""
+    """Let modules with a cloud of their own go first.
+
+    They take longest, and should not be what everybody waits for.
+    """
     items.sort(key=lambda item: not getattr(getattr(item, "module", None), "OWN_CLOUD", False))

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Modules as processes of their own that need not import anything: for tests that run the same few modules hundreds of times."""
+"""Modules as processes of their own that need not import anything.
+
+For tests that run the same few modules hundreds of times.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Ansible
 
-# Imports the modules once and then forks for each line that it reads: the module, the file of its arguments, and that for its result.
+# Imports the modules once and then forks for each line that it reads: the module, the file of its
+# arguments, and that for its result.
 _PARENT = """
 import importlib, json, os, sys
 package = "ansible_collections.osops.placement.plugins.modules."
@@ -77,9 +81,12 @@ class Forks:
 
 @d.dataclass
 class Schedule:
-    """Complete runs of detection, plan and remediation with the default kinds, as a schedule makes them.
+    """Complete runs of detection, plan and remediation, as a schedule makes them.
 
-    policy: options of the modules that detect and remediate; by default the ages are the default ones.
+    With the default kinds.
+
+    policy: options of the modules that detect and remediate; by default the ages are the default
+    ones.
     """
 
     forks: Forks

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A hypervisor for the tests: a real libvirt and real directories, and the two modules that look at them and change them."""
+"""A hypervisor for the tests.
+
+A real libvirt and real directories, and the two modules that look at them and change them.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,10 @@ class Host:
         return result
 
     def refused(self, of: str | None = None, /, **arguments: t.Any) -> str:
-        """The sentence with which something is refused, in check mode and outside of it, that leaves all as it was."""
+        """The sentence with which something is refused.
+
+        In check mode and outside of it, and all is left as it was.
+        """
         before = self.everything()
         results = [self.do(of, _ansible_check_mode=check, **arguments) for check in (False, True)]
         assert self.everything() == before
@@ -84,7 +90,10 @@ class Host:
         return t.cast("str", results[0]["msg"])
 
     def twins(self, of: str | None = None, /, **arguments: t.Any) -> dict[str, t.Any]:
-        """What is done, after check mode said just that, and before a second time has nothing to do."""
+        """What is done, after check mode said just that.
+
+        A second time there is nothing to do.
+        """
         foretold = self.foretell(of, **arguments)
         result = self.do(of, _ansible_diff=True, **arguments)
         assert not foretold["failed"] and not result["failed"], result.get("msg")

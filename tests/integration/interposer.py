@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stands between the collection and one real service, so that the world can change between two of its requests.
+"""Stands between the collection and one real service.
 
-Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs exactly when a request arrives
-or has been answered, while its sender waits. It can return a fault: of the network, of a proxy, or of the sender's token.
+So the world can change between two of its requests.
+
+Everything is forwarded as it is, one request at a time, and the real service answers. A hook runs
+exactly when a request arrives or has been answered, while its sender waits. It can return a fault:
+of the network, of a proxy, or of the sender's token.
 """
 
 from __future__ import annotations
@@ -39,10 +42,13 @@ _PER_CONNECTION = {
 
 
 class Fault(enum.Enum):
-    """What a hook can return: before its request this does not reach the service, after it the answer is lost.
+    """What a hook can return.
 
-    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only come before a request, and
-    what spoils an answer (`_SPOILING`) leaves the request alone, wherever it is returned.
+    Before its request this does not reach the service, after it the answer is lost.
+
+    The numbers are those of an answer that is somebody else's than the service's. EXPIRED can only
+    come before a request, and what spoils an answer (`_SPOILING`) leaves the request alone,
+    wherever it is returned.
     """
 
     NO_ANSWER = "the connection is closed without an answer"
@@ -70,7 +76,10 @@ Action = t.Callable[[], Fault | None]
 
 @d.dataclass
 class Hook:
-    """Runs `before` and `after` the request that is the `nth` whose method, path with query and body match; 0 stands for each of them."""
+    """Runs `before` and `after` the `nth` request whose method, path with query and body match.
+
+    0 stands for each of them.
+    """
 
     method: str
     path: re.Pattern[str]
@@ -95,7 +104,8 @@ class Interposer:
         self._upstream = urllib.parse.urlsplit(upstream)
         self._lock = threading.Lock()
         self._hooks: list[Hook] = []
-        # Says to which port of this machine a request goes ("GET /path?query"), where several processes offer the service.
+        # Says to which port of this machine a request goes ("GET /path?query"), where several
+        # processes offer the service.
         self.route: t.Callable[[str], int] | None = None
         self.newest: str | None = None
         self.requests: list[str] = []
@@ -137,13 +147,19 @@ class Interposer:
         *,
         body: str = "",
     ) -> Hook:
-        """Let `before` and `after` run around the `nth` request from now on that matches (each, for 0) and has `body` in its own."""
+        """Let `before` and `after` run around the `nth` matching request from now on.
+
+        With 0, around each of them. The request has to have `body` in its own.
+        """
         hook = Hook(method, re.compile(path), body, nth, before, after)
         self._hooks.append(hook)
         return hook
 
     def offer(self, newest: str) -> None:
-        """Let the service seem to be an older one, which offers microversions up to `newest` and refuses others."""
+        """Let the service seem to be an older one.
+
+        It offers microversions up to `newest` and refuses others.
+        """
         self.newest = newest
 
     def clear(self) -> None:
@@ -179,7 +195,10 @@ class Interposer:
         _send(handler, *answer)
 
     def _run(self, actions: t.Iterable[Action | None]) -> Fault | None:
-        """Run them all; what goes wrong in one is kept for the test to raise, for here nobody would see it."""
+        """Run them all.
+
+        What goes wrong in one is kept for the test to raise, because nobody would see it here.
+        """
         fault = None
         for action in filter(None, actions):
             try:
@@ -210,7 +229,8 @@ class Interposer:
             upstream.request(handler.command, handler.path, body or None, wanted)
             answer = upstream.getresponse()
             content = answer.read()
-            # Date is needed as the service said it: Placement's own clock tells an allocation's age.
+            # Date is needed as the service said it: an allocation's age is by Placement's own
+            # clock.
             headers = [
                 pair
                 for pair in answer.getheaders()
@@ -289,14 +309,20 @@ class Wires:
 
 @contextlib.contextmanager
 def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
-    """Let Ansible reach the cloud through interposers; what went wrong in a hook is raised at the end."""
+    """Let Ansible reach the cloud through interposers.
+
+    What went wrong in a hook is raised at the end.
+    """
     ports = minicloud.ports
     with (
         Interposer(f"http://127.0.0.1:{ports['nova-api']}/v2.1") as nova,
         Interposer(f"http://127.0.0.1:{ports['placement']}") as placement,
     ):
         region = "region_name: RegionOne"
-        ways = f"{region}\n    compute_endpoint_override: {nova.url}\n    placement_endpoint_override: {placement.url}"
+        ways = (
+            f"{region}\n    compute_endpoint_override: {nova.url}\n"
+            f"    placement_endpoint_override: {placement.url}"
+        )
         config = ansible.folder / "interposed.yaml"
         config.write_text(minicloud.clouds_yaml.read_text().replace(region, ways))
         ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A real libvirt for the tests, with its `test` driver: domains have all states, and nothing runs in them.
+"""A real libvirt for the tests, with its `test` driver.
 
-What `test:///default` knows, it knows for as long as one connection in the same process lasts. So there is a libvirtd, which is given
-`test+unix:` URIs, and one `virsh` that stays connected. It loads no other driver, and touches nothing outside of its folder.
+Domains have all states, and nothing runs in them.
+
+What `test:///default` knows, it knows for as long as one connection in the same process lasts. So
+there is a libvirtd, which is given `test+unix:` URIs, and one `virsh` that stays connected. It
+loads no other driver, and touches nothing outside of its folder.
 """
 
 from __future__ import annotations
@@ -67,9 +70,12 @@ class Libvirt:
         live: bool = False,
         efi: bool = True,
     ) -> str:
-        """A new domain as Nova defines it, shut off unless it is `live`: then it runs and is gone once it stops. Its uuid.
+        """Define a new domain as Nova does, and return its uuid.
 
-        of: its uuid. nova: namespace of its metadata, empty for somebody else's domain. inside: more devices.
+        It is shut off unless it is `live`: then it runs and is gone once it stops.
+
+        of: its uuid. nova: namespace of its metadata, empty for somebody else's domain.
+        inside: more devices.
         efi: it has firmware with variables.
         """
         made = of or str(uuid.uuid4())
@@ -77,15 +83,21 @@ class Libvirt:
             f'<metadata><nova:instance xmlns:nova="{nova}"><nova:name>{escape(server)}</nova:name>'
             "<nova:creationTime>2026-10-20 08:00:12</nova:creationTime>"
             '<nova:flavor name="m1.small"><nova:memory>512</nova:memory></nova:flavor>'
-            f'<nova:owner><nova:user uuid="{USER}">admin</nova:user><nova:project uuid="{PROJECT}">demo</nova:project></nova:owner>'
+            f'<nova:owner><nova:user uuid="{USER}">admin</nova:user>'
+            f'<nova:project uuid="{PROJECT}">demo</nova:project></nova:owner>'
             "</nova:instance></metadata>"
         )
-        firmware = f"<loader readonly='yes' type='pflash'>/OVMF.fd</loader><nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram>"
+        firmware = (
+            "<loader readonly='yes' type='pflash'>/OVMF.fd</loader>"
+            f"<nvram>/var/lib/libvirt/qemu/nvram/{made}.fd</nvram>"
+        )
         xml = (
-            f"<domain type='test'><name>{escape(name or f'instance-{made[:8]}')}</name><uuid>{made}</uuid>{metadata if nova else ''}"
+            f"<domain type='test'><name>{escape(name or f'instance-{made[:8]}')}</name>"
+            f"<uuid>{made}</uuid>{metadata if nova else ''}"
             "<memory unit='MiB'>512</memory><vcpu>2</vcpu><os><type>hvm</type>"
             f"{firmware if efi else ''}</os><devices>"
-            f"<disk type='file'><source file='/var/lib/nova/instances/{made}/disk'/><target dev='vda' bus='virtio'/></disk>"
+            f"<disk type='file'><source file='/var/lib/nova/instances/{made}/disk'/>"
+            "<target dev='vda' bus='virtio'/></disk>"
             f"<graphics type='vnc' passwd='sesame'/>{inside}</devices></domain>"
         )
         self("create" if live else "define", "/dev/stdin", given=xml)
@@ -117,9 +129,12 @@ class Libvirt:
 
 
 class Inside(Ansible):
-    """Ansible in a process namespace of its own, where root may look into all processes, as on a hypervisor.
+    """Ansible in a process namespace of its own.
 
-    In containers and sandboxes there may be processes that are closed even to root, so that nobody can tell what they have open.
+    There root may look into all processes, as on a hypervisor.
+
+    In containers and sandboxes there may be processes that are closed even to root, so that nobody
+    knows what they have open.
     """
 
     def __init__(
@@ -180,7 +195,10 @@ def namespace() -> Iterator[subprocess.Popen[t.Any]]:
 
 
 def lacking() -> str:
-    """Return what there would have to be for these tests, in one sentence; nothing when all is there."""
+    """Return what is missing for these tests, in one sentence.
+
+    Nothing when all is there.
+    """
     if os.geteuid() != 0:
         return "Only root sees which files are open: run these tests as root."
     if any(shutil.which(program, path=PATH) is None for program in PROGRAMS):

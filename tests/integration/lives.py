@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers to which one thing after the other happens in the real Nova, and whose claims are spoilt in between.
+"""Servers to which one thing after the other happens in the real Nova.
 
-After everything that Nova did to a server it must hold what its flavor says on the host where it is. Nobody but Nova, who is asked
-from here alone, and what is tested writes meanwhile.
+Their claims are spoilt in between.
+
+After everything that Nova did to a server it must hold what its flavor says on the host where it
+is. Nobody but Nova, who is asked from here alone, and what is tested writes meanwhile.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def claim(server: dict[str, t.Any]) -> dict[str, int]:
 
 
 class Life:
-    """One server after the other, and all that happens to them until it is `over`; `rounds` of cleaning are done meanwhile.
+    """One server after the other, and all that happens to them until it is `over`.
+
+    Meanwhile `rounds` of cleaning are done.
 
     A restless one waits for none of them, and its server only moves.
 
@@ -88,7 +92,8 @@ class Life:
             happenings = self._chance.sample(
                 MOVES if self._restless else HAPPENINGS, self._chance.randrange(2, 6)
             )
-            # The last, for no migration says where an unshelved server is, and what is spoilt of its claim cannot be proven.
+            # The last, for no migration says where an unshelved server is, and what is spoilt of
+            # its claim cannot be proven.
             for happens in [*happenings, Life._shelving]:
                 if self.over():
                     return
@@ -100,7 +105,7 @@ class Life:
                     break
             self._die()
 
-    # What happens -------------------------------------------------------------------------------------------------------
+    # What happens ---------------------------------------------------------------------------------
 
     def _live_migration(self) -> None:
         source, target = self._host(), self._elsewhere()
@@ -165,7 +170,10 @@ class Life:
             self._is_healed()
 
     def _unreverted_allocation(self) -> None:
-        """As after a revert that did not give the claim back: the migration holds the host, the server the one where it is not."""
+        """As after a revert that did not give the claim back.
+
+        The migration holds the host, and the server holds the one where it is not.
+        """
         servers.act(self.cloud, self.server, "migrate", {"host": self._elsewhere()})
         if not self._is_parked():
             return
@@ -200,7 +208,7 @@ class Life:
             if left and self._now_and_then():
                 self._let_hold(consumer, left)
 
-    # What is spoilt -----------------------------------------------------------------------------------------------------
+    # What is spoilt -------------------------------------------------------------------------------
 
     def _nothing(self) -> None:
         """Nothing."""
@@ -222,7 +230,7 @@ class Life:
         if self._let_hold(self.server, held.allocations, holdings.somebody()):
             self.spoilt[self.server, "wrong_owner"] += 1
 
-    # -------------------------------------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------------
 
     def _let_hold(
         self,
@@ -248,7 +256,7 @@ class Life:
             self._let_hold(self._newest_migration()["uuid"], {self.world.provider(source): CLAIM})
 
     def _is_healed(self) -> None:
-        """Wait until the server holds exactly what it should, as it does when nothing was spoilt."""
+        """Wait until the server holds exactly what it should, as when nothing was spoilt."""
 
         def probe() -> bool:
             found, held = self._seen(), holdings.of(self.cloud, self.server)
@@ -299,7 +307,8 @@ class Life:
     def _check(self, found: dict[str, t.Any], after: str) -> None:
         if found["status"] != "ERROR" and (lacking := self._lacks(found)):
             self.losses.append(
-                f"after {after} server {self.server} is {found['status']} on {self._host_of(found)}: {lacking}"
+                f"after {after} server {self.server} is {found['status']} on "
+                f"{self._host_of(found)}: {lacking}"
             )
 
     def _lacks(self, found: dict[str, t.Any]) -> str:
@@ -308,7 +317,10 @@ class Life:
         share = held.allocations.get(self.world.provider(host), {}) if host else claim(found)
         lacks = any(share.get(cls, 0) < amount for cls, amount in claim(found).items())
         return (
-            f"it holds {held.allocations} and not {claim(found)} of {self.world.provider(str(host))}"
+            (
+                f"it holds {held.allocations} and not {claim(found)} of "
+                f"{self.world.provider(str(host))}"
+            )
             if lacks
             else ""
         )
@@ -364,7 +376,10 @@ SPOILING: Sequence[Callable[[Life], None]] = (
 
 
 class DoomedLife(Life):
-    """Servers on a host that dies, are evacuated, and go on while it is dead and when it is back."""
+    """Servers on a host that dies.
+
+    They are evacuated, and go on while it is dead and when it is back.
+    """
 
     def goes_on(self) -> None:
         self.world.own_host(DOOMED)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Orphans that can be removed again and again by one plan, and what must hold after each attempt."""
+"""Orphans that one plan can remove again and again, and what must hold after each attempt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ OWNER = {"project_id": "p", "user_id": "u"}
 class Strays:
     """Consumers on compute-1 that Nova knows nothing of, and the plan that removes them.
 
-    A consumer that was emptied begins anew at the same generation: claimed again it is what the plan says.
+    A consumer that was emptied begins again at the same generation: claimed again it is what
+    the plan says.
     """
 
     def __init__(self, ansible: Ansible, placement: Placement, count: int) -> None:
@@ -44,7 +45,7 @@ class Strays:
         self._others = self._not_ours()
 
     def arguments(self, wires: Wires | None = None) -> dict[str, t.Any]:
-        """The options of a remediation that carries out the plan, through interposers if there are some."""
+        """The options of a remediation that carries out the plan, through interposers if any."""
         return {
             "plan": {
                 **self.plan,
@@ -102,7 +103,10 @@ class Strays:
                 self.put(consumer, {}, self._placement.allocation(consumer)["consumer_generation"])
 
     def truth(self, told: dict[str, t.Any]) -> dict[str, str]:
-        """Return the outcome of each consumer, after comparing all that was told with what Placement holds."""
+        """Return the outcome of each consumer.
+
+        All that was reported is compared with what Placement holds.
+        """
         outcomes = {outcome["consumer"]: outcome["outcome"] for outcome in told["outcomes"]}
         assert list(outcomes) == self.consumers
         held = set(self.held)

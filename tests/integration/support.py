@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the integration tests stand on: the minicloud, `ansible-playbook` and `ansible`, and Placement read without our code."""
+"""What the integration tests stand on.
+
+The minicloud, `ansible-playbook` and `ansible`, and Placement read without our code.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ class Minicloud:
         _needs("compute", microversion, (major, minor), why)
 
     def truth(self, name: str) -> dict[str, t.Any]:
-        """What the maker of a scenario says of every share in it; the test is skipped where its cloud is too old for it."""
+        """What the maker of a scenario says of every share in it.
+
+        The test is skipped where its cloud is too old for it.
+        """
         path = self.home / "scenarios" / f"{name}.json"
         if not path.exists() and name in self.left_out:
             pytest.skip(f"this release is too old for the scenario {name}")
@@ -172,7 +178,10 @@ class Placement:
         }
 
     def everything(self) -> dict[str, t.Any]:
-        """All allocations with their generations: equal before and after if and only if nobody wrote."""
+        """All allocations with their generations.
+
+        They are equal before and after if and only if nobody wrote.
+        """
         consumers: dict[str, t.Any] = {}
         for provider in self.providers().values():
             for consumer, share in self.get(f"/resource_providers/{provider}/allocations")[
@@ -236,7 +245,7 @@ def long(*values: t.Any) -> t.Any:
 
 
 class Ansible:
-    """`ansible-playbook` and `ansible`, with an environment that knows the collection and the cloud."""
+    """`ansible-playbook` and `ansible`, with an environment for the collection and the cloud."""
 
     def __init__(self, root: Path, folder: Path, environment: dict[str, str]) -> None:
         self._bin = Path(sys.executable).parent
@@ -258,7 +267,10 @@ class Ansible:
     def playbook(
         self, name: str, *arguments: str, variables: dict[str, t.Any] | None = None
     ) -> Run:
-        """Run `osops.placement.NAME` with a minimum age of nothing: what the tests make is young."""
+        """Run `osops.placement.NAME` with a minimum age of nothing.
+
+        What the tests make is young.
+        """
         young = {
             "orphan_cleanup_min_age": 0,
             "orphan_cleanup_unknown_min_age": 0,
@@ -291,9 +303,12 @@ class Ansible:
         return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
-        """Run one module on localhost and return its result; with `--diff` as Ansible runs it, and what it prints as `printed_diff`.
+        """Run one module on localhost and return its result.
 
-        Without it the second is saved that Ansible itself takes: every playbook shows that Ansible and the modules fit together.
+        With `--diff` as Ansible runs it, and what it prints as `printed_diff`.
+
+        Without it the second is saved that Ansible itself takes: every playbook shows that Ansible
+        and the modules fit together.
         """
         if "--diff" not in flags:
             return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)
@@ -321,7 +336,9 @@ class Ansible:
     def started(
         self, name: str, /, *, wrapper: t.Sequence[str] = (), **arguments: t.Any
     ) -> subprocess.Popen[str]:
-        """Start one module as the process that Ansible would start, to be watched or killed; `told` waits for its end.
+        """Start one module as the process that Ansible would start, to be watched or killed.
+
+        `told` waits for its end.
 
         wrapper: a command that is given that of the module, and runs it.
         """
@@ -351,7 +368,7 @@ class Ansible:
         return {**self.environment, "PYTHONPATH": path}
 
     def direct(self, name: str, /, **arguments: t.Any) -> dict[str, t.Any]:
-        """Run one module without the second that Ansible itself takes, where it is run many times."""
+        """Run one module without the second that Ansible itself takes, for many runs."""
         return told(self.started(name, **arguments))
 
     def program(self, name: str) -> str:
@@ -370,7 +387,10 @@ class Ansible:
 
 
 def installed(folder: Path) -> tuple[Path, Path]:
-    """Build the collection and install it below `folder`; return the tarball and the collections path."""
+    """Build the collection and install it below `folder`.
+
+    Returns the tarball and the collections path.
+    """
     galaxy, collections = (
         [str(Path(sys.executable).with_name("ansible-galaxy")), "collection"],
         folder / "collections",
@@ -393,7 +413,10 @@ def told(process: subprocess.Popen[str]) -> dict[str, t.Any]:
 
 
 def spared(run: Run, before: dict[str, t.Any], placement: Placement) -> None:
-    """Assert that everybody holds what they held, at the same generation, and that nobody is told of a fault in our own code."""
+    """Assert that everybody holds what they held, at the same generation.
+
+    Nobody is informed of a fault in our own code either.
+    """
     assert "Traceback" not in run.output, run.output
     now = placement.everything()
     changed = {

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Jobs as AWX runs them: what one hands on is all that the next one has, and it makes exactly that or nothing."""
+"""Jobs as AWX runs them.
+
+What one hands on is all that the next one has, and it makes exactly that or nothing.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +200,10 @@ def test_what_was_not_approved_as_it_is_is_refused_whole(
     approved: t.Any,
     tmp_path: Path,
 ) -> None:
-    """Each time one thing is wrong, and nothing at all is written. What is wrong in itself, the unit tests try."""
+    """Each time one thing is wrong, and nothing at all is written.
+
+    The unit tests try what is wrong in itself.
+    """
     server = minicloud.truth("healthy")["server"]
     edited = copy.deepcopy(approved)
     edited["changes"][0]["generation"] = 9
@@ -283,9 +289,9 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
 
     assert refused.status != 0
     assert (
-        f"unknown_consumer/{strays.consumers[0]}: what would be written is another document than then."
-        in refused.told
-    )
+        f"unknown_consumer/{strays.consumers[0]}: what would be written is another document "
+        "than then."
+    ) in refused.told
     assert placement.everything() == before
 
 
@@ -513,7 +519,10 @@ def _told(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path) -> None:
-    """By what it says of itself, from an installed collection: its meta data names its Python requirements."""
+    """By what it says of itself, from an installed collection.
+
+    Its meta data names its Python requirements.
+    """
     builder = program("ansible-builder")
     tarball, collections = installed(tmp_path)
 

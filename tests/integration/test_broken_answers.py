@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One broken answer of many thousands does not end a run: it is asked for again. One that stays broken is reported as what it is."""
+"""One broken answer of many thousands does not end a run: it is asked for again.
+
+One that stays broken is reported as what it is.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ QUESTIONS = {
         f"^/allocations/{_UUID}$",
     ),
 }
-# Each of them is somebody else's mistake on the way, or the service's own, which is over when one asks again.
+# Each of them is somebody else's mistake on the way, or the service's own, which is over when one
+# asks again.
 SHORT = [
     Fault.CUT,
     *(
@@ -113,7 +117,10 @@ def test_nothing_is_asked_again_where_nothing_is_wrong(
 def test_the_services_are_listed_badly_once_during_the_remediation(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault, nth: int
 ) -> None:
-    """Before the renewed proof, after its listings, and before the write: no cell has stopped answering."""
+    """No cell has stopped answering.
+
+    It is asked before the renewed proof, after its listings, and before the write.
+    """
     few.claim()
     listed = wires.nova.on("GET", "/os-services$", nth=nth, before=lambda: fault)
 

@@ -35,7 +35,10 @@ BOTH = ("leftover_domain", "leftover_directory")
 
 @d.dataclass
 class Hypervisor:
-    """A compute host of the cloud, whose domains are libvirt's and whose instances lie in a folder of their own."""
+    """A compute host of the cloud, whose domains are libvirt's.
+
+    Its instances lie in a folder of their own.
+    """
 
     name: str
     libvirt: Libvirt
@@ -76,7 +79,8 @@ def _host(world: World, libvirt: Libvirt, tmp_path: Path) -> Hypervisor:
     instances = tmp_path / "instances"
     instances.mkdir()
     host = Hypervisor(name, libvirt, instances, world)
-    # One that lives here: a host on which nothing is found of all that Nova shows is taken for another.
+    # One that lives here: a host on which nothing is found of all that Nova shows is taken for
+    # another.
     host.guest(world.boot(name), running=True)
     return host
 
@@ -145,9 +149,10 @@ def _verdicts(run: Run) -> dict[str, str]:
     found = json.loads((run.folder / "hypervisor-cleanup" / "guests.json").read_text())
     entries = (entry for key in ("findings", "protected", "undecided") for entry in found[key])
     return {
-        f"{entry['kind'].partition('_')[2]} {entry['name' if entry['kind'] == BOTH[1] else 'uuid']}": entry[
-            "verdict"
-        ]
+        (
+            f"{entry['kind'].partition('_')[2]} "
+            f"{entry['name' if entry['kind'] == BOTH[1] else 'uuid']}"
+        ): entry["verdict"]
         for entry in entries
     }
 
@@ -248,7 +253,9 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(
 def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
-    """The last steps of source document 002: the domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
+    """The last steps of source document 002.
+
+    The domain is shut off, and Nova's database has `deleted` = 1 where Nova writes the row's id.
 
     One that has lost its instance mapping is found no more than that, and lives.
     """
@@ -257,7 +264,10 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
     host.guest(unmapped)
     world.sql(
         CELL1,
-        "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        (
+            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+            "WHERE uuid = ?"
+        ),
         server,
     )
     mapping, away = (
@@ -357,9 +367,13 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
     definition.write_text(host.libvirt.xml(later))
     host.libvirt("undefine", later)
     guests = tmp_path / "hypervisor-cleanup" / "guests.json"
-    make = f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" define "{definition}"'
+    make = (
+        f'mkdir "{host.instances / later}" && virsh -q -c "{host.libvirt.uri}" '
+        f'define "{definition}"'
+    )
     virsh.write_text(
-        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\nexec virsh "$@"\n'
+        f'#!/bin/sh\n[ -e "{guests}" ] && [ ! -e "{host.instances / later}" ] && {make} >&2\n'
+        'exec virsh "$@"\n'
     )
     virsh.chmod(0o755)
 
@@ -375,7 +389,10 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
 def test_nova_compute_is_restarted_until_it_complains_no_more(
     host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path
 ) -> None:
-    """A claim of a server that moved on is what it complains of, and what a clean-up of allocations then takes away."""
+    """It complains of a claim of a server that moved on.
+
+    A clean-up of allocations then takes that away.
+    """
     server = world.boot(host.name)
     servers.migrate(world.cloud, server, "compute-1")
     servers.confirm(world.cloud, server)

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What goes wrong on the way to a cloud: one sentence that says what and where, and nothing else."""
+"""What goes wrong on the way to a cloud.
+
+It is reported in one sentence that says what and where, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ BROKEN = [
     (wrong_password, "The identity service refused the credentials"),
     (
         keystone_down,
-        f"The identity service cannot be reached: Unable to establish connection to {NOWHERE}/v3/auth/tokens.",
+        (
+            "The identity service cannot be reached: "
+            f"Unable to establish connection to {NOWHERE}/v3/auth/tokens."
+        ),
     ),
     (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),
     (nova_down, f"Nova at {NOWHERE}/ cannot be reached"),
@@ -151,7 +157,10 @@ def test_a_duration_that_is_none(ansible: Ansible, option: str, value: str) -> N
 def test_the_cloud_of_a_role_is_that_of_all_its_tasks(
     ansible: Ansible, few: Strays, tmp_path: Path
 ) -> None:
-    """Here nothing else names one, and a compact plan makes the role look, look again, change and put back."""
+    """Here nothing else names one.
+
+    A compact plan makes the role look, look again, change and put back.
+    """
     few.release()
     few.claim()
     (tmp_path / "plan.json").write_text(json.dumps(few.plan))

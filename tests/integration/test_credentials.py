@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A role of an operator's own that lists everything and may look at its own project only: everything else looks like an orphan."""
+"""A role of an operator's own that lists everything and may look at its own project only.
+
+Everything else looks like an orphan.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ Grant = t.Callable[[set[str]], None]
 
 @pytest.fixture(scope="module")
 def grant(world: World) -> Iterator[Grant]:
-    """Let the role `auditor` do what is named in Nova, and read in Placement; both services read their policy anew when it changes."""
+    """Let the role `auditor` do what is named in Nova, and read in Placement.
+
+    Both services read their policy again when it changes.
+    """
     files = {name: world.paths.etc / name / "policy.yaml" for name in ("nova-first", "placement")}
 
     def write(name: str, rules: set[str]) -> None:
@@ -93,7 +99,10 @@ def auditor(minicloud: Minicloud, world: World) -> Callable[[str], dict[str, t.A
 
 @pytest.fixture(scope="module", autouse=True)
 def servers(world: World) -> None:
-    """Live servers of two projects, the newest of which is looked at first; one of them also holds a host where it is not."""
+    """Live servers of two projects, the newest of which is looked at first.
+
+    One of them also holds a host where it is not.
+    """
     world.claim_also(world.boot("compute-1"), "compute-2")
     world.claim("compute-1")
     world.boot("compute-2", project="admin")
@@ -116,7 +125,10 @@ def servers(world: World) -> None:
         (
             "audit",
             LISTS,
-            "These credentials see no server together with its host, though there are servers on hosts",
+            (
+                "These credentials see no server together with its host, though there are servers "
+                "on hosts"
+            ),
         ),
         ("audit", (LISTS | HOSTS) - MIGRATIONS, "refused GET /os-migrations with 403"),
         (

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One of two cells does not answer: what is proven of the other one goes, and nothing goes that the dead one may need.
+"""One of two cells does not answer.
 
-`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by it. Here it is also about what
-must be done all the same. The tests build on each other's cloud, in the order in which they stand here.
+What is proven of the other one goes, and nothing goes that the dead one may need.
+
+`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by
+it. Here it is also about what must be done all the same. The tests build on each other's cloud, in
+the order in which they stand here.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on what it does not say.
+# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on
+# what it does not say.
 PROVABLE = (
     "deleted_server",
     "ended_migration",
@@ -63,15 +67,20 @@ EVERY_KIND = {
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 
-# Across both cells: a server of the living one that holds a host of the dead one as well, and the other way round.
+# Across both cells: a server of the living one that holds a host of the dead one as well, and the
+# other way round.
 INTO, OUT_OF = "into the dead cell", "out of the dead cell"
-# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell are live.
+# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell
+# are live.
 UNPROVABLE = ("deleted server", "ended migration", "forgotten migration", INTO, OUT_OF)
 
 
 @d.dataclass(frozen=True)
 class Cast:
-    """Who has to do with the dead cell, of those who are live, and what the orphans hold: those that are provable now, and the others."""
+    """The live consumers that have to do with the dead cell, and what the orphans hold.
+
+    Those that are provable now, and the others.
+    """
 
     dead: dict[str, str]
     live: dict[str, str]
@@ -229,7 +238,10 @@ def test_the_metrics_say_it(story: Story) -> None:
 def test_every_kind_is_opted_in(
     ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires
 ) -> None:
-    """The first run has emptied the tree of a ghost, which nobody may call one while a cell could have its host."""
+    """The first run has emptied the tree of a ghost.
+
+    Nobody may call it one while a cell could have its host.
+    """
     before, providers = placement.everything(), placement.providers()
 
     run = ansible.playbook("cleanup_orphans", variables={**EVERY_KIND, **NEVER})
@@ -279,7 +291,10 @@ def test_the_play_fails_only_after_its_work(
 
 
 def _went(cast: Cast, before: dict[str, t.Any], placement: Placement) -> set[str]:
-    """The orphans that have lost something, all in the way in which they should; nobody else has lost anything."""
+    """The orphans that have lost something, all in the way in which they should.
+
+    Nobody else has lost anything.
+    """
     after = placement.everything()
     went = {consumer for consumer in before | after if after.get(consumer) != before.get(consumer)}
     assert went <= {*cast.provable, *cast.unprovable}
@@ -317,7 +332,10 @@ def test_dies_in_the_middle_of_a_detection(
     service: str,
     path: str,
 ) -> None:
-    """The living cell's orphans may go or stay, for a reading that contradicts itself proves less; nothing else goes."""
+    """The living cell's orphans may go or stay, for a reading that contradicts itself proves less.
+
+    Nothing else goes.
+    """
     before = placement.everything()
     died = getattr(wires, service).on("GET", path, before=world.close_cell)
 
@@ -353,7 +371,10 @@ def test_dies_between_two_writes(
     world: World,
     tmp_path: Path,
 ) -> None:
-    """From the moment on at which the first consumer of the dead cell is looked at again, nothing of that cell is written."""
+    """Nothing of the dead cell is written from a certain moment on.
+
+    That is when its first consumer is looked at again.
+    """
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
     ansible.direct("orphan_detect", dest=findings, **NO_AGE)
     planned = ansible.direct("orphan_plan", findings=findings, dest=plan)

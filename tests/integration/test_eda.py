@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rulebook, run by ansible-rulebook: an alert starts a look, and nothing that is posted starts anything else."""
+"""The rulebook, run by ansible-rulebook.
+
+An alert starts a look, and nothing that is posted starts anything else.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,8 @@ def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
     """The rulebook as its first lines say that it is run."""
     if not shutil.which("java"):
         pytest.skip(
-            "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: default-jre-headless)"
+            "Java 17 is not here, which ansible-rulebook needs (Debian, Ubuntu: "
+            "default-jre-headless)"
         )
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
@@ -128,7 +132,8 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
         {"action": "cleanup_orphans"},
     ):
         assert rulebook.post(other) == 200
-    # One at a time and in their order: had one of those started something, it would have been told before this one.
+    # One at a time and in their order: had one of those started something, it would have been
+    # reported before this one.
     assert (
         rulebook.post(
             {**ALERT, "orphan_cleanup_min_age": 0, "orphan_cleanup_kinds": ["orphaned_provider"]}
@@ -151,7 +156,10 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
 def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
     """By its own schema; AWX's would need an AWX to be run."""
     python = program("python")
-    check = "import sys, yaml; from ansible_rulebook.validators import Validate; Validate.rulebook(yaml.safe_load(open(sys.argv[1])))"
+    check = (
+        "import sys, yaml; from ansible_rulebook.validators import Validate; "
+        "Validate.rulebook(yaml.safe_load(open(sys.argv[1])))"
+    )
 
     done = subprocess.run(
         [python, "-c", check, str(RULEBOOKS / f"{name}.yml")],

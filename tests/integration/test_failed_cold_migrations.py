@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Cold migrations that fail at each step, on real services, with and without Placement at hand when Nova gives the allocation back.
+"""Cold migrations that fail at each step, on real services.
 
-What is left is judged twice: as it is, when nothing may be changed, and once the operator has settled the server. Then a default run
-leaves each server with what it needs, and a restoration brings back what it changed.
+With and without Placement at hand when Nova gives the allocation back.
+
+What is left is judged twice: as it is, when nothing may be changed, and once the operator has
+settled the server. Then a default run leaves each server with what it needs, and a restoration
+brings back what it changed.
 """
 
 from __future__ import annotations
@@ -69,7 +72,10 @@ class Stage:
         self.placement.on("GET", f"/allocations/{migration}", 0, lambda: Fault.NO_ANSWER)
 
     def refuse_move(self, server: str, migration: str) -> None:
-        """Let Placement refuse the return of an allocation: somebody writes the server's just before."""
+        """Let Placement refuse the return of an allocation.
+
+        Somebody writes the server's just before.
+        """
         self.placement.on(
             "POST", r"/allocations$", 1, lambda: self._write_again(server), body=migration
         )
@@ -134,7 +140,10 @@ def copy_of_a_stopped_server_is_refused(stage: Stage, server: str) -> str:
 
 
 def reset_while_it_copies(stage: Stage, server: str) -> str:
-    """Nova has saved the destination as the server's host, and has given the allocation of the source back."""
+    """Nova has saved the destination as the server's host.
+
+    It has given the allocation of the source back.
+    """
     migration = stage.copying(server)
     servers.act(stage.cloud, server, "os-resetState", {"state": "active"})
     steering.release(stage.world.paths, SOURCE, steering.COPY)
@@ -205,7 +214,11 @@ def server_holds_both(stage: Stage, server: str) -> str:
 
 
 def both_hold_the_source(stage: Stage, server: str) -> str:
-    """A return that is half done: an old Nova wrote the server's allocation first, and removed the migration's in a second request."""
+    """A return that is half done.
+
+    An old Nova wrote the server's allocation first, and removed the migration's in a second
+    request.
+    """
     migration = stage.copying(server)
     held = holdings.of(stage.cloud, migration)
     stage.fail_copy(server)
@@ -270,8 +283,10 @@ class State:
 
     left: what the server and the migration hold after the failure.
     home: where Nova says that the server is.
-    guest_elsewhere: whether its guest, or its disk, is on the other host all the same, so that nothing may be changed.
-    unsettled, settled: what a run calls the server and the migration that hold something: the reason of a protection, or the kind.
+    guest_elsewhere: whether its guest, or its disk, is on the other host all the same, so that
+    nothing may be changed.
+    unsettled, settled: what a run calls the server and the migration that hold something: the
+    reason of a protection, or the kind.
     """
 
     make: Make
@@ -384,16 +399,21 @@ STATES = (
     ),
     State(both_hold_the_source, (SRC, SRC), reset, SOURCE, (FINE, IN_ERROR), (FINE, ENDED)),
 )
-# Of these the server is at rest as soon as the migration has failed, or nothing of them is an orphan.
+# Of these the server is at rest as soon as the migration has failed, or nothing of them is an
+# orphan.
 SETTLED_AT_ONCE = {state.name for state in STATES if state.settle is nothing}
 OWNER = ("project_id", "user_id", "consumer_type")
-# Nova has put the server where it holds nothing; that it holds only another host is put right by choice.
+# Nova has put the server where it holds nothing; that it holds only another host is put right by
+# choice.
 BY_CHOICE = {reset_while_it_copies.__name__}
 
 
 @d.dataclass
 class Story:
-    """The server and the migration of each state by its name, and what was held, and found, at each point."""
+    """The server and the migration of each state by its name.
+
+    With what was held, and found, at each point.
+    """
 
     servers: dict[str, str] = d.field(default_factory=dict)
     migrations: dict[str, str] = d.field(default_factory=dict)
@@ -547,7 +567,10 @@ def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_wi
 
 
 def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> None:
-    """The attack: for Nova the server rests on the source, and its guest is on the host that would be freed."""
+    """The attack: the host that would be freed has the guest of the server.
+
+    For Nova the server rests on the source.
+    """
     entry = story.runs["cleaned"].entry(story.servers[failed_on_the_destination.__name__])
 
     assert (entry["verdict"], entry["change"]) == ("undecided", None)

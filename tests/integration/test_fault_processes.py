@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Remediations that are killed, stopped, run twice at once, or have no disk: what they did is known, and the rest can be done later."""
+"""Remediations that are killed, stopped, run twice at once, or have no disk.
+
+What they did is known, and the rest can be done later.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ WRITE = ("POST", "^/allocations$")
 def test_killed_at_each_step_of_a_write(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """Each run goes on where the one before was killed; the journals of all of them together give everything back."""
+    """Each run goes on where the one before was killed.
+
+    The journals of all of them together give everything back.
+    """
     many.claim()
     running: list[subprocess.Popen[str]] = []
 
@@ -86,9 +92,15 @@ def test_killed_at_each_step_of_a_write(
 
 @contextlib.contextmanager
 def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[str, ...]]:
-    """Yield what to put before a command whose `folder` is to be on a disk of its own, which is copied beside it in the end."""
+    """Yield what to put before a command whose `folder` is to be on a disk of its own.
+
+    It is copied beside it in the end.
+    """
     folder.mkdir()
-    mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > {folder}/used"
+    mount = (
+        f"mount -t tmpfs -o size={kilobytes}k tmpfs {folder} && head -c {used}k /dev/zero > "
+        f"{folder}/used"
+    )
     script = f'{mount} && {{ "$@"; cp -r {folder} {folder}-copy; }}'
     isolated = ("unshare", "--map-root-user", "--mount", "sh", "-c")
     if (
@@ -118,7 +130,10 @@ def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_pa
 
 @pytest.mark.long
 def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
-    """What was journalled before is made, the rest is not; what the torn journal tells gives all of it back."""
+    """What was journalled before is made, the rest is not.
+
+    What the torn journal says gives all of it back.
+    """
     many.claim()
     with small_disk(tmp_path / "disk", 16) as wrapper:
         result = told(
@@ -185,7 +200,10 @@ def test_a_run_does_not_wait_for_ever_for_another(
 def test_two_runs_at_once_on_two_machines(
     ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """The other run comes and goes between proof and write of this one's second request, without a lock between them."""
+    """The other run comes and goes between proof and write of this one's second request.
+
+    There is no lock between them.
+    """
     many.claim()
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
@@ -221,7 +239,10 @@ def test_two_runs_at_once_on_two_machines(
 def test_ansible_is_stopped_in_the_middle(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str
 ) -> None:
-    """As Ctrl-C, a cancelled job or a closed terminal does it: what is under way is finished and told, and nothing else is begun."""
+    """As Ctrl-C, a cancelled job or a closed terminal does it.
+
+    What is under way is finished and reported, and nothing else is begun.
+    """
     many.claim()
     name, _space, group = how.partition(" ")
     modules: list[int] = []
@@ -279,7 +300,10 @@ def test_ansible_is_stopped_in_the_middle(
 def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, part: bytes
 ) -> None:
-    """The worker that waits for the module outlives `ansible-playbook`, so that its pipe tells nothing."""
+    """The worker that waits for the module outlives `ansible-playbook`.
+
+    So its pipe reports nothing.
+    """
     many.claim()
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))
@@ -334,7 +358,10 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
 def test_nobody_is_missed_who_is_meant_to_be_gone(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
-    """A task in the background outlives its `ansible-playbook`, and that under nohup the shell that started it."""
+    """A task in the background outlives its `ansible-playbook`.
+
+    One under nohup outlives the shell that started it.
+    """
     few.claim()
     options = {**few.arguments(wires), "output_dir": str(tmp_path), "cloud": "minicloud"}
     detached: list[int] = []

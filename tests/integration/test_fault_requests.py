@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A fault of any single request of a remediation: it is sent again, or the change is told as not made; never as made without being so."""
+"""A fault of any single request of a remediation.
+
+It is sent again, or the change is reported as not made; never as made without being so.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ RETRIED = (
     Fault.UNAVAILABLE,
 )
 FAULTS = (*RETRIED, Fault.BROKEN, Fault.CONFLICT)
-# Each listing ends the run at its first fault that is not retried, so that a run tries only one of those.
+# Each listing ends the run at its first fault that is not retried, so that a run tries only one of
+# those.
 MOST_RUNS = 60
 
 
@@ -250,9 +254,9 @@ def test_a_run_gives_up_when_write_after_write_fails(
 
     assert list(many.truth(result).values()) == ["failed"] * tried + ["skipped"] * (20 - tried)
     assert (
-        f"{tried} changes failed before it, and max_failures (orphan_cleanup_max_failures) is {max_failures}"
-        in (result["outcomes"][-1]["reason"])
-    )
+        f"{tried} changes failed before it, and max_failures (orphan_cleanup_max_failures) is "
+        f"{max_failures}"
+    ) in (result["outcomes"][-1]["reason"])
     assert f"{tried} of 20 changes failed, and {20 - tried} were not tried" in result["msg"]
     many.others_are_spared()
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A reading that is not sound as a whole: findings are shown, nothing becomes removable, and the cause is named."""
+"""A reading that is not sound as a whole.
+
+Findings are shown, nothing becomes removable, and the cause is named.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,10 @@ def test_services_that_are_too_old_for_a_proof(
     newest: str,
     said: str,
 ) -> None:
-    """They are asked for nothing that they do not offer, and what they cannot prove is said and left alone."""
+    """They are asked for nothing that they do not offer.
+
+    What they cannot prove is said and left alone.
+    """
     before = placement.everything()
     server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
     getattr(wires, service).offer(newest)
@@ -124,7 +130,10 @@ def test_services_that_are_too_old_for_a_proof(
 
     assert (
         run.status != 0
-        and f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to {newest}"
+        and (
+            f"[WARNING]: {'Nova' if service == 'nova' else 'Placement'} offers microversions up to "
+            f"{newest}"
+        )
         in run.told
     )
     assert (
@@ -142,7 +151,10 @@ def test_services_that_are_too_old_for_a_proof(
 def test_a_placement_without_consumer_types(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires
 ) -> None:
-    """Whose consumer it is cannot be seen: what Nova forgot is undecided, and what is proven otherwise goes."""
+    """Whose consumer it is cannot be seen.
+
+    What Nova forgot is undecided, and what is proven otherwise goes.
+    """
     wires.placement.offer("1.37")
     server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Hosts of which only the resource provider is left: who has allocations of it is found, and removed where that is proven."""
+"""Hosts of which only the resource provider is left.
+
+Who has allocations of it is found, and removed where that is proven.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ KINDS = ["deleted_server", "unhosted_server", "extra_host", "unknown_consumer"]
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_nova(minicloud: Minicloud, world: World) -> Iterator[None]:
-    """Where another region has a Nova on the same Placement, a provider may be of one of its hosts."""
+    """Where another region has a Nova on the same Placement, a provider may be one of its hosts."""
     minicloud.scenario("healthy")
     with world.one_region():
         yield
@@ -114,9 +117,9 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
         gone.purged: ("unknown_consumer", "undecided"),
     }
     assert (
-        f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and 1 more)"
-        in _ghost(whole, gone)["reason"]
-    )
+        f"4 consumers hold allocations of its tree ({', '.join(sorted(gone.holders)[:3])} and "
+        "1 more)"
+    ) in _ghost(whole, gone)["reason"]
     assert (
         gone.host in whole.entry(gone.doubtful)["reason"]
         and gone.host in whole.entry(gone.purged)["reason"]
@@ -144,7 +147,10 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
 def test_what_may_be_a_host_is_not_taken_for_one_that_is_gone(
     ansible: Ansible, world: World, placement: Placement, gone: Gone, why: str
 ) -> None:
-    """A host that Nova does not list, though its nova-compute is there; and a provider that Nova has not marked."""
+    """A host that Nova does not list, though its nova-compute is there.
+
+    And a provider that Nova has not marked.
+    """
     if why == "not discovered":
         world.sql(
             CELL1, "UPDATE services SET deleted = 0 WHERE host = ? AND deleted = id", gone.host

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Workers of nova-api that do not know a cell: they answer as if nothing of it had ever been, and nothing of it may be touched.
+"""Workers of nova-api that do not know a cell.
 
-Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers contradict each other, or what Placement
-holds and what Nova's API database knows, gives it away. The tests build on each other's cloud, in the order in which they stand here.
+They answer as if nothing of it had ever been, and nothing of it may be touched.
+
+Such a cell is not a dead one: nothing is `UNKNOWN` and nothing is a 500. Only that answers
+contradict each other, or what Placement holds and what Nova's API database knows, gives it away.
+The tests build on each other's cloud, in the order in which they stand here.
 """
 
 from __future__ import annotations
@@ -65,7 +68,8 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], **DEFAULT_A
 # The planted orphans of cell1, as their scenarios name them.
 PLANTED = ("deleted_server", "ended_migration", "deleted_migration")
 
-# A probe for one migration is answered by a worker that knows the cell, and every listing by one that does not.
+# A probe for one migration is answered by a worker that knows the cell, and every listing by one
+# that does not.
 MARKER = (r"^GET .*/os-migrations\?.*limit=1&", NEW)
 LISTINGS = (r"^GET .*/(os-migrations|os-services|servers/detail|servers\?)", OLD)
 HYPERVISORS = r"^GET .*/os-hypervisors"
@@ -74,7 +78,8 @@ HYPERVISORS = r"^GET .*/os-hypervisors"
 @pytest.fixture(scope="module")
 def workers(minicloud: Minicloud, world: World) -> Iterator[Workers]:
     minicloud.scenario("healthy")
-    # A second Nova in the catalogue could have the hosts that this one does not list, and protects them.
+    # A second Nova in the catalogue could have the hosts that this one does not list, and protects
+    # them.
     with world.one_region():
         yield cells.add_cell(world)
 
@@ -91,7 +96,10 @@ def guests(minicloud: Minicloud, world: World, workers: Workers) -> Iterator[Gue
 
 @pytest.fixture
 def deletions(wires: Wires) -> Hook:
-    """Attempts to delete a tree, of which none gets through: what one test finds wrong shall not be what the next one finds."""
+    """Attempts to delete a tree, of which none gets through.
+
+    What one test finds wrong shall not be what the next one finds.
+    """
     return wires.placement.on("DELETE", "", nth=0, before=lambda: Fault.CONFLICT)
 
 
@@ -116,7 +124,10 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
 
 
 def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any]:
-    """What each of them holds, and its generation: equal before and after if and only if nobody wrote."""
+    """What each of them holds, and its generation.
+
+    Both are equal before and after if and only if nobody wrote.
+    """
     told = {consumer: placement.allocation(consumer) for consumer in consumers}
     return {
         consumer: (placement.held(consumer), answer.get("consumer_generation"))
@@ -124,7 +135,7 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
     }
 
 
-# Before anybody lives in the new cell ---------------------------------------------------------------------------------------
+# Before anybody lives in the new cell -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
@@ -136,7 +147,10 @@ def test_the_trees_of_running_hosts_that_are_still_empty(
     workers: Workers,
     answering: tuple[str, ...],
 ) -> None:
-    """Each of these hosts is called as its node, and TWIN has a second node that is called like no host."""
+    """Each of these hosts is called as its node.
+
+    TWIN has a second node that is called like no host.
+    """
     assert {EMPTY, TWIN, f"{TWIN}-2"} <= set(placement.providers())
     workers.answer(wires, *answering)
 
@@ -167,14 +181,17 @@ def test_the_tree_of_one_such_host_that_is_named(
     assert not deletions.seen, run.told
 
 
-# One worker that knows half, or nothing ---------------------------------------------------------------------------------------
+# One worker that knows half, or nothing -----------------------------------------------------------
 
 
 @pytest.mark.long
 def test_hypervisors_that_no_service_stands_for(
     ansible: Ansible, before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers
 ) -> None:
-    """The one list has the hosts of the new cell and the other has not: it is said of which hosts."""
+    """One list has the hosts of the new cell and the other has not.
+
+    The report says which hosts.
+    """
     assert before
     everything = placement.everything()
     workers.answer(wires, PRIMED)
@@ -198,7 +215,10 @@ def test_every_kind_is_opted_in(
     workers: Workers,
     answering: str,
 ) -> None:
-    """All answers agree with each other, and none of them knows the cell where servers live and one waits to be confirmed."""
+    """All answers agree with each other, and all of them are wrong.
+
+    None knows the cell where servers live and one waits to be confirmed.
+    """
     workers.answer(wires, answering)
 
     run = ansible.playbook("cleanup_orphans", variables=EVERY_KIND)
@@ -209,7 +229,7 @@ def test_every_kind_is_opted_in(
     assert run.read("findings.json")["summary"]["coverage"]["complete"] is False
 
 
-# Workers that do not agree ----------------------------------------------------------------------------------------------------
+# Workers that do not agree ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hypervisors", [OLD, NEW])
@@ -222,7 +242,10 @@ def test_the_worst_that_a_balancer_can_do(
     scheduled: Schedule,
     hypervisors: str,
 ) -> None:
-    """What is asked once is answered by who knows the cell, what is listed by who does not, in detection and in the renewed proof."""
+    """A worker that knows the cell answers single requests, one that does not the listings.
+
+    This is so in detection and in the renewed proof.
+    """
     workers.answer(wires, NEW, pins=[MARKER, LISTINGS, (HYPERVISORS, hypervisors)])
 
     scheduled.run()
@@ -267,7 +290,10 @@ def _never_touches_the_living(
     runs: int,
     seed: int,
 ) -> None:
-    """In half of the runs the same question always finds the same worker, so that a renewed proof repeats what was wrong before."""
+    """In half of the runs the same question always finds the same worker.
+
+    A renewed proof then repeats what was wrong before.
+    """
     dice = random.Random(seed)
     for number in range(1, runs + 1):
         weights = dice.choice([(1, 1), (1, 3), (3, 1)])
@@ -281,7 +307,7 @@ def _never_touches_the_living(
         assert held_by(guests.live.values(), placement) == before, (number, scheduled.told)
 
 
-# Every worker knows the cell -----------------------------------------------------------------------------------------------------
+# Every worker knows the cell ----------------------------------------------------------------------
 
 
 def test_all_that_was_planted_goes_once_every_worker_was_restarted(

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`heal_allocations`: Nova gives servers the claims they miss, those and no others, and whatever it ends with is told."""
+"""`heal_allocations`: Nova gives servers the claims they miss, those and no others.
+
+Whatever it ends with is reported.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ CALL = [*CONTAINER, "placement", "heal_allocations", "--verbose", "--instance"]
 
 
 class Controller:
-    """A program in place of `podman`, that notes how it is called and then is the real nova-manage, or ends with a code."""
+    """A program in place of `podman`, that notes how it is called.
+
+    It then is the real nova-manage, or ends with a code.
+    """
 
     def __init__(self, folder: Path, minicloud: Minicloud) -> None:
         self._log = folder / "calls"
@@ -45,7 +51,11 @@ class Controller:
         self.write({})
 
     def write(self, does: t.Mapping[str, str]) -> None:
-        """Make the program; `does` is what it does for some servers, as lines of a shell where `nova_manage SERVER` heals one."""
+        """Make the program.
+
+        `does` is what it does for some servers, as lines of a shell where `nova_manage SERVER`
+        heals one.
+        """
         cases = "".join(f"{server}) {lines};;\n" for server, lines in does.items())
         self._program.write_text(
             f"""#!/bin/sh
@@ -282,7 +292,8 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
 ) -> None:
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(
-        f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}"
+        f"all: {{hosts: {{controller-1: {{ansible_connection: local, ansible_python_interpreter: "
+        f"{sys.executable}}}}}}}"
     )
     (server,) = bare(1)
     there = {
@@ -302,7 +313,10 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
 def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     ansible: Ansible, controller: Controller, world: World, bare: t.Callable[[int], list[str]]
 ) -> None:
-    """The play is local, as those of users are, and is a prediction by its own word, not by `--check`."""
+    """The play is local, as those of users are.
+
+    It is a prediction by its own word, not by `--check`.
+    """
     (server,) = bare(1)
     inventory = ansible.folder / "inventory"
     inventory.write_text("nobody ansible_host=127.0.0.1 ansible_port=1\n")
@@ -330,7 +344,8 @@ def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     changed, outcome, reason = outcomes(elsewhere)[server]
     assert (changed, outcome, controller.calls) == (False, "failed", [])
     assert reason.startswith(
-        "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host."
+        "nova-manage was not reached: see that there is a connection to "
+        "orphan_cleanup_nova_manage_host."
     )
     assert "1 of 1 servers could not be healed" in elsewhere.told
 

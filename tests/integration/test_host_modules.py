@@ -48,7 +48,10 @@ def tree(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(world: World) -> Iterator[t.Callable[[str], str]]:
-    """Claim a processor of a provider for a consumer of which nobody knows; it goes again after the test."""
+    """Claim a processor of a provider for a consumer of which nobody knows.
+
+    It goes again after the test.
+    """
     consumers: list[str] = []
 
     def make(provider: str) -> str:
@@ -131,9 +134,9 @@ def test_a_tree_of_which_somebody_holds_a_share_is_kept(
     assert result["failed"]
     assert result["consumers"] == consumers
     assert (
-        f"4 consumers still hold a share of the tree of {tree['name']}: {', '.join(consumers[:3])} and 1 more."
-        in result["msg"]
-    )
+        f"4 consumers still hold a share of the tree of {tree['name']}: "
+        f"{', '.join(consumers[:3])} and 1 more."
+    ) in result["msg"]
     assert placement.providers() == before
 
 

@@ -156,7 +156,8 @@ def test_a_managed_save_is_lost_only_where_that_is_said(host: Host) -> None:
 
 
 def test_snapshots_are_lost_only_where_that_is_said(host: Host) -> None:
-    # The test driver knows no flags for firmware, and virsh leaves such flags out without a word, unless there are snapshots.
+    # The test driver knows no flags for firmware, and virsh leaves such flags out without a word,
+    # unless there are snapshots.
     guest = host.guest(efi=False)
     for name in ("one", "<two> three", "-four"):
         host.libvirt("snapshot-create-as", guest, f"--name={name}")
@@ -202,7 +203,8 @@ def test_the_state_of_a_tpm_is_lost_only_where_libvirt_is_too_old_to_keep_it_and
 ) -> None:
     guest = host.guest(inside=TPM)
     old = host.reaching(
-        'case " $* " in *" --daemon "*) exec echo "Running against daemon: 8.8.0";; esac; exec virsh "$@"'
+        'case " $* " in *" --daemon "*) exec echo "Running against daemon: 8.8.0";; esac; exec '
+        'virsh "$@"'
     )
     assert "cannot keep before version 8.9" in host.refused(guest, domain="undefined", virsh=old)
     assert host.twins(guest, domain="undefined", virsh=old, remove=["tpm"])["actions"] == [
@@ -214,7 +216,8 @@ def test_a_domain_that_starts_while_it_is_undefined_stays_defined(host: Host) ->
     guest = host.guest()
     xml = host.libvirt.xml(guest)
     virsh = host.reaching(
-        f'case " $* " in *" undefine "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; exec virsh "$@"'
+        f'case " $* " in *" undefine "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; '
+        'exec virsh "$@"'
     )
     result = host.do(guest, domain="undefined", directory="quarantined", virsh=virsh)
     assert result["failed"] and "was started while it was undefined" in result["msg"]
@@ -231,7 +234,8 @@ def test_a_domain_that_starts_while_it_is_undefined_stays_defined(host: Host) ->
 def test_a_domain_that_starts_after_the_first_look_is_left_alone(host: Host) -> None:
     guest = host.guest()
     virsh = host.reaching(
-        f'case " $* " in *" --security-info "*) virsh -q -c "{host.libvirt.uri}" start {guest};; esac; exec virsh "$@"'
+        f'case " $* " in *" --security-info "*) virsh -q -c "{host.libvirt.uri}" start {guest};; '
+        'esac; exec virsh "$@"'
     )
     result = host.do(guest, domain="undefined", directory="quarantined", virsh=virsh)
     assert (

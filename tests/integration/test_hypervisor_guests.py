@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`hypervisor_guest_info` and `hypervisor_guest`: what they show, whom they refuse, and how they are run. No cloud is needed."""
+"""What `hypervisor_guest_info` and `hypervisor_guest` show, and whom they refuse.
+
+And how they are run. No cloud is needed.
+"""
 
 from __future__ import annotations
 

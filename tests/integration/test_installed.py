@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The collection as a user gets it: from the tarball, in a collections path with nothing else, far from a clone."""
+"""The collection as a user gets it.
+
+From the tarball, in a collections path with nothing else, far from a clone.
+"""
 
 from __future__ import annotations
 

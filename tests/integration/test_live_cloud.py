@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A cloud in which servers boot, move, are evacuated, resized, shelved and deleted all the time, cleaned again and again meanwhile.
+"""A cloud whose servers change all the time, cleaned again and again meanwhile.
 
-Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is set) things happen, and what has begun
-then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s tests/integration/test_live_cloud.py` looks longer, and prints its figures.
+They boot, move, are evacuated, resized, shelved and deleted.
+
+Every kind that can be changed is, at any age. For LIVE_CLOUD_SECONDS seconds (60 unless that is
+set) things happen, and what has begun then is brought to its end; `LIVE_CLOUD_SECONDS=600 pytest -s
+tests/integration/test_live_cloud.py` looks longer, and prints its figures.
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ LAST_ROUNDS = 4
 
 KINDS = [kind.name for kind in CONSUMER_KINDS]
 
-# What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is done here.
+# What happens to a claim only when it was spoilt: Nova itself leaves none of it behind in what is
+# done here.
 ONLY_SPOILT = (
     "extra_host",
     "unreverted_allocation",
@@ -63,7 +67,10 @@ ONLY_SPOILT = (
 
 @d.dataclass(frozen=True)
 class Made:
-    """A change that a run told as made, and the second in which its record was on the disk, which is just before the write."""
+    """A change that a run reported as made, and the second in which its record was on the disk.
+
+    That is just before the write.
+    """
 
     outcome: dict[str, t.Any]
     second: str
@@ -89,7 +96,10 @@ class Round:
 
 @d.dataclass
 class Story:
-    """All that was done, and what was left in the end: `held` by consumer, without what others held before."""
+    """All that was done, and what was left in the end.
+
+    `held` by consumer, without what others held before.
+    """
 
     rounds: list[Round] = d.field(default_factory=list)
     lives: list[Life] = d.field(default_factory=list)
@@ -125,7 +135,10 @@ class Story:
             }
         )
         told = [
-            f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, {spared.total()} skipped"
+            (
+                f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, "
+                f"{spared.total()} skipped"
+            )
         ]
         return "\n".join(
             [
@@ -164,7 +177,8 @@ def story(
         for number in range(LIVES)
     ]
     told.lives.append(DoomedLife(world, "doomed", over, rounds))
-    # What moves from or to one of them is then under way for as long as the cloud is looked at, or written to.
+    # What moves from or to one of them is then under way for as long as the cloud is looked at, or
+    # written to.
     held_up = itertools.cycle(
         [
             (step, f"nova-compute-{host}")
@@ -207,7 +221,10 @@ def story(
 def clean(
     world: World, ansible: Ansible, spared: list[str], held_up: tuple[str, str] | None = None
 ) -> Round:
-    """Detect, plan and remediate, while during one of these steps one service of the cloud stands still."""
+    """Detect, plan and remediate.
+
+    During one of these steps one service of the cloud stands still.
+    """
     folder = ansible.folder / f"round-{time.monotonic()}"
     findings, plan = folder / "findings.json", folder / "plan.json"
     policy = {"min_age": "0", "unknown_min_age": "0", "exclude_consumers": spared}
@@ -274,7 +291,10 @@ def test_no_server_lacked_anything_after_what_nova_did_to_it(story: Story) -> No
 def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
     story: Story, world: World
 ) -> None:
-    """Whatever was written left each server, by what Nova said of it in that second, a share of the host where it was."""
+    """Whatever was written left each server a share of the host where it was.
+
+    Where that is, Nova itself said in that second.
+    """
 
     def harmless(part: dict[str, t.Any], host: str | None, status: str | None) -> bool:
         if host is not None:
@@ -314,7 +334,7 @@ def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
 
 
 def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
-    """A claim that one run took from its server by mistake, and another gave back, is found here."""
+    """A claim is found here that one run took by mistake, and another gave back."""
     spoilt = sum((life.spoilt for life in story.lives), collections.Counter[tuple[str, str]]())
     healed = collections.Counter(
         (made.consumer, made.outcome["kind"])

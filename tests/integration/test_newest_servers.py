@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Credentials are tested on live servers. Whatever the newest servers of a cloud are, an administrator's are good."""
+"""Credentials are tested on live servers.
+
+Whatever the newest servers of a cloud are, an administrator's are good.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def failed_boots(world: World) -> list[str]:
 
 @pytest.fixture(scope="module")
 def own(world: World) -> list[str]:
-    """The newest servers, all in the project of the credentials; the last one is the newest of all."""
+    """The newest servers, all in the project of the credentials.
+
+    The last one is the newest of all.
+    """
     cloud = Cloud(world.state, project="admin")
     made = [
         servers.request_boot(cloud, f"own-{uuid.uuid4()}", f"compute-{number % 4 + 1}")
@@ -95,7 +101,10 @@ def test_none_of_them_has_a_host(
 def test_all_of_them_are_ones_own_and_one_has_lost_its_mapping(
     ansible: Ansible, placement: Placement, world: World, own: list[str], orphan: str
 ) -> None:
-    """Its neighbours, of the same project, are shown: whoever answers 404 for it does not know it, and hides nothing."""
+    """Its neighbours, of the same project, are shown.
+
+    Somebody who answers 404 for it does not know it, and hides nothing.
+    """
     lost = own[-1]
     assert newest(world, OWN + 1)[0] == lost and set(newest(world, OWN + 1)) == set(own)
     world.claim_also(lost, "compute-2")

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova does not know, or not yet: a container on one of its hosts, and a host that it has still to discover."""
+"""What Nova does not know, or not yet.
+
+A container on one of its hosts, and a host that it has still to discover.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def healthy(minicloud: Minicloud) -> None:
 
 @pytest.fixture
 def zun(world: World) -> Iterator[None]:
-    """A container service in the catalogue. It claims untyped, and on Nova's own providers where it shares Nova's hosts."""
+    """A container service in the catalogue.
+
+    It claims untyped, and on Nova's own providers where it shares Nova's hosts.
+    """
     with world.service("container", "http://127.0.0.1:9"):
         yield
 
@@ -81,9 +87,9 @@ def test_a_stray_when_somebody_looked_that_it_is_no_container(
         in run.entry(stray)["reason"]
     )
     assert (
-        "ignore_allocators names reservation, which the service catalogue of this cloud does not have"
-        in run.told
-    )
+        "ignore_allocators names reservation, which the service catalogue of this cloud does "
+        "not have"
+    ) in run.told
 
 
 def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
@@ -100,7 +106,10 @@ def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
 
 @pytest.fixture
 def undiscovered(world: World) -> Iterator[None]:
-    """A host whose nova-compute runs, and that is in no cell yet: Nova leaves it out of its listing without a word."""
+    """A host whose nova-compute runs, and that is in no cell yet.
+
+    Nova leaves it out of its listing without a word.
+    """
     world.provider(HOST)
     world.sql(
         "first_nova_api", "UPDATE host_mappings SET host = ? WHERE host = ?", f"{HOST}-away", HOST

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the real nova-computes write into their logs in real situations, and what detection has to say of the same."""
+"""What the real nova-computes write into their logs in real situations.
+
+And what detection has to say of the same.
+"""
 
 from __future__ import annotations
 
@@ -93,13 +96,19 @@ def _purged(stage: Stage) -> None:
 
 
 def _deleted_by_sql(stage: Stage) -> None:
-    """A server of which the database was told that it is gone, in the way that is often advised; its neighbour lives."""
+    """A server that the database says is gone, in the way that is often advised.
+
+    Its neighbour lives.
+    """
     host, world = _new_host(stage, "by SQL"), stage.world
     stage.consumers["neighbour"] = world.boot(host)
     server = stage.consumers["by SQL"] = world.boot(host)
     world.sql(
         CELL1,
-        "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        (
+            "UPDATE instances SET deleted = id + 1, deleted_at = datetime('now'), "
+            "vm_state = 'deleted' WHERE uuid = ?"
+        ),
         server,
     )
     world.restart(host)
@@ -109,12 +118,18 @@ def _deleted_by_sql(stage: Stage) -> None:
     # The fake hypervisor forgets its domains when nova-compute ends.
     stage.complains(
         "by SQL",
-        "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor",
+        (
+            "While synchronizing instance power states, found 1 instances in the database and 0 "
+            "instances on the hypervisor"
+        ),
     )
 
 
 def _moved(stage: Stage) -> None:
-    """A server that was evacuated, moved on while its source was down, and back: it holds the source for ever."""
+    """A server that was evacuated, moved on while its source was down, and back.
+
+    It holds the source for ever.
+    """
     host, world = _new_host(stage, "moved"), stage.world
     server = stage.consumers["moved"] = world.boot(host)
     world.kill(host)
@@ -316,9 +331,9 @@ def test_the_report_shows_complaints_with_their_findings_and_the_others_after_th
     with_findings, _title, without = run.told.partition("Complaints of hosts without a finding:")
     assert f"log {stage.hosts['purged']} says: it is not found in the database" in with_findings
     assert (
-        f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 MEMORY_MB, 1 DISK_GB"
-        in with_findings
-    )
+        f"log {stage.hosts['moved']} says: it has moved to compute-1, holding 1 VCPU, 512 "
+        "MEMORY_MB, 1 DISK_GB"
+    ) in with_findings
     assert (
         f"log {stage.hosts['by SQL']} says: servers in the database: 1, on the hypervisor: 0"
         in without

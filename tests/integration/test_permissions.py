@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The two roles of docs/permissions.md, with the very policies of that page in force and no other role."""
+"""The two roles of docs/permissions.md.
+
+The very policies of that page are in force, and there is no other role.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ POLICIES = {
     (service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)
 }
 FOLDERS = {"nova": "nova-first", "placement": "placement"}
-# What these rules allow is asked for by modules that look at one thing, or only of a server that failed on its host.
+# What these rules allow is asked for by modules that look at one thing, or only of a server that
+# failed on its host.
 ASKED_BY = {
     "os_compute_api:os-aggregates:index": "compute_host_info",
     "os_compute_api:os-hypervisors:show": "compute_host_info",
@@ -67,7 +71,10 @@ class Office:
         self._world = world
 
     def enforce(self, *purposes: str, without: str = "") -> None:
-        """Let both services have the policies of the page, but for one rule; they read them anew when they change."""
+        """Let both services have the policies of the page, but for one rule.
+
+        They read them again when they change.
+        """
         for service, folder in FOLDERS.items():
             rules = {
                 rule: check
@@ -101,7 +108,10 @@ def office(minicloud: Minicloud, world: World) -> Office:
 
 @pytest.fixture(scope="module", autouse=True)
 def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
-    """Something for every rule to tell of, a provider without a compute node among it; a claim that nobody knows."""
+    """Something for every rule to report, a provider without a compute node among it.
+
+    And a claim that nobody knows.
+    """
     minicloud.scenario(
         "healthy",
         "deleted_server",
@@ -195,13 +205,19 @@ def test_no_rule_can_be_spared_and_none_that_is_missing_makes_an_orphan(
 def test_where_the_hosts_of_migrations_are_hidden_nothing_may_be_changed(
     ansible: Ansible, office: Office, world: World
 ) -> None:
-    """Where the guest of a failed live migration may run, they alone say: without them its claim is like any that was left behind."""
+    """They alone say where the guest of a failed live migration may run.
+
+    Without them its claim is like any that was left behind.
+    """
     server = world.boot("compute-1")
     for host in ("compute-2", "compute-1"):
         world.live_migrate(server, host)
     world.sql(
         CELL1,
-        "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? AND dest_compute = 'compute-2'",
+        (
+            "UPDATE migrations SET status = 'error' WHERE instance_uuid = ? "
+            "AND dest_compute = 'compute-2'"
+        ),
         server,
     )
     world.claim_also(server, "compute-2")

@@ -29,7 +29,11 @@ SERVER = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
 
 @pytest.fixture(scope="module")
 def made(placement: Placement) -> Iterator[dict[str, str]]:
-    """Uuids by name: a host with a device, and one without disks whose service is disabled, with a pool that lends it some."""
+    """Uuids by name.
+
+    A host with a device, and one without disks whose service is disabled, with a pool that lends it
+    some.
+    """
     placement.change("PUT", "/resource_classes/CUSTOM_PCI_X")
     memory = {"total": 772495, "reserved": 8192}
     host = placement.create_provider(
@@ -65,7 +69,10 @@ def made(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(placement: Placement) -> Iterator[t.Callable[[str, dict[str, int]], str]]:
-    """Claim amounts of a provider for a consumer of which nobody knows; it goes again after the test."""
+    """Claim amounts of a provider for a consumer of which nobody knows.
+
+    It goes again after the test.
+    """
     consumers: list[str] = []
 
     def make(provider: str, resources: dict[str, int]) -> str:

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Claims of live servers that are put right, most of them by choice, and the servers of which it is not known what is right."""
+"""Claims of live servers that are put right, most of them by choice.
+
+And the servers of which it is not known what is right.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ TINY = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 @d.dataclass(frozen=True)
 class Story:
-    """The server of each kind, the migration that has the claim of one, the special ones, and what was held at each stage."""
+    """The server of each kind, the migration that has the claim of one, the special ones.
+
+    And what was held at each stage.
+    """
 
     servers: dict[str, str]
     migration: str
@@ -100,7 +106,8 @@ def story(
         after=placement.everything(),
         again=play("again", variables=chosen),
     )
-    # The claims of the scenarios are wrong again, as others expect them; first those are emptied that hold more than they did.
+    # The claims of the scenarios are wrong again, as others expect them; first those are emptied
+    # that hold more than they did.
     for consumer in sorted(documents, key=lambda known: known == migration):
         world.hold(consumer, {})
     for consumer, held in documents.items():

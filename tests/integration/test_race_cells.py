@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A cell that stops answering in the middle: its servers are not there for Nova, and still everything that they hold is needed.
+"""A cell that stops answering in the middle.
 
-`test_gates` has the cell that is dead from the start by its mapping. Here its database fails for the running nova-api, between any
-two of our requests, and comes back as suddenly.
+Its servers are not there for Nova, and still everything that they hold is needed.
+
+`test_gates` has the cell that is dead from the start by its mapping. Here its database fails for
+the running nova-api, between any two of our requests, and comes back as suddenly.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ def second_cell(minicloud: Minicloud) -> None:
 
 @pytest.fixture(scope="module")
 def victim(world: World) -> str:
-    """A live server in the second cell that holds a host of the first as well, so that it is looked at closely."""
+    """A live server in the second cell that also holds a host of the first.
+
+    So it is looked at closely.
+    """
     server = world.boot(HOST)
     world.claim_also(server, "compute-1")
     return server
@@ -62,7 +67,7 @@ def cell(world: World) -> Iterator[None]:
 
 @pytest.fixture
 def stray(world: World) -> Iterator[list[str]]:
-    """Three consumers on compute-1 that Nova knows nothing of, in the order in which they are dealt with."""
+    """Three consumers on compute-1 unknown to Nova, in the order in which they are dealt with."""
     consumers = sorted(world.claim("compute-1") for count in range(3))
     yield consumers
     for consumer in consumers:
@@ -75,9 +80,11 @@ def moving(world: World, victim: str) -> Iterator[str]:
     migration = str(uuid.uuid4())
     world.sql(
         CELL2,
-        "INSERT INTO migrations (created_at, uuid, instance_uuid, user_id, project_id, migration_type, status, source_compute, source_node,"
+        "INSERT INTO migrations (created_at, uuid, instance_uuid, user_id, project_id, "
+        "migration_type, status, source_compute, source_node,"
         " dest_compute, dest_node, deleted, cross_cell_move, hidden)"
-        " SELECT strftime('%Y-%m-%d %H:%M:%S.000000', 'now'), ?, uuid, user_id, project_id, 'live-migration', 'preparing', host, node,"
+        " SELECT strftime('%Y-%m-%d %H:%M:%S.000000', 'now'), ?, uuid, user_id, project_id, "
+        "'live-migration', 'preparing', host, node,"
         " 'compute-1', 'compute-1', 0, 0, 0 FROM instances WHERE uuid = ?",
         *(migration, victim),
     )
@@ -125,7 +132,10 @@ def test_is_dead_for_one_look_up(
     victim: str,
     queued_for_delete: int,
 ) -> None:
-    """Nova calls a server of a dead cell that is queued for deletion 404, but not at the microversion of our look-up."""
+    """Nova answers 404 for a server of a dead cell that is queued for deletion.
+
+    But not at the microversion of our look-up.
+    """
     before = placement.everything()
     world.sql(
         "first_nova_api",
@@ -196,7 +206,10 @@ def test_is_dead_while_the_migrations_are_listed(
 def test_is_dead_from_the_migrations_to_the_last_look_up(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
-    """Only the question about all cells that follows the listing finds it dead, and none after that makes it good."""
+    """Only the question about all cells that follows the listing finds it dead.
+
+    None after that makes it good.
+    """
     before = placement.everything()
     wires.nova.on("GET", "/os-migrations.limit=1000$", before=world.close_cell)
     back = wires.nova.on("GET", "/os-services$", nth=2, after=world.open_cell)
@@ -213,7 +226,10 @@ def test_is_dead_from_the_migrations_to_the_last_look_up(
 def test_is_dead_while_the_migrations_are_listed_again(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, moving: str
 ) -> None:
-    """200 and without it: the move under way is not there, though the first listing of all migrations had it."""
+    """It is listed with 200 and without the move under way.
+
+    The first listing of all migrations had that.
+    """
     before = placement.everything()
     asked = wires.nova.on(
         "GET", "/os-migrations.limit=1000$", nth=2, before=world.close_cell, after=world.open_cell

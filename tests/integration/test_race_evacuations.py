@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An evacuation that ends while its server is read: both hosts are held, and which of them is left behind turns round in between.
+"""An evacuation that ends while its server is read.
 
-Nova saves the new host first and the migration's end after that (nova/compute/resource_tracker.py, finish_evacuation), and no write
-to Placement marks the moment.
+Both hosts are held, and which of them is left behind turns round in between.
+
+Nova saves the new host first and the migration's end after that (nova/compute/resource_tracker.py,
+finish_evacuation), and no write to Placement marks the moment.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ CHOSEN = {
     "orphan_cleanup_api_timeout": 900,
 }
 
-# The requests of a detection that tell of one server, in their order, and the moment after them. The migrations of all are listed
-# first among the listings, and then for whom is looked at closely.
+# The requests of a detection that are about one server, in their order, and the moment after them.
+# The migrations of all are listed first among the listings, and then for whom is looked at closely.
 MOMENTS = {
     "its migrations": ("before", "/os-migrations.limit=1000$", 2),
     "its look-up": ("before", "/servers/{}$", 1),
@@ -77,7 +79,10 @@ class Evacuated:
         )
 
     def rewind(self) -> None:
-        """A moment before its end: active at the destination, which is not yet saved as its host."""
+        """A moment before its end.
+
+        It is active at the destination, which is not yet saved as its host.
+        """
         self.is_on(SOURCE)
         self.migration_is("accepted")
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Operations of Nova that are half-way, or were cut there: first all of them under way, then what a restart or an outage left of them."""
+"""Operations of Nova that are half-way, or were cut there.
+
+First all of them under way, then what a restart or an outage left of them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HELD = "race-held"
-# The servers of this module are to stay whatever is chosen, and the orphans of other modules as well.
+# The servers of this module are to stay whatever is chosen, and the orphans of other modules as
+# well.
 CHOSEN = {
     "orphan_cleanup_remediate_kinds": [
         kind.name for kind in ORPHAN_KINDS if kind.name != "deleted_server"
@@ -61,7 +65,10 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
 
 
 def reverts(cast: Cast, world: World) -> None:
-    """Moves that wait to be confirmed, and will be reverted: to another host, and to a smaller flavor on the same host."""
+    """Moves that wait to be confirmed, and will be reverted.
+
+    To another host, and to a smaller flavor on the same host.
+    """
     server = world.boot("compute-1")
     cast.servers["reverts"], cast.migrations["reverts"] = (
         server,
@@ -76,7 +83,10 @@ def reverts(cast: Cast, world: World) -> None:
 
 
 def revert_without_placement(cast: Cast, world: World) -> None:
-    """Placement goes away when the destination has done its part of the revert, and the source begins with its own."""
+    """Placement goes away when the destination has done its part of the revert.
+
+    The source then begins with its own.
+    """
     moved, in_place = cast.servers["reverts"], cast.servers["reverts in place"]
     with world.paused("nova-compute-compute-1") as go_on:
         servers.act(world.cloud, moved, "revertResize")
@@ -87,7 +97,8 @@ def revert_without_placement(cast: Cast, world: World) -> None:
         with world.without_placement():
             go_on()
             servers.act(world.cloud, in_place, "revertResize")
-            # Nova only logs that it did not find what to give back; on one host the destination's part fails already.
+            # Nova only logs that it did not find what to give back; on one host the destination's
+            # part fails already.
             servers.await_migration(world.cloud, moved, "reverted")
             servers.await_migration(world.cloud, in_place, "error")
             servers.settle(world.cloud, moved, "compute-1")
@@ -190,7 +201,10 @@ def test_a_server_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
 def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
-    """A resize on the same host among them, where the server and its migration hold the very same tree."""
+    """A resize on the same host is among them.
+
+    There the server and its migration hold the very same tree.
+    """
     assert stages[0].run.entry(cast.migrations[name])["kind"] == WAITS[name]
 
 
@@ -199,7 +213,10 @@ def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: st
 def test_an_interrupted_move(
     stages: tuple[Stage, Stage], cast: Cast, world: World, name: str
 ) -> None:
-    """The guest is at the source, which only the ended migration holds; the server holds the host that it never came to."""
+    """The guest is at the source, which only the ended migration holds.
+
+    The server holds the host that it never came to.
+    """
     server, migration = cast.servers[name], cast.migrations[name]
     source = servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"]
 
@@ -219,7 +236,10 @@ def test_an_interrupted_move(
 def test_a_revert_to_more_on_the_same_host(
     stages: tuple[Stage, Stage], cast: Cast, world: World
 ) -> None:
-    """The server holds the smaller flavor, and the ended migration the greater one that it may have again."""
+    """The server holds the smaller flavor, the ended migration the greater one.
+
+    It may have that one again.
+    """
     migration = cast.migrations["reverts in place"]
 
     assert (

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that begin a move while they are read, judged or written: what they hold afterwards is what Nova gave them.
+"""Servers that begin a move while they are read, judged or written.
+
+What they hold afterwards is what Nova gave them.
 
 One run in which something happens to one server after the other, each at a moment of its own.
 """
@@ -57,7 +59,10 @@ def is_deleted(world: World, server: str) -> None:
 
 @d.dataclass(frozen=True)
 class Race:
-    """What happens to a server when a request arrives for the nth time; `said` is why its change was not made, if one was planned."""
+    """What happens to a server when a request arrives for the nth time.
+
+    `said` is why its change was not made, if one was planned.
+    """
 
     service: str
     request: tuple[str, str, int]
@@ -128,7 +133,10 @@ RACES = {
 
 @d.dataclass(frozen=True)
 class Story:
-    """The run, the server of each race, one that was booted while Nova was listed, and what each held in the end."""
+    """The run, the server of each race, and what each held in the end.
+
+    One more server was booted while Nova was listed.
+    """
 
     run: Run
     servers: dict[str, str]
@@ -167,14 +175,20 @@ def story(
 
 
 def doubled(world: World) -> str:
-    """A live server on OWN that also holds OTHER, which is an orphaned share as long as the server stays."""
+    """A live server on OWN that also holds OTHER.
+
+    That is an orphaned share as long as the server stays.
+    """
     server = world.boot(OWN)
     world.claim_also(server, OTHER)
     return server
 
 
 def shelved(world: World) -> str:
-    """A server without a host that still holds OWN, which is an orphaned share as long as it stays shelved."""
+    """A server without a host that still holds OWN.
+
+    That is an orphaned share as long as it stays shelved.
+    """
     server = world.boot(OWN)
     held = holdings.of(world.cloud, server)
     servers.act(world.cloud, server, "shelve")
@@ -231,7 +245,10 @@ def test_a_server_that_is_born_meanwhile(story: Story, world: World) -> None:
 def test_a_move_that_is_only_asked_for_before_the_write(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
 ) -> None:
-    """Nova has claimed nothing yet, so Placement takes the write; the claim for the move comes after it and stays."""
+    """Nova has claimed nothing yet, so Placement takes the write.
+
+    The claim for the move comes after it and stays.
+    """
     server = doubled(world)
     with world.paused("nova-conductor-cell1") as go_on:
         arguments = {"host": OTHER, "block_migration": "auto"}

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A network that fails around the one write: what became of it is read back, and told in one sentence."""
+"""A network that fails around the one write.
+
+What became of it is read back, and reported in one sentence.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ CHOSEN = {
 
 @d.dataclass(frozen=True)
 class Residents:
-    """A live server on each host (by the host's uuid); one to be moved; one with more migrations than a page; an older one, parked."""
+    """A live server on each host (by the host's uuid), and some more.
+
+    One to be moved; one with more migrations than a page; an older one, parked.
+    """
 
     homes: dict[str, str]
     mover: str
@@ -107,7 +110,8 @@ def test_pages_are_read_to_their_end(
         sum("/os-migrations?limit=1000&marker=" in request for request in wires.nova.requests) >= 2
     )
     assert run.entry(residents.parked)["kind"] == "verify_resize"
-    # It has more migrations than a page, and the proof that is made anew does not know those that are not on the first.
+    # It has more migrations than a page, and the proof that is made again does not know those that
+    # are not on the first.
     skipped = {
         outcome["consumer"]: outcome["reason"]
         for outcome in run.read("remediation.json")["outcomes"]
@@ -128,7 +132,10 @@ def test_a_host_that_is_missed(
     nodes: list[str],
     how: str,
 ) -> None:
-    """It goes before its page is read, or comes when that was read already; its servers are live all the time."""
+    """It goes before its page is read, or comes when that was read already.
+
+    Its servers are live all the time.
+    """
     before = placement.everything()
     homes = [node for node in nodes if node in residents.homes]
     if how == "vanishes":
@@ -155,7 +162,8 @@ def test_a_host_that_is_missed(
     assert turn.ran
     coverage = run.read("findings.json")["summary"]["coverage"]
     assert coverage["hypervisors"] == len(nodes) - 1
-    # One that is there again when it is looked up directly is as one that an API worker does not know.
+    # One that is there again when it is looked up directly is as one that an API worker does not
+    # know.
     assert coverage["complete"] is (how == "vanishes")
     assert (
         "which is not exactly one compute node that Nova lists"
@@ -188,7 +196,10 @@ def test_the_last_host_of_a_page_vanishes(
 def test_migrations_come_and_go(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents
 ) -> None:
-    """One begins when its page was read already, and one is missed for a moment, as when its cell is too slow."""
+    """One begins when its page was read already.
+
+    One is missed for a moment, as when its cell is too slow.
+    """
     mover = residents.mover
     before = placement.everything()
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several real clouds in one run: what is wrong with one keeps no other from being cleaned up, and the end says so."""
+"""Several real clouds in one run.
+
+What is wrong with one keeps no other from being cleaned up, and the end says so.
+"""
 
 from __future__ import annotations
 

@@ -238,9 +238,9 @@ def test_too_great_a_share_stops_before_the_first_change(
     for result in (whole, reviewed):
         assert result["failed"]
         assert (
-            f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was changed."
-            in result["msg"]
-        )
+            f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was "
+            "changed."
+        ) in result["msg"]
         assert "set max_share (orphan_cleanup_max_share) to " in result["msg"]
     assert (narrow.get("failed", False), narrow["changes"]) == (False, 21)
     assert placement.everything() == before
@@ -426,7 +426,10 @@ def test_a_forged_plan_is_not_believed(
     orphans: list[str],
     plan: Path,
 ) -> None:
-    """A plan that is sound in itself says that a live server is an orphan, with what it really holds; the renewed proof says no."""
+    """A plan that is sound in itself says that a live server is an orphan.
+
+    It has what that really holds; the renewed proof says no.
+    """
     server = minicloud.truth("healthy")["server"]
     told = json.loads(plan.read_text().replace(orphans[0], server))
     held = placement.allocation(server)
@@ -524,7 +527,10 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
 def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
-    """As YAML, in which a date without quotes is an object of its own, and as the JSON of the command line."""
+    """As YAML and as the JSON of the command line.
+
+    In YAML a date without quotes is an object of its own.
+    """
     variables = tmp_path / "variables.yml"
     variables.write_text(f"""
 orphan_cleanup_exclude_consumers:
@@ -564,7 +570,10 @@ def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(
 def test_an_orphan_is_removed_at_the_second_look(
     ansible: Ansible, placement: Placement, orphans: list[str]
 ) -> None:
-    """A look in check mode counts; a look elsewhere neither counts nor takes back; a claim that was written anew begins anew."""
+    """A look in check mode counts; a look elsewhere neither counts nor takes back.
+
+    A claim that was written again begins again.
+    """
     chosen = {
         "orphan_cleanup_remediate_kinds": KINDS,
         "orphan_cleanup_min_sightings": 2,

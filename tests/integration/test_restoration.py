@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was removed is put back: exactly that, only where it is still missing, and never at the cost of anybody."""
+"""What was removed is put back.
+
+Exactly that, only where it is still missing, and never at the cost of anybody.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A tree was deleted and nova-compute makes it again: its aggregates and the traits of operators come back, and nothing else does."""
+"""A tree was deleted and nova-compute makes it again.
+
+Its aggregates and the traits of operators come back, and nothing else does.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ def _has(placement: Placement, provider: str, part: str) -> set[str]:
 
 
 def _without_service(world: World, host: str) -> None:
-    """Let a host die and Nova delete its service while a consumer holds some of it: its provider stays."""
+    """Let a host die and Nova delete its service while a consumer holds some of it.
+
+    Its provider stays.
+    """
     stray = world.claim(host)
     world.kill(host)
     world.delete_service(host)
@@ -113,7 +119,10 @@ def _offered(placement: Placement, aggregate: str) -> set[str]:
 
 
 def _await_made(world: World, placement: Placement, host: str) -> str:
-    """Wait until nova-compute has made the provider of a host again and reported what it has; its uuid."""
+    """Wait until nova-compute has made the provider of a host again and reported what it has.
+
+    Returns its uuid.
+    """
 
     def made() -> str | None:
         root = placement.providers().get(host)
@@ -156,9 +165,9 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
     )
     tree, allocation = early["outcomes"]
     assert tree["provider"] == {"uuid": root, "name": host} and allocation["consumer"] == stray
-    assert (
-        tree["reason"]
-        == f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
+    assert tree["reason"] == (
+        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
+        "run this again then."
     )
     assert (
         "was deleted and does not exist: nova-compute makes it again when it starts"
@@ -218,7 +227,10 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
     aggregate: tuple[int, str],
     tmp_path: Path,
 ) -> None:
-    """It was installed again and added to its aggregate, which Nova wrote to the old provider of that name."""
+    """It was installed again and added to its aggregate.
+
+    Nova wrote that to the old provider of that name.
+    """
     old = world.provider(host)
     _without_service(world, host)
     (world.paths.compute(host) / "compute_id").unlink()
@@ -273,7 +285,10 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
 def test_a_provider_that_nova_does_not_list_is_left_alone(
     ansible: Ansible, world: World, placement: Placement, host: str, tmp_path: Path
 ) -> None:
-    """One of the same name that somebody else made, and the deletion of a tree of which only the plan is known."""
+    """One of the same name that somebody else made.
+
+    And the deletion of a tree of which only the plan is known.
+    """
     root = world.provider(host)
     _without_service(world, host)
     _add(placement, root, "traits", {LICENSED})

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`decommission_host` and its role on real hosts: what holds them back, and that nothing of them is left."""
+"""`decommission_host` and its role on real hosts.
+
+What holds them back, and that nothing of them is left.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +190,10 @@ def test_everything_that_holds_hosts_back_is_told_and_nothing_is_done(
 
 
 def _leave_something(world: World, placement: Placement, host: str) -> dict[str, str]:
-    """Kill a host and leave on it what a deleted, an evacuated and a migrated server held, and a child; kinds by consumer."""
+    """Kill a host and leave on it what three servers held, and a child.
+
+    One was deleted, one evacuated, one migrated. Returns kinds by consumer.
+    """
     deleted, evacuated, moved = world.boot(host), world.boot(host), world.boot(host)
     migration = servers.migrate(world.cloud, moved, "compute-1")
     held = holdings.of(world.cloud, migration)
@@ -558,9 +564,9 @@ def test_the_nodes_of_one_service_go_one_by_one_and_together(
     done = retire.done(host)
 
     assert (
-        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired together: name {host}."
-        in single.told
-    )
+        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be retired "
+        f"together: name {host}."
+    ) in single.told
     assert server in held.told
     for name, provider in nodes.items():
         assert f"{name} ({provider})" in done.told

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Trees of providers behind which no compute node stands, deleted by choice; and those behind which one may stand, kept."""
+"""Trees of providers behind which no compute node stands are deleted by choice.
+
+Those behind which one may stand are kept.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ def _dead_host(world: World) -> str:
 
 
 def _haunted(world: World, host: str) -> str:
-    """Let a host die on which a deleted server still holds a share, and Nova delete its service: its provider stays. The server."""
+    """Let a host die and Nova delete its service, with a share of a deleted server on it.
+
+    Its provider stays. Returns the server.
+    """
     server = world.boot(host)
     held = holdings.of(world.cloud, server)
     servers.delete(world.cloud, server)
@@ -61,7 +67,10 @@ def _haunted(world: World, host: str) -> str:
 
 
 def _ghost_of(world: World, placement: Placement, host: str) -> tuple[str, str, str]:
-    """Let Nova delete a dead host's service while a consumer holds a share; the root that stays, a child of it, and that consumer."""
+    """Let Nova delete a dead host's service while a consumer holds a share.
+
+    Returns the root that stays, a child of it, and that consumer.
+    """
     root, stray = world.provider(host), world.claim(host)
     world.delete_service(host)
     world.hold(stray, {})
@@ -137,9 +146,9 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
     )
     assert restored.status == 0 and world.picture() == reading, restored.output
     assert (
-        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; run this again then."
-        in restored.told
-    )
+        f"Provider {host} ({root}) does not exist: nova-compute makes it again when it starts; "
+        "run this again then."
+    ) in restored.told
 
 
 @pytest.mark.long
@@ -239,7 +248,10 @@ def test_a_conflicting_name_is_freed_for_the_new_compute_node(
 def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_service_is_there(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
-    """One without a host mapping is no hypervisor to Nova, though its compute node is there and its nova-compute only down."""
+    """Nova does not list a hypervisor without a host mapping.
+
+    Its compute node is there, and its nova-compute is only down.
+    """
     host = _dead_host(world)
     world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", f"{host}-away", host)
     before = world.picture()

@@ -23,7 +23,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
 
-# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes are spared.
+# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes
+# are spared.
 EXPECTED: dict[str, set[str]] = {
     "healthy": set(),
     "shared_disk": set(),
@@ -92,7 +93,10 @@ OWN_CLOUD = True
 
 @d.dataclass(frozen=True)
 class Story:
-    """All situations at once, cleaned up and put back: what Placement held at each stage, and what each run printed and wrote."""
+    """All situations at once, cleaned up and put back.
+
+    What Placement held at each stage, and what each run printed and wrote.
+    """
 
     placement: tuple[int, int]
     before: Holdings

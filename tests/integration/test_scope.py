@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is looked at is what was named, triage sees what it says it sees, and a selection is what may be changed."""
+"""What is looked at is what was named, and a selection is what may be changed.
+
+Triage sees what it says it sees.
+"""
 
 from __future__ import annotations
 

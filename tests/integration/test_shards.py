@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The shards of a cloud together find, plan and change what one run over all of it does, and nothing twice."""
+"""The shards of a cloud together do what one run over all of it does, and nothing twice.
+
+They find, plan and change.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 COUNT = 3
-# Orphans of one tree and of several, on hosts that live and that do not, on Ironic's nodes and on a shared disk; drift, and look-alikes.
+# Orphans of one tree and of several, on hosts that live and that do not, on Ironic's nodes and on a
+# shared disk; drift, and look-alikes.
 SCENARIOS = (
     "healthy",
     "shared_disk",
@@ -91,7 +95,10 @@ def readings(
 
 
 def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
-    """What was concluded, by id, without for how long something has lasted. Capacity is looked at only in passing, unless it is asked for."""
+    """What was concluded, by id, without for how long something has lasted.
+
+    Capacity is looked at only in passing, unless it is asked for.
+    """
     entries = [
         (part, entry)
         for part in PARTS
@@ -151,7 +158,8 @@ def test_the_shards_together_find_what_one_run_does(
             == whole["summary"]["coverage"][counted]
         )
 
-    # Each provider's claims are listed by the shard that has its root; only what is shared is listed by all.
+    # Each provider's claims are listed by the shard that has its root; only what is shared is
+    # listed by all.
     sharing = {
         known["uuid"]
         for known in placement.get("/resource_providers?required=MISC_SHARES_VIA_AGGREGATE")[
@@ -211,7 +219,10 @@ def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
 def test_the_shards_together_change_what_one_run_would(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:
-    """As inventory hosts of one run, each with a folder of its own; the limit is shared out among them."""
+    """As inventory hosts of one run, each with a folder of its own.
+
+    The limit is shared out among them.
+    """
     before = placement.everything()
     checked = ansible.playbook("cleanup_orphans", "--check", variables=ROLE)
     planned = {change["finding"]: change for change in checked.read("plan.json")["changes"]}

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What operators have written about orphaned allocations, each situation made and resolved in the order of its document.
+"""What operators have written about orphaned allocations.
+
+Each situation is made and resolved in the order of its document.
 
 They resolve it by hand with several command line tools; here our playbooks and modules alone do.
 """
@@ -101,7 +103,10 @@ def _retire(operator: Operator, world: World, placement: Placement, host: str) -
 def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
     operator: Operator, world: World, placement: Placement, kind: str, outcome: str
 ) -> None:
-    """The server holds the target only, as Nova leaves it that cannot reach Placement; or both, as an old Nova did."""
+    """The server holds the target only, as Nova leaves it that cannot reach Placement.
+
+    Or it holds both, as with an old Nova.
+    """
     source, target = _new_host(world, steering.DRIVER), _new_host(world)
     asked = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
     claim = {**asked, "DISK_GB": 1668}
@@ -138,7 +143,8 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
     }
     assert operator.playbook("detect_orphans", target).entry(server)["kind"] == kind
 
-    # 8. Where the document removes all that the server holds, only the target goes; and what is done can be taken back.
+    # 8. Where the document removes all that the server holds, only the target goes; and what is
+    # done can be taken back.
     cleaned = operator.playbook("cleanup_orphans", target)
     assert cleaned.outcome(server)["outcome"] == outcome
     (journal,) = (cleaned.folder / "orphan-cleanup").glob("journal-*")
@@ -207,7 +213,8 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
     assert {held["name"]: held["resources"] for held in left["providers"]} == {destination: CLAIM}
     assert (left["project"], left["user"]) == (noted["project"], noted["user"])
 
-    # The document deletes provider and service one after the other; as long as Nova has the one, the other is not to be deleted.
+    # The document deletes provider and service one after the other; as long as Nova has the one,
+    # the other is not to be deleted.
     assert (
         "compute_service"
         in operator.refused("placement_provider", name=source, state="absent")["msg"]
@@ -230,15 +237,22 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
     }
     all_but_its_neighbours = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 32768 - 1}
 
-    # The very statement of the document: where others write the row's id, it writes 1, so that for Nova the row is neither.
+    # The very statement of the document: where others write the row's id, it writes 1, so that for
+    # Nova the row is neither.
     world.sql(
         CELL1,
-        "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?",
+        (
+            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+            "WHERE uuid = ?"
+        ),
         server,
     )
     assert world.cloud.nova_call("GET", f"/servers/{server}").status == 404
     world.restart(host)
-    complaint = f"Instance {server} is not being actively managed by this compute host but has allocations referencing this compute host"
+    complaint = (
+        f"Instance {server} is not being actively managed by this compute host but has allocations "
+        "referencing this compute host"
+    )
     world.wait("nova-compute to complain", lambda: complaint in world.log(host))
     assert not operator.is_offered(host, all_but_its_neighbours)
 
@@ -273,10 +287,12 @@ def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_h
 
 
 def _evacuated_leftover(operator: Operator, world: World) -> tuple[str, str, str]:
-    """A server that was evacuated, moved on while its source was down, and back when it was up: it holds the source for ever.
+    """A server that was evacuated, moved on while its source was down, and back later.
 
-    Returns the dead source, the consumer, and what detection calls it. What an evacuation left that is still `done`, the Nova of today
-    takes along with the service.
+    It holds the source for ever.
+
+    Returns the dead source, the consumer, and what detection calls it. What an evacuation left that
+    is still `done`, the Nova of today takes along with the service.
     """
     source = _new_host(world)
     server = world.boot(source)
@@ -299,7 +315,8 @@ def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, st
     migration = servers.migrate(world.cloud, server, "compute-1")
     held = holdings.of(world.cloud, migration)
     service = world.cloud.compute_services()[source]["id"]
-    # "For migrations, that seems pretty simple - wait for the migration to complete and confirm it". By now Nova insists, and so do we.
+    # "For migrations, that seems pretty simple - wait for the migration to complete and confirm
+    # it". By now Nova insists, and so do we.
     assert world.cloud.nova_call("DELETE", f"/os-services/{service}").status == 409
     assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [
         migration
@@ -375,12 +392,16 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     deleted.purge(context, server, keep_mapping=False)
     holdings.write_back(world.cloud, server, held)
     world.restart(host)
-    complaint = f"Instance {server} has allocations against this compute host but is not found in the database"
+    complaint = (
+        f"Instance {server} has allocations against this compute host but is not found in the "
+        "database"
+    )
     world.wait("nova-compute to complain", lambda: complaint in world.log(host))
     everything = {"MEMORY_MB": operator.provider(host)["free"]["MEMORY_MB"] + 1024}
     assert not operator.is_offered(host, everything)
 
-    # Search for the hypervisor and its allocations. That nobody knows it is concluded only from asking every host.
+    # Search for the hypervisor and its allocations. That nobody knows it is concluded only from
+    # asking every host.
     assert operator.holders(host) == {server: {host: {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}}}
     variables = {
         "orphan_cleanup_hosts": [],

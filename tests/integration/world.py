@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests of races do to the minicloud, with the verbs of its scenarios; taken back at the end of each module."""
+"""What the tests of races do to the minicloud, with the verbs of its scenarios.
+
+It is taken back at the end of each module.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,13 @@ from minicloud_ctl.waiting import wait_for
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 API, CELL1, CELL2 = "first_nova_api", "first_cell1", "first_cell2"
 
-# How often a detection asks whether all cells answer: before the listings, after them, and after the look-ups.
+# How often a detection asks whether all cells answer: before the listings, after them, and after
+# the look-ups.
 CELLS_ASKED = 3
 
-# What Nova reads of a cell. Without these tables each of its queries fails as it does when the database cannot be reached, and a
-# process that runs notices at once: a mapping is read only at its start, and an open SQLite file stays open when it is moved.
+# What Nova reads of a cell. Without these tables each of its queries fails as it does when the
+# database cannot be reached, and a process that runs notices at once: a mapping is read only at its
+# start, and an open SQLite file stays open when it is moved.
 _TABLES = ("instances", "services", "compute_nodes", "migrations", "instance_actions")
 
 
@@ -98,7 +103,9 @@ class World:
             self._undo.callback(self._delete, server)
 
     def boot_samples(self) -> None:
-        """Boot what a reading looks at to test its credentials, the newest servers of a host: no other is looked up before its turn.
+        """Boot what a reading looks at to test its credentials, the newest servers of a host.
+
+        No other is looked up before its turn.
 
         Of which host depends on which nova-compute has written already that it has servers.
         """
@@ -147,7 +154,10 @@ class World:
         return name
 
     def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
-        """Resize on the very host where the server is, to so many vcpus, ram and disk, and leave it to be confirmed."""
+        """Resize on the very host where the server is, and leave it to be confirmed.
+
+        To so many vcpus, ram and disk.
+        """
         trait = f"CUSTOM_{host.upper().replace('-', '_')}"
         self.give_trait(trait, [host])
         reference = self.cloud.flavor(
@@ -202,7 +212,10 @@ class World:
 
     @contextlib.contextmanager
     def lost_mapping(self, server: str) -> t.Iterator[None]:
-        """Take a server's instance mapping away: Nova lists the server and answers 404 to whoever asks for it."""
+        """Take a server's instance mapping away.
+
+        Nova lists the server and answers 404 to anybody who asks for it.
+        """
         with databases.writing(self.paths, API) as connection:
             row = connection.execute(
                 "SELECT * FROM instance_mappings WHERE instance_uuid = ?", [server]
@@ -238,7 +251,10 @@ class World:
 
     @contextlib.contextmanager
     def paused(self, service: str) -> t.Iterator[t.Callable[[], None]]:
-        """Stop a service of the cloud, its workers included, in the middle of what it does; yields what lets it go on."""
+        """Stop a service of the cloud, its workers included, in the middle of what it does.
+
+        Yields what lets it go on.
+        """
         number = processes.pid(self.paths, service)
         assert number is not None and processes.alive(self.paths, service), service
         os.killpg(number, signal.SIGSTOP)
@@ -248,7 +264,10 @@ class World:
             os.killpg(number, signal.SIGCONT)
 
     def assign(self, user: str, project: str, *roles: str) -> None:
-        """Give a user, whose password is the name, roles in a project; what is not there yet is made."""
+        """Give a user, whose password is the name, roles in a project.
+
+        What is not there yet is made.
+        """
         member = self._named("user", user, domain_id="default", password=user)
         place = f"/v3/projects/{self._named('project', project)}/users/{member}/roles"
         for role in roles:
@@ -275,7 +294,10 @@ class World:
 
     @contextlib.contextmanager
     def one_region(self) -> t.Iterator[None]:
-        """Take the endpoints of the other region out of the catalogue, where they stand also when nobody answers there."""
+        """Take the endpoints of the other region out of the catalogue.
+
+        They stand there also when nobody answers.
+        """
         must = self.cloud.session.must
         others = [
             known["id"]
@@ -299,7 +321,10 @@ class World:
             enable(True)
 
     def picture(self) -> dict[str, t.Any]:
-        """What Nova and Placement have, but for what changes by itself: equal before and after if and only if nobody changed anything."""
+        """What Nova and Placement have, but for what changes by itself.
+
+        It is equal before and after if and only if nobody changed anything.
+        """
         nova, placement = self.cloud.nova, self.cloud.placement
         providers = placement("GET", "/resource_providers")["resource_providers"]
         services = nova("GET", "/os-services")["services"]
@@ -342,7 +367,10 @@ class World:
 
     @contextlib.contextmanager
     def nova_setting(self, lines: str) -> t.Iterator[None]:
-        """Add lines to the configuration that all of Nova reads last; nova-api starts anew with it, and so does what is made meanwhile."""
+        """Add lines to the configuration that all of Nova reads last.
+
+        Nova-api starts again with it, and so does what is made meanwhile.
+        """
         local = self.paths.etc / "nova-first" / "local.conf"
         before = local.read_text()
         try:

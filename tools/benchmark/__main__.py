@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`python -m benchmark`: a cloud of its own, seeded and measured at several scales, and the page about it."""
+"""`python -m benchmark`: a cloud of its own, measured at several scales.
+
+It is seeded first, and the page about it is written in the end.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ BY_HAND = 10
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="make bench BENCH_ARGS='...'",
-        description="Measure detection against nova-manage placement audit, and remediation against its requests.",
+        description=(
+            "Measure detection against nova-manage placement audit, and remediation against its "
+            "requests."
+        ),
     )
     top.add_argument("--hosts", type=int, default=1000)
     top.add_argument("--servers", type=int, default=20, help="on each host (default: 20)")
@@ -147,7 +153,8 @@ def _clean(paths: Paths, arguments: argparse.Namespace) -> Cleaning:
             run = way()
             measured.add(run, None, cloud.peak_mib(REMEDIATION) if measured is told.ours else None)
             _say(
-                f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)"
+                f"{scale}: {measured.name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine "
+                "was busy with something else)"
             )
             if (
                 measured is told.ours
@@ -201,7 +208,8 @@ def _measure(
                 run, cloud.score(name, run, truth), cloud.peak_mib(name) if name in modes else None
             )
             _say(
-                f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy with something else)"
+                f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy "
+                "with something else)"
             )
     for mode in modes:
         noted = cloud.requests(mode)

@@ -33,7 +33,10 @@ _AUDIT_STATUS = (0, 3)
 
 
 class Contestants:
-    """Everybody's commands for one running cloud; each run is a process of its own, as users start it."""
+    """Everybody's commands for one running cloud.
+
+    Each run is a process of its own, as users start it.
+    """
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths

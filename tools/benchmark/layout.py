@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a seeded cloud is to hold: which servers on which hosts, who claims what, and which claims are orphans. Pure."""
+"""What a seeded cloud is to hold.
+
+Which servers on which hosts, who claims what, and which claims are orphans. Pure.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,8 @@ class Situation:
 
 
 HEALTHY = Situation("live")
-# Healthy servers with a past, and moves that only look like leftovers: a cloud without them would be too easy.
+# Healthy servers with a past, and moves that only look like leftovers: a cloud without them would
+# be too easy.
 MOVED = Situation("moved")
 PARKED = Situation("parked", ((SERVER, HOME), (MIGRATION, OTHER)))
 ORPHANS = (

@@ -25,8 +25,11 @@ class Failed(Exception):
 
 @d.dataclass(frozen=True)
 class Run:
-    """seconds: of wall time. cpu: seconds of the processor that the command itself took, its services not counted.
-    foreign: share of the machine's processors that went to processes which are none of ours meanwhile."""
+    """seconds: of wall time.
+
+    cpu: seconds of the processor that the command itself took, its services not counted. foreign:
+    share of the machine's processors that went to processes which are none of ours meanwhile.
+    """
 
     seconds: float
     cpu: float

@@ -2,11 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A module of ours in a process of its own: `python -m benchmark.module NAME OPTIONS FIGURES [RECORDING]`.
+"""A module of ours in a process of its own.
 
-OPTIONS is what the module is given, as JSON. FIGURES is where {"peak_kib": number} goes. With RECORDING every request is noted
-there: [{"start", "end": seconds, "lane": thread, "method", "url", "version": header, "body": text or null, "status"}]; runs that are
-measured do without.
+Run as `python -m benchmark.module NAME OPTIONS FIGURES [RECORDING]`.
+
+OPTIONS is what the module is given, as JSON. FIGURES is where {"peak_kib": number} goes. With
+RECORDING every request is noted there: [{"start", "end": seconds, "lane": thread, "method", "url",
+"version": header, "body": text or null, "status"}]; runs that are measured do without.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ def _note_requests() -> list[dict[str, t.Any]]:
 
 
 def _peak() -> int:
-    """The most memory this process ever had, in KiB (proc(5)); what wait4 tells would also count its parent's."""
+    """The most memory this process ever had, in KiB (proc(5)).
+
+    What wait4 reports would also count its parent's.
+    """
     found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
     return int(found[1]) if found else 0
 

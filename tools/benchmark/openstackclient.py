@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The command with which allocations are removed by hand, in an environment of its own below the benchmark's cloud."""
+"""The command with which allocations are removed by hand.
+
+It is in an environment of its own below the benchmark's cloud.
+"""
 
 from __future__ import annotations
 

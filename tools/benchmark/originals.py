@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The servers that everything is cloned from, each made for real through Nova's API on a minicloud of its own.
+"""The servers that everything is cloned from.
+
+Each is made for real through Nova's API on a minicloud of its own.
 
 `originals.json`, beside a copy of the databases in which their rows are:
-  {"servers": {original: {"server": uuid, "migration": uuid or null, "home": host, "other": host or null}}}
+  {"servers": {original: {"server": uuid, "migration": uuid or null, "home": host,
+                          "other": host or null}}}
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ if t.TYPE_CHECKING:
 HOME, DESTINATION, DEAD = "compute-1", "compute-2", "compute-3"
 SEEDED = ("placement", "first_nova_api", "first_cell1")
 
-# Cloned hosts have no nova-compute that reports, and are to look alive for as long as a benchmark lasts.
+# Cloned hosts have no nova-compute that reports, and are to look alive for as long as a benchmark
+# lasts.
 _DOWN_SECONDS = 10**8
 # All that a reading speaks with, and what these ask in turn.
 _READ_FROM = ("keystone", "placement", "neutron", "nova-api")
@@ -40,7 +44,10 @@ _READ_BY_US = ("placement", "nova-api")
 
 
 def make(paths: Paths) -> None:
-    """Start a new cloud, make the originals, stop it, and keep its databases; nothing to do where that was done before."""
+    """Start a new cloud, make the originals, stop it, and keep its databases.
+
+    There is nothing to do where that was done before.
+    """
     if _record(paths).exists():
         return
     lifecycle.down(paths, purge=True)
@@ -58,8 +65,11 @@ def make(paths: Paths) -> None:
 
 
 def _up(paths: Paths, computes: int) -> None:
-    """By the command, never by `lifecycle.up`: that installs for the Python it runs in, and would take an environment that was
-    made for the command's own Python, shared with other clouds perhaps, for outdated and replace it."""
+    """By the command, never by `lifecycle.up`.
+
+    That installs for the Python it runs in, and would take an environment that was made for the
+    command's own Python, shared with other clouds perhaps, for outdated and replace it.
+    """
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
     }
@@ -88,7 +98,10 @@ def stop(paths: Paths) -> None:
 
 
 def start(paths: Paths, api_processes: int) -> None:
-    """Start what answers readings, and nothing else: no nova-compute, conductor or scheduler shares the machine."""
+    """Start what answers readings, and nothing else.
+
+    No nova-compute, conductor or scheduler shares the machine.
+    """
     wanted = [
         service
         for service in services.all_services(paths, states.load(paths))

@@ -31,39 +31,51 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Benchmark
 
-Written by `make bench` on {date}. It starts a real Keystone, Placement and Nova, fills them with a cloud that is cloned row by row from
+Written by `make bench` on {date}. It starts a real Keystone, Placement and Nova, fills them with \
+a cloud that is cloned row by row from
 servers that Nova itself has booted, moved, evacuated and deleted, and measures in turn:
 
 | name | what it is |
 |---|---|
-| full | the module `orphan_detect` in a process of its own, as Ansible runs it: from its start to the written `findings.json` |
+| full | the module `orphan_detect` in a process of its own, as Ansible runs it: from its start \
+to the written `findings.json` |
 | triage | the same in the mode `triage` |
-| audit | `nova-manage placement audit --verbose`, which reads Nova's database directly and proves nothing, from start to end |
-| floor | the requests of *full*, recorded once and sent again by Python's own HTTP client, as many at once, nothing read but the status |
+| audit | `nova-manage placement audit --verbose`, which reads Nova's database directly and \
+proves nothing, from start to end |
+| floor | the requests of *full*, recorded once and sent again by Python's own HTTP client, as \
+many at once, nothing read but the status |
 
 {machine}
 
-The orphans are, a quarter each, claims of deleted servers, of confirmed migrations, of evacuated servers on the host they left, and of
-servers on a wrong host. {past} An answer other than exactly these orphans would be an error of the run.
+The orphans are, a quarter each, claims of deleted servers, of confirmed migrations, of evacuated \
+servers on the host they left, and of
+servers on a wrong host. {past} An answer other than exactly these orphans would be an error of \
+the run.
 
 """
 
 _PAST = (
-    "Besides, 2 % of the servers have a confirmed migration behind them, and some wait for their resize to be confirmed: "
+    "Besides, 2 % of the servers have a confirmed migration behind them, and some wait for their "
+    "resize to be confirmed: "
     "these hold two hosts, and rightly so."
 )
 
 _REMEDIATION = """\
 ## Remediation
 
-Measured on {date}: {changes} orphans, each consumer a change of its own, at {scale}. Before each run everybody holds again what they held.
+Measured on {date}: {changes} orphans, each consumer a change of its own, at {scale}. Before each \
+run everybody holds again what they held.
 
 | name | what it is |
 |---|---|
-| {ours} | the module, given a plan, in a process of its own: from its start to the written `remediation.json` |
-| {replayed} | its requests, recorded once and sent again by Python's own HTTP client, as many at once, nothing read but the status |
-| {unproven} | a bare client: for each consumer in turn a GET, a write under the generation found, and a GET; the difference is the proofs |
-| {by_hand} | `openstack resource provider allocation unset UUID`, a process for each; measured for {few} of them, and told for all |
+| {ours} | the module, given a plan, in a process of its own: from its start to the written \
+`remediation.json` |
+| {replayed} | its requests, recorded once and sent again by Python's own HTTP client, as many at \
+once, nothing read but the status |
+| {unproven} | a bare client: for each consumer in turn a GET, a write under the generation \
+found, and a GET; the difference is the proofs |
+| {by_hand} | `openstack resource provider allocation unset UUID`, a process for each; measured \
+for {few} of them, and told for all |
 
 {machine}
 
@@ -73,10 +85,13 @@ _FOOT = """\
 ## To reproduce
 
     make bench                                                         # all of this
-    make bench BENCH_ARGS='--only remediation'                         # only this section, the others stay as they are
-    make bench BENCH_ARGS='--hosts 50 --servers 5 --rounds 1 --short --page page.md'   # a try-out, about a minute
+    make bench BENCH_ARGS='--only remediation'                         \
+# only this section, the others stay as they are
+    make bench BENCH_ARGS='--hosts 50 --servers 5 --rounds 1 --short --page page.md'   \
+# a try-out, about a minute
 
-`make bench BENCH_ARGS=--help` lists the other options. Nothing but 127.0.0.1 is listened on, and nothing runs on afterwards.
+`make bench BENCH_ARGS=--help` lists the other options. Nothing but 127.0.0.1 is listened on, and \
+nothing runs on afterwards.
 """
 
 _SECTION, _END = "## Remediation\n", "## To reproduce\n"
@@ -167,17 +182,24 @@ def _machine(api_processes: int) -> str:
         )
     )
     return (
-        f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that whoever asks and whoever answers share them. "
-        f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite databases, "
-        f"nova-api and placement with {api_processes} process{'es' if api_processes > 1 else ''} each that handle"
-        f"{'' if api_processes > 1 else 's'} one request at a time; Python {platform.python_version()} for us."
+        f"All on one machine with {os.cpu_count()} cores and {memory:.0f} GiB of memory, so that "
+        "whoever asks and whoever answers share them. "
+        f"Nova {versions['nova']} and Placement {versions['openstack-placement']} with SQLite "
+        "databases, "
+        f"nova-api and placement with {api_processes} process{'es' if api_processes > 1 else ''} "
+        "each that handle"
+        f"{'' if api_processes > 1 else 's'} one request at a time; Python "
+        f"{platform.python_version()} for us."
     )
 
 
 def _bars(wanted: Iterable[Bar], results: list[Result]) -> str:
     few, many = results[0].scale, results[1].scale
     rows = [[one.what, f"<= {one.limit:g}{one.unit}", _figure(one), one.verdict] for one in wanted]
-    told = f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over the rounds of the ratio within a round.\n\n"
+    told = (
+        f"## What is to be reached\n\nFew orphans: {few}. Many: {many}. Ratios are medians over "
+        "the rounds of the ratio within a round.\n\n"
+    )
     return told + _table(["figure", "bar", "measured", "reached"], rows)
 
 
@@ -201,7 +223,10 @@ def _busy(measured: Iterable[Measured]) -> str:
     return (
         ""
         if busy < 0.1
-        else f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures with care.\n\n"
+        else (
+            f"Something else took up to {busy:.0%} of the machine meanwhile: take these figures "
+            "with care.\n\n"
+        )
     )
 
 

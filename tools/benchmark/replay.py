@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sends the requests of a recording again and looks at nothing but their status: `python -m benchmark.replay RECORDING HOME`.
+"""Sends the requests of a recording again and looks at nothing but their status.
 
-Nothing that speaks HTTP to these services can be faster and send the same requests. The recording is cut into phases wherever no
-request was under way; within a phase each thread's requests are sent by a thread of its own, in their order.
+Run as `python -m benchmark.replay RECORDING HOME`.
+
+Nothing that speaks HTTP to these services can be faster and send the same requests. The recording
+is cut into phases wherever no request was under way; within a phase each thread's requests are sent
+by a thread of its own, in their order.
 """
 
 from __future__ import annotations

@@ -20,13 +20,16 @@ _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 def endpoints(
     noted: Sequence[Mapping[str, t.Any]], services: Mapping[int, str]
 ) -> list[tuple[str, int]]:
-    """How often each kind of request was sent, most often first; `services` are the names by port."""
+    """How often each kind of request was sent, most often first.
+
+    `services` are the names by port.
+    """
     counts = collections.Counter(_template(request, services) for request in noted)
     return counts.most_common()
 
 
 def for_healthy(noted: Sequence[Mapping[str, t.Any]], involved: Collection[str]) -> int:
-    """How many allocations were asked for one by one of consumers that have no part in any orphan or move."""
+    """How many allocations were asked for one by one, of consumers out of any orphan or move."""
     asked = (
         re.fullmatch(r".*/allocations/([^/]+)", urllib.parse.urlsplit(request["url"]).path)
         for request in noted
@@ -40,7 +43,10 @@ def _template(request: Mapping[str, t.Any], services: Mapping[int, str]) -> str:
     query = "&".join(
         f"{name}={_value(name, value)}" for name, value in urllib.parse.parse_qsl(url.query)
     )
-    return f"{services.get(url.port or 0, '?')}: {request['method']} {path}{'?' if query else ''}{query}"
+    return (
+        f"{services.get(url.port or 0, '?')}: {request['method']} "
+        f"{path}{'?' if query else ''}{query}"
+    )
 
 
 def _value(name: str, value: str) -> str:

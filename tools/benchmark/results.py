@@ -94,7 +94,10 @@ class Bar:
 
 
 def bars(results: list[Result]) -> list[Bar]:
-    """`results`: few orphans, many, and unless it was a short run twice the hosts and five times the servers."""
+    """`results`: few orphans, and many.
+
+    Unless it was a short run, also twice the hosts and five times the servers.
+    """
     few, many = results[0], results[1]
     twice = (
         results[2].measured[FULL].median / few.measured[FULL].median if len(results) > 2 else None
@@ -130,7 +133,10 @@ def bars(results: list[Result]) -> list[Bar]:
 
 
 def ratio(result: Result, one: str, other: str) -> float | None:
-    """The median over the rounds of how the two compare within a round: what slows the machine for a while slows both."""
+    """The median over the rounds of how the two compare within a round.
+
+    What slows the machine for a while slows both.
+    """
     if one not in result.measured or other not in result.measured:
         return None
     return compared(result.measured[one], result.measured[other])

@@ -4,7 +4,8 @@
 
 """Rows of real servers and hosts, and thousands of copies of them.
 
-A copy has uuids and names of its own wherever they stand, also inside of JSON documents, and new ids in each table.
+A copy has uuids and names of its own wherever they stand, also inside of JSON documents, and new
+ids in each table.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class Table:
 
 
 class Writer:
-    """Collects the rows of one database and inserts them in large batches; ids count on from 1 in each table."""
+    """Collects the rows of one database and inserts them in large batches.
+
+    Ids count on from 1 in each table.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -60,7 +64,8 @@ class Original:
     """The rows of one thing, to be copied with other names.
 
     rows: by table, each row in the order of the table's columns.
-    names: what stands in these rows for a role, such as {"server": its uuid}; a copy is told what stands there instead.
+    names: what stands in these rows for a role, such as {"server": its uuid}; a copy is given
+    what stands there instead.
     """
 
     def __init__(self, rows: Mapping[Table, list[list[t.Any]]], names: Mapping[str, str]) -> None:

@@ -20,7 +20,10 @@ _AUDITED = re.compile(
 
 @d.dataclass(frozen=True)
 class Score:
-    """Orphaned shares by (consumer, provider): those there are, those that were found, and those named that are none."""
+    """Orphaned shares by (consumer, provider).
+
+    Those there are, those that were found, and those wrongly named.
+    """
 
     seeded: int
     found: int

@@ -6,7 +6,8 @@
 
 The truth about it:
   {"hosts": [uuid], "orphans": {consumer: {"kind": kind, "providers": [uuid]}},
-   "involved": [uuids of all servers and migrations that have a part in an orphan or in a move under way],
+   "involved": [uuids of all servers and migrations that have a part in an orphan or in a
+                move under way],
    "servers": number of those that live}
 """
 
@@ -103,7 +104,10 @@ def _bulk(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
 
 
 def _figures(placed: list[Placed], scale: Scale) -> list[dict[str, int]]:
-    """What each host's resource tracker would report: its servers, and what moves away from it and is not confirmed."""
+    """What each host's resource tracker would report.
+
+    It counts its servers, and what moves away from it and is not confirmed.
+    """
     tracked = collections.Counter(server.home for server in placed if server.situation.lives)
     running = [tracked[host] for host in range(scale.hosts)]
     tracked.update(server.other for server in placed if server.situation is PARKED)
@@ -190,7 +194,10 @@ def _placement(
     placed: list[Placed],
     templates: Mapping[str, t.Any],
 ) -> None:
-    """Providers as those of the originals' home, and the claims of every server; the id of a provider is its number and 1."""
+    """Providers as those of the originals' home, and the claims of every server.
+
+    The id of a provider is its number and 1.
+    """
     written = str(datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - _AGE)
     home = rows.select_all(placement, "resource_providers", "name = ?", originals.HOME)
     ((providers, (provider,)),) = home.items()

@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Makes the changes of a plan one after the other and proves none of them: `python -m benchmark.unproven PLAN HOME`.
+"""Makes the changes of a plan one after the other and proves none of them.
 
-For each consumer a GET, a PUT under the generation found, and a GET, over one connection: the least that a careful hand would do.
+Run as `python -m benchmark.unproven PLAN HOME`.
+
+For each consumer a GET, a PUT under the generation found, and a GET, over one connection: the least
+that a careful hand would do.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`python -m matrix`: every release side by side with as many others as told, and within it one controller after the other."""
+"""`python -m matrix`: several releases side by side, each with one controller after the other.
+
+The options say how many.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ _STOP = threading.Event()
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="make matrix MATRIX_ARGS='...'",
-        description="Run the acceptance tests with many versions, and write docs/tested-versions.md. A part that is not run stays as it is.",
+        description=(
+            "Run the acceptance tests with many versions, and write docs/tested-versions.md. A "
+            "part that is not run stays as it is."
+        ),
     )
     top.add_argument(
         "--ansible-core",

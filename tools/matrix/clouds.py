@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One small OpenStack of each release, with every situation in it, which is made the same again for each controller."""
+"""One small OpenStack of each release, with every situation in it.
+
+It is made the same again for each controller.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs the collection: an ansible-core, a Python and an openstacksdk, each in a virtual environment of its own."""
+"""What runs the collection.
+
+An ansible-core, a Python and an openstacksdk, each in a virtual environment of its own.
+"""
 
 from __future__ import annotations
 
@@ -124,5 +127,6 @@ def _run(*command: str) -> None:
             if "error" in line.lower()
         ]
         raise NotRun(
-            f"it cannot be installed: {'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
+            "it cannot be installed: "
+            f"{'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
         )

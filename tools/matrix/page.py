@@ -31,9 +31,12 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Tested versions
 
-Written by `make matrix`, which starts a real Keystone, Placement, Glance and Nova of each release, makes every situation of the tests in it,
-and runs the acceptance tests with each controller: all situations are detected, shown in check mode, cleaned up, and put back from the
-journal; claims are written and read by the modules; a consumer that moves meanwhile is spared; a dead host is retired.
+Written by `make matrix`, which starts a real Keystone, Placement, Glance and Nova of each \
+release, makes every situation of the tests in it,
+and runs the acceptance tests with each controller: all situations are detected, shown in check \
+mode, cleaned up, and put back from the
+journal; claims are written and read by the modules; a consumer that moves meanwhile is spared; a \
+dead host is retired.
 A cell counts tests.
 
 ## OpenStack
@@ -56,9 +59,11 @@ _FOOT = """
 ## To reproduce
 
     make matrix                                                            # all of this
-    make matrix MATRIX_ARGS='--ansible-core 2.18 --openstack 2024.2'       # some of it; the other cells stay as they are
+    make matrix MATRIX_ARGS='--ansible-core 2.18 --openstack 2024.2'       \
+# some of it; the other cells stay as they are
 
-`make matrix MATRIX_ARGS=--help` lists the options. Some old libraries have to be compiled: that needs gcc and Python's headers.
+`make matrix MATRIX_ARGS=--help` lists the options. Some old libraries have to be compiled: that \
+needs gcc and Python's headers.
 """
 
 

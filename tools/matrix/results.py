@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was run and how it went, kept as JSON: a run of a part of the matrix leaves the rest as it is.
+"""What was run and how it went, kept as JSON.
+
+A run of a part of the matrix leaves the rest as it is.
 
 {"releases": {name: what `clouds.Release` holds},
- "controllers": {title: {"ansible_core", "python", "sdk", "exactly": the whole version of ansible-core}},
+ "controllers": {title: {"ansible_core", "python", "sdk", "exactly": the whole version of
+                                 ansible-core}},
  "cells": {title of the controller: {name of the release: what `Cell` holds}}}
 """
 

@@ -50,7 +50,10 @@ def renewed(page: pathlib.Path) -> str:
 
 
 def told(function: t.Callable[..., t.Any]) -> dict[str, str]:
-    """Return the paragraphs of a docstring: the first as `head`, the others by the word that they begin with."""
+    """Return the paragraphs of a docstring.
+
+    The first as `head`, the others by the word that they begin with.
+    """
     head, *paragraphs = (
         " ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")
     )
@@ -88,7 +91,10 @@ def _protections() -> str:
 
 
 def _closing() -> str:
-    """The gates in the order in which they are written: the functions that look at a snapshot and may give a reason."""
+    """The gates in the order in which they are written.
+
+    They are the functions that look at a snapshot and may give a reason.
+    """
     return "".join(f"* {told(gate)['head']}\n" for gate in _checks_of(soundness))
 
 
@@ -106,7 +112,10 @@ def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
 
 def _offers() -> str:
     rows = (
-        f"| {need.service} {format_version(need.since)} | {need.proof} | {', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+        (
+            f"| {need.service} {format_version(need.since)} | {need.proof} | "
+            f"{', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+        )
         for need in REQUIREMENTS
     )
     return f"| below | nobody can tell | undecided |\n|---|---|---|\n{''.join(rows)}"

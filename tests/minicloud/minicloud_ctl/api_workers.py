@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""More processes of nova-api beside the first one, on ports of their own, with the same configuration and databases.
+"""More processes of nova-api beside the first one, on ports of their own.
 
-A worker of nova-api finds the cells of its Nova when it first needs them and never looks again, and it keeps two such lists
-(``nova.context.CELLS`` and ``nova.compute.api.CELLS``). ``prime`` makes it fill one of them now.
+They have the same configuration and databases.
+
+A worker of nova-api finds the cells of its Nova when it first needs them and never looks again, and
+it keeps two such lists (``nova.context.CELLS`` and ``nova.compute.api.CELLS``). ``prime`` makes it
+fill one of them now.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ def start(paths: Paths, *names: str) -> dict[str, int]:
 
 
 def prime(paths: Paths, name: str, *caches: str) -> None:
-    """Let a worker look for the cells that there are now, into the named of its lists (``CACHES``)."""
+    """Let a worker look for the current cells, into the named of its lists (``CACHES``)."""
     state = states.load(paths)
     session = rest.Session(state)
     for cache in caches:

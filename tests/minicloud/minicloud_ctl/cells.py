@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A further cell for the first Nova while it runs, as Nova's guide "Adding a new cell to an existing deployment" does it.
+"""A further cell for the first Nova while it runs.
 
-nova-api itself and the scheduler are restarted and know the cell. Other workers of nova-api (``api_workers``) are left alone: each
-goes on with the cells that it found when it first looked.
+As Nova's guide "Adding a new cell to an existing deployment" does it.
+
+nova-api itself and the scheduler are restarted and know the cell. Other workers of nova-api
+(``api_workers``) are left alone: each goes on with the cells that it found when it first looked.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ NAME = re.compile(r"cell[1-9][0-9]?")
 
 
 def add(paths: Paths, cell: str, hosts: Sequence[str] = ()) -> None:
-    """Create the cell if it is not there, with its database, its conductor and these hosts, and wait until they can be used."""
+    """Create the cell if it is not there, and wait until it can be used.
+
+    With its database, its conductor and these hosts.
+    """
     if not NAME.fullmatch(cell):
         raise MinicloudError(f"'{cell}' cannot be the name of a cell: cell1 to cell99.")
     with states.changing(paths) as state:

@@ -54,7 +54,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("host")
     command = commands.add_parser(
         "cell",
-        help="add a cell to the running cloud; nova-api and the scheduler are restarted, workers are not",
+        help=(
+            "add a cell to the running cloud; nova-api and the scheduler are restarted, workers "
+            "are not"
+        ),
     )
     command.add_argument("name", help="cell2 and so on")
     command.add_argument("hosts", nargs="*", metavar="HOST", help="hosts to start in it")
@@ -109,7 +112,8 @@ def _up(paths: Paths, arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     lifecycle.up(paths, arguments.computes)
     print(
-        f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud env)"'
+        f'minicloud is ready ({time.monotonic() - began:.1f} s): eval "$(tests/minicloud/minicloud '
+        'env)"'
     )
     return 0
 

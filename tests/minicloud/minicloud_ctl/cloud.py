@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nova, Placement and Glance as the scenarios need them: one short method for each thing done, errors as MinicloudError."""
+"""Nova, Placement and Glance as the scenarios need them.
+
+One short method for each thing done, errors as MinicloudError.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Cloud:
         self._api = "nova-api" if nova == "first" else f"{nova}-nova-api"
         self._release = releases.choose(state.release)
 
-    # Nova ---------------------------------------------------------------------------------------------------------------
+    # Nova -----------------------------------------------------------------------------------------
 
     def nova_call(
         self, method: str, path: str, body: object = None, version: str = "2.90"
@@ -60,7 +63,8 @@ class Cloud:
 
     def hypervisors(self) -> dict[str, str]:
         """Host -> hypervisor uuid, which is also the uuid of its root provider."""
-        # From 2.88 on Nova asks each host for its uptime, which the fake driver does not know and logs as an error.
+        # From 2.88 on Nova asks each host for its uptime, which the fake driver does not know and
+        # logs as an error.
         found = self.nova("GET", "/os-hypervisors/detail", version="2.87")["hypervisors"]
         return {hypervisor["service"]["host"]: hypervisor["id"] for hypervisor in found}
 
@@ -71,7 +75,7 @@ class Cloud:
             raise MinicloudError(f"There is no flavor {name}.")
         return found[name]
 
-    # Placement ----------------------------------------------------------------------------------------------------------
+    # Placement ------------------------------------------------------------------------------------
 
     def placement_call(
         self, method: str, path: str, body: object = None, version: str = "1.36"
@@ -96,7 +100,7 @@ class Cloud:
             for provider in self.placement("GET", "/resource_providers")["resource_providers"]
         }
 
-    # What ``up`` puts there -----------------------------------------------------------------------------------------------
+    # What ``up`` puts there -----------------------------------------------------------------------
 
     def create_flavors(self) -> None:
         there = {flavor["name"] for flavor in self.nova("GET", "/flavors")["flavors"]}

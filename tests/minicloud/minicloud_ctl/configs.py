@@ -27,7 +27,8 @@ loopback = minicloud_venv.driver:LoopbackDriver
 minicloud_sqlite = minicloud_venv.sqlite_plugin:MinicloudSqlite
 """
 
-# A compute counts as down after three missed reports: soon enough for a demonstration, late enough for two busy cores.
+# A compute counts as down after three missed reports: soon enough for a demonstration, late enough
+# for two busy cores.
 REPORT_SECONDS = 5
 DOWN_SECONDS = 15
 
@@ -54,7 +55,11 @@ def write_all(paths: Paths, state: State) -> None:
 
 
 def _plugins(paths: Paths) -> None:
-    """A distribution without code: importlib.metadata finds its entry points through PYTHONPATH, so the venv stays untouched."""
+    """A distribution without code.
+
+    With it, importlib.metadata finds its entry points through PYTHONPATH, so the venv stays
+    untouched.
+    """
     folder = paths.plugins / "minicloud_venv-1.dist-info"
     files.write(folder / "METADATA", "Metadata-Version: 2.1\nName: minicloud_venv\nVersion: 1\n")
     files.write(folder / "entry_points.txt", ENTRY_POINTS)
@@ -94,7 +99,8 @@ def _keystone(paths: Paths) -> None:
             "database": _database(paths, "keystone"),
             "token": {"provider": "fernet", "expiration": 86400},
             "fernet_tokens": {"key_repository": keys},
-            # Defaults to a folder of the system; nothing here ever needs a receipt, but Keystone looks for its keys.
+            # Defaults to a folder of the system; nothing here ever needs a receipt, but Keystone
+            # looks for its keys.
             "fernet_receipts": {"key_repository": keys},
             # The least that bcrypt takes: the passwords protect nothing but a loopback.
             "identity": {"password_hash_rounds": 4},
@@ -161,7 +167,10 @@ def transport_url(state: State, nova: str, cell: str) -> str:
 
 
 def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
-    """``nova.conf`` for the API and the scheduler (database: cell0), ``CELL.conf`` on top of it for conductor and computes."""
+    """``nova.conf`` for the API and the scheduler (database: cell0).
+
+    ``CELL.conf`` goes on top of it for conductor and computes.
+    """
     folder = nova_folder(paths, nova)
     region = REGIONS[nova]
     ini(
@@ -175,7 +184,8 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
                 "compute_driver": paths.release.compute_driver,
                 "report_interval": REPORT_SECONDS,
                 "service_down_time": DOWN_SECONDS,
-                # Periodic tasks otherwise begin after up to a minute, among them the discovery of new hosts.
+                # Periodic tasks otherwise begin after up to a minute, among them the discovery of
+                # new hosts.
                 "periodic_fuzzy_delay": 0,
             },
             "api_database": _database(paths, f"{nova}_nova_api"),

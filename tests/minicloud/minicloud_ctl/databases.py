@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The SQLite files of one minicloud: made from templates, and the few statements that are written straight into them."""
+"""The SQLite files of one minicloud, made from templates.
+
+And the few statements that are written straight into them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ CELL0 = "00000000-0000-0000-0000-000000000000"
 
 
 def create(paths: Paths, name: str, template: str) -> None:
-    """Copy a migrated, empty database under a new name, once; WAL mode is a property of the file and stays."""
+    """Copy a migrated, empty database under a new name, once.
+
+    WAL mode is a property of the file and stays.
+    """
     target = paths.database(name)
     if target.exists():
         return
@@ -35,7 +41,10 @@ def create(paths: Paths, name: str, template: str) -> None:
 
 @contextlib.contextmanager
 def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
-    """One transaction that holds the write lock from its start, as the services' own do (``minicloud_venv.sqlite_plugin``)."""
+    """One transaction that holds the write lock from its start.
+
+    As the services' own do (``minicloud_venv.sqlite_plugin``).
+    """
     with contextlib.closing(
         sqlite3.connect(paths.database(name), timeout=60, isolation_level=None)
     ) as connection:
@@ -52,14 +61,18 @@ def writing(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
 def map_cell(
     paths: Paths, api_database: str, name: str, database_url: str, transport_url: str
 ) -> None:
-    """What ``nova-manage cell_v2 map_cell0`` and ``create_cell`` write, without their three seconds of imports."""
+    """What ``nova-manage cell_v2 map_cell0`` and ``create_cell`` write.
+
+    Without their three seconds of imports.
+    """
     with writing(paths, api_database) as connection:
         if (
             connection.execute("SELECT 1 FROM cell_mappings WHERE name = ?", [name]).fetchone()
             is None
         ):
             connection.execute(
-                "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, database_connection, disabled)"
+                "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, "
+                "database_connection, disabled)"
                 " VALUES (datetime('now'), ?, ?, ?, ?, 0)",
                 [
                     CELL0 if name == "cell0" else str(uuid.uuid4()),
@@ -71,7 +84,10 @@ def map_cell(
 
 
 def point_cell(paths: Paths, api_database: str, name: str, database_url: str) -> None:
-    """Give a cell mapping another database URL; running services keep the old one until they start anew."""
+    """Give a cell mapping another database URL.
+
+    Running services keep the old one until they start again.
+    """
     with writing(paths, api_database) as connection:
         connection.execute(
             "UPDATE cell_mappings SET database_connection = ? WHERE name = ?", [database_url, name]

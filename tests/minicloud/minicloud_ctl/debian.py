@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Debian's own packages, downloaded and unpacked into a folder: nothing is installed, and no maintainer's script runs."""
+"""Debian's own packages, downloaded and unpacked into a folder.
+
+Nothing is installed, and no maintainer's script runs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ NEEDED_ONLY = [
 
 
 def unpack(paths: Paths, run: Callable[..., None]) -> None:
-    """Make a virtual environment of the system's Python that finds the unpacked packages; ``run`` runs a command and logs it."""
+    """Make a virtual environment of the system's Python that finds the unpacked packages.
+
+    ``run`` runs a command and logs it.
+    """
     if not re.search(rf"^VERSION_CODENAME={CODENAME}$", _read("/etc/os-release"), re.MULTILINE):
         raise MinicloudError("It is made of the packages of Debian 12, and this is another system.")
     wanted = [
@@ -68,7 +74,10 @@ def unpack(paths: Paths, run: Callable[..., None]) -> None:
 
 
 def _dependencies(names: list[str]) -> set[str]:
-    """Every Python package that is needed; what else they depend on, such as the C library, is the system's."""
+    """Every Python package that is needed.
+
+    What else they depend on, such as the C library, is the system's.
+    """
     command = ["apt-cache", "depends", "--recurse", *NEEDED_ONLY, *names]
     told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return {line for line in told.splitlines() if re.match(r"python3-|alembic$", line)}

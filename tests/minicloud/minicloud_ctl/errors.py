@@ -8,7 +8,10 @@ from __future__ import annotations
 
 
 class MinicloudError(Exception):
-    """One clear sentence for the user; ``detail`` may hold the tail of a log and is printed below it."""
+    """One clear sentence for the user.
+
+    ``detail`` may hold the tail of a log and is printed below it.
+    """
 
     def __init__(self, sentence: str, detail: str = "") -> None:
         super().__init__(sentence)

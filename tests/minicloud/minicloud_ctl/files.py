@@ -15,7 +15,10 @@ from pathlib import Path
 
 
 def write(path: Path, text: str, mode: int = 0o600) -> None:
-    """Replace ``path`` at once; readable by the owner only, because most of these files hold a password."""
+    """Replace ``path`` at once.
+
+    Readable by the owner only, because most of these files hold a password.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -26,7 +29,10 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, waiting: str = "") -> Iterator[None]:
-    """One holder at a time, be it a thread or a process, not for a thread that holds it already; ``waiting`` is told if there is one."""
+    """One holder at a time, be it a thread or a process.
+
+    Not for a thread that holds it already. ``waiting`` is printed where there is one.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as stream:
         try:

@@ -17,7 +17,8 @@ from minicloud_ctl.waiting import wait_for
 
 Allocations = dict[str, dict[str, int]]
 
-# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type must be given.
+# Nova writes at this microversion, so its consumers have no type; from 1.38 on a type must be
+# given.
 UNTYPED = "1.28"
 TYPED = "1.38"
 
@@ -49,7 +50,10 @@ def of(cloud: Cloud, consumer: str) -> Holding:
 
 
 def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
-    """Wait until the consumer holds exactly these: Nova ends most operations before it has tidied up in Placement."""
+    """Wait until the consumer holds exactly these.
+
+    Nova ends most operations before it has tidied up in Placement.
+    """
     wait_for(
         f"consumer {consumer} to hold {list(providers)}",
         lambda: set(of(cloud, consumer).allocations) == set(providers),
@@ -57,7 +61,7 @@ def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
 
 
 def document(holding: Holding, allocations: Allocations) -> dict:
-    """What ``PUT /allocations/{consumer}`` takes, with the owner and the generation of ``holding``."""
+    """What ``PUT /allocations/{consumer}`` takes, with owner and generation of ``holding``."""
     return {
         "allocations": {
             provider: {"resources": resources} for provider, resources in allocations.items()
@@ -94,7 +98,10 @@ def create_provider(
     parent: str | None = None,
     traits: tuple[str, ...] = (),
 ) -> str:
-    """A provider with so much of each resource class; custom classes are created on the way. Its uuid."""
+    """A provider with so much of each resource class; custom classes are created on the way.
+
+    Returns its uuid.
+    """
     provider = str(uuid.uuid4())
     cloud.placement(
         "POST",

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The virtual environment: exact versions, installed once for each content of the requirement files."""
+"""The virtual environment.
+
+It has exact versions, installed once for each content of the requirement files.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
 
-# Template database: configuration section, and the commands that bring an empty file to the newest schema.
+# Template database: configuration section, and the commands that bring an empty file to the newest
+# schema.
 MIGRATIONS = {
     "keystone": ("database", [["keystone-manage", "db_sync"]]),
     "placement": ("placement_database", [["placement-manage", "db", "sync"]]),
@@ -31,7 +35,7 @@ MIGRATIONS = {
 
 
 def fingerprint(release: Release) -> str:
-    """What the installed environment must have been made from, whichever Python runs the command line."""
+    """What the environment must have been made from, whichever Python runs the command line."""
     constraints = b"" if release.debian else release.constraints.read_bytes()
     return hashlib.sha256(
         release.requirements.read_bytes() + constraints + f"{release.pythons}".encode()
@@ -56,7 +60,8 @@ def install(paths: Paths) -> bool:
             return False
         if any(processes.alive(paths, name) for name in processes.names(paths)):
             raise MinicloudError(
-                "The requirements have changed since this minicloud was started: run 'minicloud down' first."
+                "The requirements have changed since this minicloud was started: run 'minicloud "
+                "down' first."
             )
         began = time.monotonic()
         print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
@@ -87,7 +92,10 @@ def _make(paths: Paths) -> None:
 
 
 def make_templates(paths: Paths) -> None:
-    """Run every migration on an empty database, all side by side. A plain SQLite URL will do: each file has one writer."""
+    """Run every migration on an empty database, all side by side.
+
+    A plain SQLite URL will do: each file has one writer.
+    """
     paths.templates.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         running = {}
@@ -97,7 +105,10 @@ def make_templates(paths: Paths) -> None:
                 config, f"[{section}]\nconnection = sqlite:///{paths.templates / name}.db\n"
             )
             script = "\n".join(
-                f'"{paths.program(command)}" --config-file "{config}" {" ".join(arguments)} || exit 1'
+                (
+                    f'"{paths.program(command)}" --config-file "{config}" '
+                    f"{' '.join(arguments)} || exit 1"
+                )
                 for command, *arguments in commands
             )
             log = Path(folder, f"{name}.log")

@@ -82,7 +82,10 @@ def _once(paths: Paths, step: str, action: Callable[[], object]) -> None:
 
 
 def prepare_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
-    """The databases of one Nova, and its cells with their final URLs: a running service never learns of a change."""
+    """The databases of one Nova, and its cells with their final URLs.
+
+    A running service never learns of a change.
+    """
     api = f"{nova}_nova_api"
     databases.create(paths, api, "nova_api")
     for cell in ["cell0", *cells]:
@@ -92,7 +95,10 @@ def prepare_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> Non
 
 
 def start(paths: Paths, wanted: list[Service]) -> list[Service]:
-    """Start those that do not run, and return them; two commands at once do not start the same one twice."""
+    """Start those that do not run, and return them.
+
+    Two commands at once do not start the same one twice.
+    """
     started = []
     with files.locked(paths.run / ".starting"):
         for service in wanted:
@@ -125,12 +131,16 @@ def _await_port(service: Service) -> None:
         wait_for(f"port {service.port}", free, PORT_SECONDS)
     except MinicloudError:
         raise MinicloudError(
-            f"Port {service.port} of {service.name} is in use by another process; 'minicloud down --purge' chooses new ports."
+            f"Port {service.port} of {service.name} is in use by another process; 'minicloud down "
+            "--purge' chooses new ports."
         ) from None
 
 
 def must_live(paths: Paths, names: list[str]) -> None:
-    """Fail with the end of the log as soon as one of the services has died, instead of waiting for its answer."""
+    """Fail with the end of the log as soon as one of the services has died.
+
+    It does not wait for its answer.
+    """
     for name in names:
         if not processes.alive(paths, name):
             raise MinicloudError(
@@ -165,13 +175,17 @@ def _listens(port: int) -> bool:
 def await_computes(
     paths: Paths, nova: str, hosts: list[str], fresh: Collection[str], began: float
 ) -> None:
-    """Until the hosts report (the ``fresh`` ones anew since ``began``), belong to a cell, and offer their inventory to the scheduler."""
+    """Wait until the hosts report, belong to a cell, and offer their inventory to the scheduler.
+
+    The ``fresh`` ones have to report again since ``began``.
+    """
     state = states.load(paths)
     cloud = Cloud(state, nova)
     prefix = services.prefix(nova)
     names = [f"nova-compute-{host}" for host in hosts] + [f"{prefix}nova-scheduler"]
     names += [f"{prefix}nova-conductor-{cell}" for cell in state.novas[nova]]
-    # Nova knows nothing of the hosts of a cell that is out of reach, and then lists no hypervisors at all.
+    # Nova knows nothing of the hosts of a cell that is out of reach, and then lists no hypervisors
+    # at all.
     reachable = [host for host in hosts if state.computes[host]["cell"] not in state.closed_cells]
 
     def ready() -> bool:
@@ -193,7 +207,10 @@ def await_computes(
 
 
 def _reports(service: dict | None, since: float) -> bool:
-    """Whether Nova calls the service up, for a report later than ``since``: it goes on doing so for a while after a death."""
+    """Whether Nova calls the service up, for a report later than ``since``.
+
+    It goes on doing so for a while after a death.
+    """
     if service is None or service["state"] != "up" or not service["updated_at"]:
         return False
     return (
@@ -205,7 +222,10 @@ def _reports(service: dict | None, since: float) -> bool:
 
 
 def _is_offered(cloud: Cloud, host: str) -> bool:
-    """nova-compute sets the trait after the inventory. By name, because a host may be kept from its provider (scenario name_conflict)."""
+    """nova-compute sets the trait after the inventory.
+
+    By name, because a host may be kept from its provider (scenario name_conflict).
+    """
     return bool(
         cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_IMAGE_TYPE_RAW")[
             "resource_providers"
@@ -214,9 +234,12 @@ def _is_offered(cloud: Cloud, host: str) -> bool:
 
 
 def down(paths: Paths, purge: bool) -> None:
-    """End every process that was ever recorded; with ``purge`` forget everything but the virtual environment.
+    """End every process that was ever recorded.
 
-    Further workers of nova-api are forgotten in any case: what made them special was what they remembered.
+    With ``purge`` forget everything but the virtual environment.
+
+    Further workers of nova-api are forgotten in any case: what made them special was what they
+    remembered.
     """
     processes.stop(paths, processes.names(paths))
     if paths.state.exists():
@@ -224,7 +247,8 @@ def down(paths: Paths, purge: bool) -> None:
         with contextlib.suppress(MinicloudError), states.changing(paths) as state:
             state.workers.clear()
     if purge:
-        # By name, because the folder may be somebody's own, with other things in it, as is a second minicloud below the first.
+        # By name, because the folder may be somebody's own, with other things in it, as is a second
+        # minicloud below the first.
         for entry in paths.made():
             if entry.is_dir():
                 shutil.rmtree(entry)
@@ -237,7 +261,8 @@ def kill_compute(paths: Paths, host: str) -> None:
     with states.changing(paths) as state:
         if host not in state.computes:
             raise MinicloudError(
-                f"There is no compute host {host}; there are: {', '.join(sorted(state.computes)) or 'none'}."
+                f"There is no compute host {host}; there are: "
+                f"{', '.join(sorted(state.computes)) or 'none'}."
             )
         state.computes[host]["running"] = False
     processes.stop(paths, [f"nova-compute-{host}"], now=True)
@@ -246,12 +271,16 @@ def kill_compute(paths: Paths, host: str) -> None:
 def start_computes(
     paths: Paths, hosts: list[str], nova: str = "first", cell: str = "cell1", driver: str = ""
 ) -> None:
-    """Start the hosts, and wait until the scheduler can use them; new ones get ``driver``, one of ``minicloud_venv.virt``."""
+    """Start the hosts, and wait until the scheduler can use them.
+
+    New ones get ``driver``, one of ``minicloud_venv.virt``.
+    """
     with states.changing(paths) as state:
         for host in hosts:
             if not HOST_NAME.fullmatch(host):
                 raise MinicloudError(
-                    f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens only."
+                    f"'{host}' cannot be the name of a host: letters, digits, dots and hyphens "
+                    "only."
                 )
             kind = {"driver": driver} if driver else {}
             state.computes.setdefault(host, {"nova": nova, "cell": cell, **kind})["running"] = True
@@ -270,7 +299,10 @@ def start_computes(
 
 
 def _lift_forced_down(cloud: Cloud, hosts: list[str]) -> None:
-    """Call the hosts up again; Nova refuses until a started host has dealt with the evacuations from it."""
+    """Call the hosts up again.
+
+    Nova refuses until a started host has dealt with the evacuations from it.
+    """
     for host in hosts:
 
         def lifted(host: str = host) -> bool:
@@ -304,7 +336,10 @@ def without_placement(paths: Paths) -> Iterator[None]:
 
 
 def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
-    """``nova-manage`` with the configuration of the first cell, as an operator has it on a controller; its exit status."""
+    """``nova-manage`` with the configuration of the first cell.
+
+    As an operator has it on a controller. Returns its exit status.
+    """
     states.load(paths)
     argv = [
         paths.program("nova-manage"),
@@ -315,7 +350,10 @@ def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
 
 
 def status(paths: Paths) -> list[tuple[str, str, str, str]]:
-    """(service, host, pid, "up" | "down" | "killed") of all that should be there; "killed" is down on purpose."""
+    """(service, host, pid, "up" | "down" | "killed") of all that should be there.
+
+    "killed" is down on purpose.
+    """
     state = states.load(paths)
     rows = []
     for service in services.all_services(paths, state):

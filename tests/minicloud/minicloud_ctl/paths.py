@@ -22,7 +22,10 @@ FORBIDDEN = frozenset("?#%$\n\"'")
 
 @dataclass(frozen=True)
 class Paths:
-    """``home`` is the state folder, ``venv`` the virtual environment; several homes may share one venv."""
+    """``home`` is the state folder, ``venv`` the virtual environment.
+
+    Several homes may share one venv.
+    """
 
     home: Path
     venv: Path
@@ -30,7 +33,10 @@ class Paths:
 
     @classmethod
     def choose(cls, home: str | None) -> Paths:
-        """From ``--home``, then $MINICLOUD_HOME, $MINICLOUD_VENV and $MINICLOUD_RELEASE, then ``.minicloud`` in the repository."""
+        """From ``--home``, then the environment, then ``.minicloud`` in the repository.
+
+        The variables are $MINICLOUD_HOME, $MINICLOUD_VENV and $MINICLOUD_RELEASE.
+        """
         default = REPOSITORY / ".minicloud"
         release = releases.choose()
         paths = cls(
@@ -41,7 +47,8 @@ class Paths:
         for path in (paths.home, paths.venv):
             if FORBIDDEN & set(str(path)):
                 raise MinicloudError(
-                    f"The path {path} holds a character that cannot stand in a database URL: one of ? # % $ or a quote."
+                    f"The path {path} holds a character that cannot stand in a database URL: one "
+                    "of ? # % $ or a quote."
                 )
         return paths
 
@@ -79,7 +86,7 @@ class Paths:
 
     @property
     def cache(self) -> Path:
-        """Where the libraries that the services use may keep what they would put into the user's home."""
+        """Where the libraries of the services may keep what they would put into the user's home."""
         return self.home / "cache"
 
     def service(self, name: str) -> Path:
@@ -87,7 +94,7 @@ class Paths:
         return self.home / "services" / name
 
     def made(self) -> list[Path]:
-        """Everything but the virtual environment that a minicloud ever writes, as far as it exists."""
+        """Everything that a minicloud ever writes and that exists, but the virtual environment."""
         folders = [
             self.etc,
             self.databases,
@@ -116,7 +123,10 @@ class Paths:
 
     @property
     def templates(self) -> Path:
-        """Migrated, empty databases; they depend on nothing but the installed versions, so they live with them."""
+        """Migrated, empty databases.
+
+        They depend on nothing but the installed versions, so they live with them.
+        """
         return self.venv / "minicloud-databases"
 
     def compute(self, host: str) -> Path:

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starting and ending processes so that nothing is left behind and nobody else's process is ever hit.
+"""Starting and ending processes so that nothing is left behind.
 
-Each process leads its own session and group. ``run/<name>.json`` holds {"pid": ..., "start_time": ...}; the start time is
-field 22 of /proc/PID/stat (proc(5)), which tells our process from a later one that was given the same number.
+Nobody else's process is ever hit.
+
+Each process leads its own session and group. ``run/<name>.json`` holds
+{"pid": ..., "start_time": ...}; the start time is field 22 of /proc/PID/stat (proc(5)), by which
+our process is known from a later one that was given the same number.
 """
 
 from __future__ import annotations
@@ -65,7 +68,10 @@ def alive(paths: Paths, name: str) -> bool:
 
 
 def stop(paths: Paths, wanted: list[str], now: bool = False) -> None:
-    """End the process groups: SIGTERM, and SIGKILL for what is left after some seconds; ``now`` goes straight to SIGKILL."""
+    """End the process groups: SIGTERM, and SIGKILL for what is left after some seconds.
+
+    ``now`` goes straight to SIGKILL.
+    """
     groups = {name: _read(paths, name) for name in wanted}
     if not now:
         _signal_all(paths, groups, signal.SIGTERM)
@@ -96,7 +102,10 @@ def _signal_all(paths: Paths, groups: dict[str, dict | None], number: signal.Sig
 
 
 def _members(paths: Paths, record: dict | None) -> list[int]:
-    """The living processes of the group: the leader by its start time, the others by our mark in their environment."""
+    """The living processes of the group.
+
+    The leader by its start time, the others by our mark in their environment.
+    """
     if record is None:
         return []
     _reap(record["pid"])
@@ -128,7 +137,8 @@ def _stat(number: int) -> dict | None:
     """{"group": ..., "start_time": ...} of a process that lives, with as little as one thread."""
     try:
         text = Path(f"/proc/{number}/stat").read_text(encoding="ascii", errors="replace")
-        # The second field is the command in brackets and may hold anything, also blanks and brackets.
+        # The second field is the command in brackets and may hold anything, also blanks and
+        # brackets.
         fields = text.rpartition(")")[2].split()
         if fields[0] in "ZX" and len(os.listdir(f"/proc/{number}/task")) <= 1:
             return None
@@ -138,7 +148,10 @@ def _stat(number: int) -> dict | None:
 
 
 def _reap(number: int) -> None:
-    """A child of this very command stays a zombie until somebody asks for it; others are not ours to ask for."""
+    """A child of this very command stays a zombie until somebody asks for it.
+
+    Others are not ours to ask for.
+    """
     with contextlib.suppress(ChildProcessError):
         os.waitpid(number, os.WNOHANG)
 

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The releases of OpenStack that a minicloud can be of, and all that the command line must know of their differences.
+"""The releases of OpenStack that a minicloud can be of.
 
-What differs inside the processes of the services is told apart there, in ``minicloud_venv``.
+And all that the command line must know of their differences.
+
+What differs inside the processes of the services is known there, in ``minicloud_venv``.
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ SOURCE = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Release:
-    """``pythons``: its versions, the first that is found is taken; none stands for the one that runs the command line.
+    """``pythons``: its versions, the first that is found is taken.
 
-    ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to the services.
-    ``green``: Nova's services run on eventlet, of which they cannot do without. ``debian``: it is made of packages, not of wheels.
-    ``title``: what people call it, where that is not its name.
+    None stands for the one that runs the command line.
+
+    ``compute`` and ``placement`` are the newest microversions of what scenarios and tests say to
+    the services. ``green``: Nova's services run on eventlet, of which they cannot do without.
+    ``debian``: it is made of packages, not of wheels. ``title``: what people call it, where that is
+    not its name.
     """
 
     name: str

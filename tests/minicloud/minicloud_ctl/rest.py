@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JSON over HTTP to 127.0.0.1 with a Keystone token; just enough of a client for the standard library alone."""
+"""JSON over HTTP to 127.0.0.1 with a Keystone token.
+
+Just enough of a client for the standard library alone.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class Answer:
 def send(
     port: int, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
 ) -> Answer:
-    """One request on a connection of its own, so that any thread may call. ``body``: bytes as they are, anything else as JSON."""
+    """One request on a connection of its own, so that any thread may call.
+
+    ``body``: bytes as they are, anything else as JSON.
+    """
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     content_type = "application/octet-stream" if isinstance(body, bytes) else "application/json"
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
@@ -57,7 +63,10 @@ def send(
 
 
 def answers(port: int) -> bool:
-    """Whether an HTTP server is there and not broken; any status below 500 will do, as 401 does for Nova."""
+    """Whether an HTTP server is there and not broken.
+
+    Any status below 500 will do, as 401 does for Nova.
+    """
     try:
         return send(port, "GET", "/").status < 500
     except (OSError, http.client.HTTPException):
@@ -100,7 +109,8 @@ class Session:
         )
         if not answer.ok:
             raise MinicloudError(
-                f"Keystone refused user {user} of project {project} with {answer.status}: {answer.body}"
+                f"Keystone refused user {user} of project {project} with {answer.status}: "
+                f"{answer.body}"
             )
         return answer.headers["x-subject-token"]
 
@@ -149,7 +159,10 @@ class Session:
         body: object = None,
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """The body of a good answer; anything but 2xx ends the command with what the service said."""
+        """The body of a good answer.
+
+        Anything but 2xx ends the command with what the service said.
+        """
         answer = self.call(service, method, path, body, headers)
         if not answer.ok:
             raise MinicloudError(

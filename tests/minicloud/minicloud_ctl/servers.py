@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers and their moves through Nova's API; every function waits until Nova has done what it was asked for."""
+"""Servers and their moves through Nova's API.
+
+Every function waits until Nova has done what it was asked for.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "can
 def request_boot(
     cloud: Cloud, name: str, host: str, flavor: str = "m1.tiny", node: str = ""
 ) -> str:
-    """Ask for a server on exactly this host (and node), past the scheduler's filters; returns its uuid at once."""
+    """Ask for a server on exactly this host (and node), past the scheduler's filters.
+
+    Returns its uuid at once.
+    """
     document = {
         "name": name,
         "imageRef": cloud.image(),
@@ -46,7 +52,10 @@ def act(
 
 
 def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
-    """Wait for one of the statuses (ACTIVE unless told) without a task, on ``host`` unless that is None; ERROR fails at once."""
+    """Wait for one of the statuses (by default ACTIVE) without a task; ERROR fails at once.
+
+    On ``host`` unless that is None.
+    """
     wanted = statuses or ("ACTIVE",)
 
     def probe() -> dict | None:
@@ -100,7 +109,10 @@ def ended_events(cloud: Cloud, server: str, action: str) -> set[str]:
 
 
 def await_event(cloud: Cloud, server: str, action: str, event: str) -> None:
-    """Wait until this event of the newest action of this name is over: the last that Nova does for it, whether it went well or not."""
+    """Wait until this event of the newest action of this name is over.
+
+    It is the last that Nova does for it, whether it went well or not.
+    """
     wait_for(
         f"{event} of server {server} to end", lambda: event in ended_events(cloud, server, action)
     )
@@ -153,7 +165,10 @@ def shelve(cloud: Cloud, server: str) -> None:
 
 
 def evacuate(cloud: Cloud, server: str, host: str) -> str:
-    """Evacuation to this host; the source must be down. The migration's uuid, once Nova calls it done."""
+    """Evacuation to this host; the source must be down.
+
+    Returns the migration's uuid, once Nova calls it done.
+    """
     act(cloud, server, "evacuate", {"host": host})
     settle(cloud, server, host, "ACTIVE", "SHUTOFF")
     return await_migration(cloud, server, "done")

@@ -20,7 +20,10 @@ UNPATCHED = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
 @dataclass(frozen=True)
 class Service:
-    """``name`` is also that of the log and of the pid file; ``port`` only where it serves HTTP or the broker's protocol."""
+    """``name`` is also that of the log and of the pid file.
+
+    ``port`` only where it serves HTTP or the broker's protocol.
+    """
 
     name: str
     kind: str
@@ -48,7 +51,10 @@ def all_services(paths: Paths, state: State) -> list[Service]:
 
 
 def environment(paths: Paths, extra: dict[str, str]) -> dict[str, str]:
-    """What every process gets: nothing of the caller's OpenStack settings, and no cache outside of the state folder."""
+    """What every process gets.
+
+    It has nothing of the caller's OpenStack settings, and no cache outside of the state folder.
+    """
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
     }
@@ -154,7 +160,10 @@ def nova_api_worker(paths: Paths, state: State, name: str) -> Service:
 
 
 def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> list[Service]:
-    """nova-api, one conductor for each cell (that of cell1 is also the super conductor), and the scheduler."""
+    """nova-api, one conductor for each cell, and the scheduler.
+
+    The conductor of cell1 is also the super conductor.
+    """
     conductors = [
         _nova(
             paths,

@@ -2,12 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one minicloud remembers between commands: ports, passwords, and which nova-compute services there should be.
+"""What one minicloud remembers between commands.
+
+Ports, passwords, and which nova-compute services there should be.
 
 ``state.json``:
   {"ports": {service: number},
    "secrets": {user: password},
-   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool, "driver": name (rarely)}},
+   "computes": {host: {"nova": "first"|"second", "cell": name, "running": bool,
+                       "driver": name (rarely)}},
    "novas": {name: [cells that have a conductor]},
    "closed_cells": [cells that scenario cell_down has put out of reach],
    "workers": [further processes of the first nova-api],
@@ -32,7 +35,8 @@ from minicloud_ctl.paths import Paths
 
 SERVERS = ("broker", "neutron", "keystone", "placement", "glance", "nova-api", "second-nova-api")
 USERS = ("admin", "service", "demo", "reader")
-# Below the range from which the kernel takes the ports of outgoing connections, so that nobody takes ours while a service restarts.
+# Below the range from which the kernel takes the ports of outgoing connections, so that nobody
+# takes ours while a service restarts.
 PORTS = range(20000, 32000)
 
 
@@ -63,7 +67,8 @@ def load(paths: Paths) -> State:
         ) from None
     if state.release != paths.release.name:
         raise MinicloudError(
-            f"The minicloud in {paths.home} is of release {state.release}: set MINICLOUD_RELEASE={state.release}."
+            f"The minicloud in {paths.home} is of release {state.release}: set "
+            f"MINICLOUD_RELEASE={state.release}."
         )
     return state
 
@@ -92,7 +97,10 @@ def _fresh(paths: Paths) -> State:
 
 
 def free_ports(names: tuple[str, ...], taken: Collection[int] = ()) -> dict[str, int]:
-    """A free port for each name, none of ``taken``; all are held until the last is found, so that none comes twice."""
+    """A free port for each name, none of ``taken``.
+
+    All are held until the last is found, so that none comes twice.
+    """
     if not names:
         return {}
     with contextlib.ExitStack() as held:

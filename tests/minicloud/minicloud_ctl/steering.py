@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the hosts with the driver ``minicloud.SteeredColdMigration`` do when they copy a server or take one in."""
+"""How the hosts with the driver ``minicloud.SteeredColdMigration`` copy or take in a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ DRIVER = "minicloud.SteeredColdMigration"
 # The calls of the driver: the first on the source, the second on the destination.
 COPY, FINISH = "migrate_disk_and_power_off", "finish_migration"
 
-# What libvirt raises when it has touched nothing yet: Nova takes the server back to the state that it had.
+# What libvirt raises when it has touched nothing yet: Nova takes the server back to the state that
+# it had.
 ROLLBACK = "rollback"
 
 
@@ -29,7 +30,10 @@ def release(paths: Paths, host: str, call: str) -> None:
 
 
 def fail(paths: Paths, host: str, call: str, how: str = "") -> None:
-    """Let each such call on this host raise until ``mend``; one that is held does so when it is released."""
+    """Let each such call on this host raise until ``mend``.
+
+    One that is held does so when it is released.
+    """
     (paths.compute(host) / f"fail-{call}").write_text(how, encoding="utf-8")
 
 
@@ -40,7 +44,10 @@ def mend(paths: Paths, host: str, call: str) -> None:
 def migrate_until_copy(
     paths: Paths, cloud: Cloud, server: str, source: str, destination: str
 ) -> str:
-    """Begin a cold migration of which the source holds the copy, until ``release``; the migration's uuid."""
+    """Begin a cold migration of which the source holds the copy, until ``release``.
+
+    Returns the migration's uuid.
+    """
     hold(paths, source, COPY)
     servers.act(cloud, server, "migrate", {"host": destination})
     migration = servers.await_migration(cloud, server, "migrating")
@@ -49,7 +56,7 @@ def migrate_until_copy(
 
 
 def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "") -> None:
-    """Let the copy that the source holds fail, and wait until Nova has done all that it does about it."""
+    """Let the copy that the source holds fail, and wait until Nova has dealt with it."""
     fail(paths, source, COPY, how)
     release(paths, source, COPY)
     servers.await_event(cloud, server, "migrate", "compute_resize_instance")
@@ -57,7 +64,10 @@ def fail_copy(paths: Paths, cloud: Cloud, server: str, source: str, how: str = "
 
 
 def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> str:
-    """Begin a cold migration of which the destination holds the last step, until ``release``; the migration's uuid."""
+    """Begin a cold migration of which the destination holds the last step, until ``release``.
+
+    Returns the migration's uuid.
+    """
     hold(paths, destination, FINISH)
     servers.act(cloud, server, "migrate", {"host": destination})
     servers.await_task(cloud, server, "resize_finish")
@@ -65,7 +75,7 @@ def migrate_until_finish(paths: Paths, cloud: Cloud, server: str, destination: s
 
 
 def fail_finish(paths: Paths, cloud: Cloud, server: str, destination: str) -> None:
-    """Let the last step that the destination holds fail, and wait until Nova has done all that it does about it."""
+    """Let the last step that the destination holds fail, and wait until Nova has dealt with it."""
     fail(paths, destination, FINISH)
     release(paths, destination, FINISH)
     servers.await_event(cloud, server, "migrate", "compute_finish_resize")

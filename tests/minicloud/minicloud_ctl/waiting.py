@@ -18,7 +18,10 @@ Found = TypeVar("Found")
 def wait_for(
     what: str, probe: Callable[[], Found], timeout: float = 120.0, interval: float = 0.2
 ) -> Found:
-    """Call ``probe`` until it returns something true, and return that; after ``timeout`` seconds fail and say what was waited for."""
+    """Call ``probe`` until it returns something true, and return that.
+
+    After ``timeout`` seconds fail and say what was waited for.
+    """
     end = time.monotonic() + timeout
     while True:
         found = probe()

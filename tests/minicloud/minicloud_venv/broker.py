@@ -2,16 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A loopback message broker: named queues over TCP, one JSON document a line. Pairs with ``minicloud_venv.driver``.
+"""A loopback message broker: named queues over TCP, one JSON document a line.
+
+Pairs with ``minicloud_venv.driver``.
 
 Requests, each answered with ``{"ok": true}``:
-  {"op": "send", "queue": Q, "body": {...}}                     kept until a listener of Q acknowledges it
-  {"op": "send", "queue": Q, "body": {...}, "transient": true}  dropped when nobody listens to Q (replies)
-  {"op": "fanout", "topic": T, "body": {...}}                   one copy to every present listener of T
-  {"op": "listen", "queues": [Q...], "topics": [T...]}          turns the connection into a listener
-On a listener's connection the broker sends {"id": N, "body": {...}} and takes {"op": "ack", "id": N} (unanswered).
+  {"op": "send", "queue": Q, "body": {...}}
+      kept until a listener of Q acknowledges it
+  {"op": "send", "queue": Q, "body": {...}, "transient": true}
+      dropped when nobody listens to Q (replies)
+  {"op": "fanout", "topic": T, "body": {...}}
+      one copy to every present listener of T
+  {"op": "listen", "queues": [Q...], "topics": [T...]}
+      turns the connection into a listener
+On a listener's connection the broker sends {"id": N, "body": {...}} and takes
+{"op": "ack", "id": N} (unanswered).
 
-As with RabbitMQ the queue of a killed service stays, and what it had received but not acknowledged is delivered again.
+As with RabbitMQ the queue of a killed service stays, and what it had received but not acknowledged
+is delivered again.
 """
 
 from __future__ import annotations
@@ -101,7 +109,10 @@ class Broker:
                 self.queues[name].deliver()
 
     def forget(self, connection: Connection) -> None:
-        """Take the connection out everywhere and put back what it had not acknowledged, in the old order."""
+        """Take the connection out everywhere.
+
+        What it had not acknowledged is put back in the old order.
+        """
         for listeners in self.topics.values():
             if connection in listeners:
                 listeners.remove(connection)

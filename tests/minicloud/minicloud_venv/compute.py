@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""nova-compute with the drivers of ``minicloud_venv.virt``: ``python -m minicloud_venv.compute ARGUMENTS...``."""
+"""nova-compute with the drivers of ``minicloud_venv.virt``.
+
+Run as ``python -m minicloud_venv.compute ARGUMENTS...``.
+"""
 
 from __future__ import annotations
 

@@ -2,12 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""oslo.messaging driver ``loopback://127.0.0.1:PORT/VHOST`` for the broker of ``minicloud_venv.broker``.
+"""oslo.messaging driver ``loopback://127.0.0.1:PORT/VHOST``.
 
-oslo.messaging's own ``fake://`` lives inside one process, and everything else needs a broker to be installed.
-Interface and duties: ``oslo_messaging._drivers.base``. A message's body on the wire:
-  {"context": {...}, "message": {...}, "id": UUID, "reply": queue or null, "monitor": seconds or null}
-and a reply's: {"id": UUID, "result": ..., "failure": serialized exception or null} or {"id": UUID, "alive": true}.
+For the broker of ``minicloud_venv.broker``.
+
+oslo.messaging's own ``fake://`` lives inside one process, and everything else needs a broker to be
+installed. Interface and duties: ``oslo_messaging._drivers.base``. A message's body on the wire:
+  {"context": {...}, "message": {...}, "id": UUID, "reply": queue or null,
+   "monitor": seconds or null}
+and a reply's: {"id": UUID, "result": ..., "failure": serialized exception or null} or
+{"id": UUID, "alive": true}.
 """
 
 from __future__ import annotations
@@ -83,7 +87,10 @@ class Listener(base.PollStyleListener):
 
 
 class Calls:
-    """The calls of this process that wait for a reply: one private queue, one inbox for each call."""
+    """The calls of this process that wait for a reply.
+
+    There is one private queue, and one inbox for each call.
+    """
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.queue = f"reply.{uuid.uuid4()}"
@@ -100,7 +107,11 @@ class Calls:
         self._waiting[call] = queue.Queue()
 
     def wait(self, call: str, timeout: float | None, monitor: float | None) -> dict:
-        """The reply; a heartbeat of the server starts the shorter ``monitor`` time anew, never the whole ``timeout``."""
+        """The reply.
+
+        A heartbeat of the server starts the shorter ``monitor`` time again, never the whole
+        ``timeout``.
+        """
         inbox = self._waiting[call]
         end = None if timeout is None else time.monotonic() + timeout
         try:
@@ -138,7 +149,8 @@ class LoopbackDriver(base.BaseDriver):
         self.address = (url.hosts[0].hostname, url.hosts[0].port)
         self._vhost = url.virtual_host or ""
         self._start_afresh()
-        # The services fork their workers after this object was made: a worker must not share its parent's sockets and locks.
+        # The services fork their workers after this object was made: a worker must not share its
+        # parent's sockets and locks.
         os.register_at_fork(after_in_child=self._start_afresh)
 
     def _start_afresh(self) -> None:
@@ -161,7 +173,8 @@ class LoopbackDriver(base.BaseDriver):
         self._hand_over({"op": "send", "queue": reply_queue, "transient": True, "body": body})
 
     def _hand_over(self, request: dict) -> None:
-        # jsonutils knows what services put into messages (dates, uuids, sets); the wire takes plain types only.
+        # jsonutils knows what services put into messages (dates, uuids, sets); the wire takes plain
+        # types only.
         self._sender.request(jsonutils.loads(jsonutils.dumps(request)))
 
     def send(

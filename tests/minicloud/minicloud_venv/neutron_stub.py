@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A Neutron with nothing in it: Nova's API asks for ports on every ``GET /servers/{id}``, also where servers have no network.
+"""A Neutron with nothing in it.
+
+Nova's API asks for ports on every ``GET /servers/{id}``, also where servers have no network.
 
 Answers ``GET /v2.0/<collection>`` with an empty list, and everything else with 404.
 """
@@ -18,7 +20,8 @@ from typing import Any
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one piece; a body behind its head waits 40 ms for the other side to acknowledge that.
+    # Head and body leave in one piece; a body behind its head waits 40 ms for the other side to
+    # acknowledge that.
     wbufsize = -1
 
     def do_GET(self) -> None:

@@ -2,13 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Serves one OpenStack WSGI application with waitress: ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
+"""Serves one OpenStack WSGI application with waitress.
 
-With more than one process each of them handles one request at a time and this one only speaks HTTP, as uWSGI does it for
-OpenStack: what Python's lock would make wait runs at once.
+Run as ``python -m minicloud_venv.serve NAME PORT THREADS [PROCESSES]``.
 
-The applications find their configuration through the variables that ``minicloud_ctl.services`` sets (OS_NOVA_CONFIG_DIR, ...).
-Keystone is bootstrapped here first: ``keystone-manage bootstrap`` alone would cost its imports a second time.
+With more than one process each of them handles one request at a time and this one only speaks HTTP,
+as uWSGI does it for OpenStack: what Python's lock would make wait runs at once.
+
+The applications find their configuration through the variables that ``minicloud_ctl.services`` sets
+(OS_NOVA_CONFIG_DIR, ...). Keystone is bootstrapped here first: ``keystone-manage bootstrap`` alone
+would cost its imports a second time.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ APPLICATIONS = {
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
 }
 
-# Where such a script looks up the names of its files; those that it has by itself are too few, or too many.
+# Where such a script looks up the names of its files; those that it has by itself are too few, or
+# too many.
 CONFIG_FILES = {
     "glance": ("glance.common.wsgi_app", "glance-api.conf"),
     "nova-api": ("nova.api.openstack.wsgi_app", ""),
@@ -40,9 +44,12 @@ CONFIG_FILES = {
 
 
 def bootstrap_keystone() -> None:
-    """``keystone-manage bootstrap`` in a forked child, which hands its imports on to the server; idempotent by Keystone's own doing.
+    """``keystone-manage bootstrap`` in a forked child, which hands its imports on to the server.
 
-    A child, because Keystone loads its backends only once in a process. Its arguments are the OS_BOOTSTRAP_* variables.
+    Keystone itself makes it idempotent.
+
+    A child, because Keystone loads its backends only once in a process. Its arguments are the
+    OS_BOOTSTRAP_* variables.
     """
     from keystone.cmd import cli
 

@@ -4,9 +4,10 @@
 
 """SQLAlchemy engine plugin that lets several OpenStack processes share one SQLite file.
 
-oslo.db opens every transaction with a deferred ``BEGIN``. Two processes that read and then write within such transactions
-end at once with "database is locked", which no busy timeout can cure, because neither may upgrade its stale snapshot.
-So reads run without a transaction here, and the first write takes the write lock with ``BEGIN IMMEDIATE``, which does wait.
+oslo.db opens every transaction with a deferred ``BEGIN``. Two processes that read and then write
+within such transactions end at once with "database is locked", which no busy timeout can cure,
+because neither may upgrade its stale snapshot. So reads run without a transaction here, and the
+first write takes the write lock with ``BEGIN IMMEDIATE``, which does wait.
 
 Used as ``sqlite:////path?plugin=minicloud_sqlite&timeout=60`` (SQLAlchemy: ``CreateEnginePlugin``).
 """
@@ -25,7 +26,11 @@ class MinicloudSqlite(CreateEnginePlugin):
     """Entry point ``minicloud_sqlite`` of the group ``sqlalchemy.plugins``."""
 
     def __init__(self, url: Any, kwargs: dict[str, Any]) -> None:
-        """Keep connections open: oslo.db opens one for each use, and the last to close a file folds and removes its write-ahead log."""
+        """Keep connections open.
+
+        For each use, oslo.db opens one, and the last to close a file folds and removes its
+        write-ahead log.
+        """
         kwargs.update(poolclass=pool.QueuePool, pool_size=8, max_overflow=64, pool_pre_ping=False)
         # A pooled connection wanders from thread to thread, one at a time.
         kwargs.setdefault("connect_args", {})["check_same_thread"] = False
@@ -35,20 +40,30 @@ class MinicloudSqlite(CreateEnginePlugin):
         return url
 
     def engine_created(self, engine: Any) -> None:
-        """Listen before oslo.db does: create_engine() calls this first, and listeners run in the order of their registration."""
+        """Listen before oslo.db does.
+
+        This is called first by create_engine(), and listeners run in the order of their
+        registration.
+        """
         event.listen(engine, "begin", _skip_deferred_begin)
         event.listen(engine, "before_cursor_execute", _lock_before_write)
 
 
 def _skip_deferred_begin(conn: Any) -> None:
-    """oslo.db's own listener (oslo_db.sqlalchemy.engines) sends BEGIN only where this mark is missing, and takes it off at the end."""
+    """oslo.db's own listener sends BEGIN only where this mark is missing.
+
+    It takes the mark off at the end (oslo_db.sqlalchemy.engines).
+    """
     conn.info["in_transaction"] = True
 
 
 def _lock_before_write(
     conn: Any, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
 ) -> None:
-    """Take the write lock before the first statement that is not plainly a read; SAVEPOINT counts, it would begin a deferred one."""
+    """Take the write lock before the first statement that is not plainly a read.
+
+    SAVEPOINT counts, as it would begin a deferred one.
+    """
     word = statement.lstrip(" (\r\n\t").split(None, 1)[0].upper()
     if word not in READS and not cursor.connection.in_transaction:
         cursor.execute("BEGIN IMMEDIATE")

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Drivers for hosts of their own kind, on top of Nova's fake ones; ``minicloud_venv.compute`` lets Nova find them."""
+"""Drivers for hosts of their own kind, on top of Nova's fake ones.
+
+``minicloud_venv.compute`` lets Nova find them.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ import nova.conf
 from nova import exception
 from nova.virt import fake
 
-# Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic" is in the name.
+# Nova looks for drivers below nova.virt only, and keeps no identity of a single node where "ironic"
+# is in the name.
 NAMES = ("minicloud", "minicloud_ironic")
 
 HOLD = "hold-live-migrations"
 
-# What a file `fail-CALL` can have in it so that Nova takes the server back to the state that it had, as after a failed check.
+# What a file `fail-CALL` can have in it so that Nova takes the server back to the state that it
+# had, as after a failed check.
 ROLLBACK = "rollback"
 
 # Of its own since compute nodes have an identity that outlives the service.
@@ -28,7 +33,10 @@ ONE_NODE = getattr(fake, "FakeDriverWithoutFakeNodes", fake.FakeDriver)
 
 
 class TwoNodes(fake.FakeDriver):
-    """One service with two nodes, as with ironic: the first has the host's name, the second ``HOST-2``."""
+    """One service with two nodes, as with ironic.
+
+    The first has the host's name, the second ``HOST-2``.
+    """
 
     def init_host(self, host: str) -> None:
         super().init_host(host)
@@ -46,7 +54,10 @@ def _identity(nodename: str) -> str:
 
 
 class HeldLiveMigration(ONE_NODE):
-    """Live migrations from here go on for as long as there is a file ``hold-live-migrations`` in the host's state folder."""
+    """Live migrations from here go on for as long as there is a certain file.
+
+    It is ``hold-live-migrations`` in the host's state folder.
+    """
 
     def live_migration(self, *args: Any, **kwargs: Any) -> None:
         while (Path(nova.conf.CONF.state_path) / HOLD).exists():
@@ -55,10 +66,14 @@ class HeldLiveMigration(ONE_NODE):
 
 
 class SteeredColdMigration(ONE_NODE):
-    """Cold migrations and resizes whose calls wait or fail, as files in the host's state folder say.
+    """Cold migrations and resizes whose calls wait or fail.
 
-    `hold-CALL`: the call waits for as long as the file is there; then nova-compute can be killed in the middle of it.
-    `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt does when it has touched nothing yet.
+    As files in the host's state folder say.
+
+    `hold-CALL`: the call waits for as long as the file is there; then nova-compute can be killed in
+    the middle of it.
+    `fail-CALL`: the call raises; with the word `rollback` in the file it raises what libvirt does
+    when it has touched nothing yet.
     CALL is `migrate_disk_and_power_off` on the source or `finish_migration` on the destination.
     """
 

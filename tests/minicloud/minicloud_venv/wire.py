@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The client's side of the broker's protocol (see ``minicloud_venv.broker``): blocking sockets for threaded services."""
+"""The client's side of the broker's protocol (see ``minicloud_venv.broker``).
+
+Blocking sockets for threaded services.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ RETRY_SECONDS = 0.2
 
 
 class Line:
-    """One connection that speaks JSON documents, one a line. Not thread-safe for reading; writing is."""
+    """One connection that speaks JSON documents, one a line.
+
+    Not thread-safe for reading; writing is.
+    """
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._socket = socket.create_connection(address)
@@ -49,7 +55,10 @@ class Line:
 
 
 class Sender:
-    """Hands messages to the broker, each confirmed; reconnects while a broker is being restarted."""
+    """Hands messages to the broker, each confirmed.
+
+    Reconnects while a broker is being restarted.
+    """
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
@@ -82,7 +91,10 @@ class Sender:
 
 
 class Receiver:
-    """Listens in a thread and calls ``take`` for each message; subscribes again after a broken connection."""
+    """Listens in a thread and calls ``take`` for each message.
+
+    Subscribes again after a broken connection.
+    """
 
     def __init__(
         self, address: tuple[str, int], queues: list[str], topics: list[str], take: Take
@@ -114,7 +126,8 @@ class Receiver:
 
     @staticmethod
     def _acknowledge(line: Line, number: int) -> None:
-        # Where it fails the broker delivers the message again to whoever listens next, as any at-least-once broker does.
+        # Where it fails the broker delivers the message again to the next that listens, as any
+        # at-least-once broker does.
         with contextlib.suppress(OSError):
             line.write({"op": "ack", "id": number})
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def spread(load: Callable[[], Application], processes: int) -> Application:
-    """Start the processes, each with an application of its own, and return one that hands requests to whichever is idle."""
+    """Start the processes, each with an application of its own.
+
+    Returns one that hands requests to any process that is idle.
+    """
     idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
     fork = multiprocessing.get_context("fork")
     for _number in range(processes):
@@ -48,8 +51,8 @@ def spread(load: Callable[[], Application], processes: int) -> Application:
 
 def _serve(load: Callable[[], Application], requests: Connection) -> None:
     application = load()
-    # In a thread, because the way to here is deep: Python maps and unmaps memory at every call that crosses a certain depth,
-    # and a database query in a loop that did so took twice its time.
+    # In a thread, because the way to here is deep: Python maps and unmaps memory at every call that
+    # crosses a certain depth, and a database query in a loop that did so took twice its time.
     worker = threading.Thread(target=_serve_all, args=(application, requests))
     worker.start()
     worker.join()

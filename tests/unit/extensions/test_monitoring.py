@@ -46,7 +46,8 @@ def _promtool() -> str:
     )
     if not found:
         pytest.skip(
-            "promtool is not here: Debian and Ubuntu have it in the package prometheus (.ci/run fetches it)"
+            "promtool is not here: Debian and Ubuntu have it in the package prometheus (.ci/run "
+            "fetches it)"
         )
     return found
 
@@ -132,7 +133,10 @@ def test_grafana_can_tell_the_panels_apart_and_place_them(dashboard: t.Any) -> N
 def test_a_dashboard_is_imported_as_a_new_one_for_whatever_data_source_there_is(
     dashboard: t.Any,
 ) -> None:
-    """Grafana refuses a numeric id of another installation, and asks for the source when it is a variable."""
+    """Grafana refuses a numeric id of another installation.
+
+    It asks for the source when that is a variable.
+    """
     assert (
         dashboard.get("id") is None
         and re.fullmatch(r"[\w-]{1,40}", dashboard["uid"])

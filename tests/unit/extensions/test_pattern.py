@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pattern for Automation Platform: it says what the data for AWX says, and nothing in it can write."""
+"""The pattern for Automation Platform.
+
+It says what the data for AWX says, and nothing in it can write.
+"""
 
 from __future__ import annotations
 

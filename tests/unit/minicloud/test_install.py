@@ -25,13 +25,14 @@ MAKE_VENV = REPOSITORY / "tests" / "tools" / "make-venv"
 
 @pytest.fixture
 def python(tmp_path: Path) -> t.Callable[[int], Path]:
-    """A Python that makes a virtual environment only when it has failed as often as it was told to."""
+    """A Python that makes a virtual environment only after failing as often as it should."""
 
     def make(failures: int) -> Path:
         calls = tmp_path / "calls"
         script = tmp_path / "python"
         script.write_text(
-            f'#!/bin/sh\necho "$*" >> "{calls}"\n[ "$(wc -l < "{calls}")" -gt {failures} ] && exec "{sys.executable}" "$@"\n'
+            f'#!/bin/sh\necho "$*" >> "{calls}"\n'
+            f'[ "$(wc -l < "{calls}")" -gt {failures} ] && exec "{sys.executable}" "$@"\n'
         )
         script.chmod(0o755)
         return script

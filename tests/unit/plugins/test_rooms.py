@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The rooms of the shared code: imports only go down, pure rooms stay pure, and a module ships no more than it needs."""
+"""The rooms of the shared code.
+
+Imports only go down, pure rooms stay pure, and a module ships no more than it needs.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,10 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def path_of(name: str) -> Path | None:
-    """Return the file that a dotted name of our own stands for: a module, or something in one; None for what is not ours."""
+    """Return the file that a dotted name of our own stands for: a module, or something in one.
+
+    None for what is not ours.
+    """
     if not name.startswith(PREFIX):
         return None
     parts = name.removeprefix(PREFIX).split(".")
@@ -120,7 +126,10 @@ def room_of(path: Path) -> str:
 
 
 def find_shipped(path: Path) -> set[Path]:
-    """Return the files of module_utils that Ansible ships with a module: it follows every import, also those for type checkers."""
+    """Return the files of module_utils that Ansible ships with a module.
+
+    It follows every import, also those for type checkers.
+    """
     shipped: set[Path] = set()
     waiting = [path]
     while waiting:

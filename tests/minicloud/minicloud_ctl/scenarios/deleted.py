@@ -29,7 +29,8 @@ def deleted_by_sql(context: Context) -> None:
 
 
 @scenario(
-    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living host"
+    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living "
+    "host"
 )
 def deleted_by_hand(context: Context) -> None:
     (host,) = context.steady_hosts(1)
@@ -86,14 +87,23 @@ def soft_delete(context: Context, server: str) -> None:
 
 
 def mark_deleted(context: Context, server: str) -> None:
-    """The same as it stands in instructions for operators: `deleted` becomes 1, where Nova itself writes the row's own id."""
+    """The same as it stands in instructions for operators.
+
+    `deleted` becomes 1, where Nova itself writes the row's own id.
+    """
     with databases.writing(context.paths, context.cell()) as connection:
-        statement = "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' WHERE uuid = ?"
+        statement = (
+            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
+            "WHERE uuid = ?"
+        )
         connection.execute(statement, [server])
 
 
 def purge(context: Context, server: str, keep_mapping: bool) -> None:
-    """What ``nova-manage db archive_deleted_rows --purge`` does, for one server: every row of every table that names it."""
+    """What ``nova-manage db archive_deleted_rows --purge`` does, for one server.
+
+    Every row of every table that names it.
+    """
     for database in (context.cell(), "first_nova_api"):
         with databases.writing(context.paths, database) as connection:
             tables = {

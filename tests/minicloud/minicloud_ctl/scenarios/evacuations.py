@@ -19,7 +19,8 @@ def evacuated_source(context: Context) -> None:
 
 
 @scenario(
-    "a server evacuated, moved while its source was down, and moved back: it holds the old source for ever, all hosts healthy"
+    "a server evacuated, moved while its source was down, and moved back: it holds the old source "
+    "for ever, all hosts healthy"
 )
 def evacuated_source_stale(context: Context) -> None:
     destination, third = context.steady_hosts(2)

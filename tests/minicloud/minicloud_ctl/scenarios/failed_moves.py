@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Cold migrations that really fail: in the driver of the source, with Placement out of reach, or with a nova-compute that dies."""
+"""Cold migrations that really fail.
+
+In the driver of the source, with Placement out of reach, or with a nova-compute that dies.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 def _copying(context: Context) -> tuple[str, str, str, str]:
-    """A cold migration whose source, a host of its own, holds the copy; (server, migration, source, destination)."""
+    """A cold migration whose source, a host of its own, holds the copy.
+
+    Returns (server, migration, source, destination).
+    """
     source = context.own_host("copying", driver=steering.DRIVER)
     (destination,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, context.name, source)
@@ -25,7 +31,10 @@ def _copying(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration whose copy failed while Placement was away, its server set to active again: it holds the destination",
+    (
+        "a cold migration whose copy failed while Placement was away, its server set to active "
+        "again: it holds the destination"
+    ),
     alone=True,
 )
 def failed_cold_migration(context: Context) -> None:
@@ -57,7 +66,8 @@ def failed_cold_migration_error(context: Context) -> None:
 
 
 @scenario(
-    "a source that died while it copied and is back: for Nova the server rests there, and the migration goes on for ever"
+    "a source that died while it copied and is back: for Nova the server rests there, and the "
+    "migration goes on for ever"
 )
 def killed_while_copying(context: Context) -> None:
     server, migration, source, destination = _copying(context)

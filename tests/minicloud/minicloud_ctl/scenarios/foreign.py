@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Consumers, providers and whole Novas that are somebody else's, and providers that are nobody's any more."""
+"""Consumers, providers and whole Novas that are somebody else's.
+
+And providers that are nobody's any more.
+"""
 
 from __future__ import annotations
 
@@ -78,21 +81,24 @@ def orphaned_provider(context: Context) -> None:
 
 
 @scenario(
-    "a host that came back under its name with a new identity, while a deleted server's claim keeps its old provider (LP 1817833)"
+    "a host that came back under its name with a new identity, while a deleted server's claim "
+    "keeps its old provider (LP 1817833)"
 )
 def name_conflict(context: Context) -> None:
     host = context.own_host("renewed")
     graves.bury(context, host, "name_conflict")
     service = context.cloud.compute_services()[host]["id"]
     context.cloud.nova("DELETE", f"/os-services/{service}")
-    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its name.
+    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its
+    # name.
     (context.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     lifecycle.start_computes(context.paths, [host])
     context.record.hosts = {"host": host}
 
 
 @scenario(
-    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud minicloud-second)"
+    "a second Nova with a live server on the same Keystone and Placement (region RegionTwo, cloud "
+    "minicloud-second)"
 )
 def second_nova(context: Context) -> None:
     with states.changing(context.paths) as state:

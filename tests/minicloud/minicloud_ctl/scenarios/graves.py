@@ -24,7 +24,10 @@ def delete_on(
 
 
 def bury(context: Context, host: str, name: str, flavor: str = "m1.tiny") -> str:
-    """A deleted server's claim on ``host``, which dies here: a living nova-compute would remove it within a minute."""
+    """A deleted server's claim on ``host``, which dies here.
+
+    A living nova-compute would remove it within a minute.
+    """
     server, held = delete_on(context, host, name, flavor)
     provider = context.provider(host)
     context.kill(host)

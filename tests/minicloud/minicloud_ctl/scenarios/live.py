@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers, healthy ones and such that look odd: nothing here may ever be removed, except the orphan with the hostile name."""
+"""Live servers, healthy ones and such that look odd.
+
+Nothing here may ever be removed, except the orphan with the hostile name.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,14 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 LIVE = "live server on its own host"
 
-TEMPLATE_NAME = "{{ 7*7 }} {% raw %} ${7*7} \"double\" 'single' `id` $(id) <b>bold</b> &amp; a,b;c|d \\n \\x1b[31m"
-ORPHAN_NAME = "{{ lookup('pipe', 'id') }} =HYPERLINK(\"x\") <script>alert(1)</script> ]]> */ -- ; DROP TABLE \u00e9\u4e2d"
+TEMPLATE_NAME = (
+    "{{ 7*7 }} {% raw %} ${7*7} \"double\" 'single' `id` $(id) <b>bold</b> &amp; a,b;c|d \\n "
+    "\\x1b[31m"
+)
+ORPHAN_NAME = (
+    "{{ lookup('pipe', 'id') }} =HYPERLINK(\"x\") <script>alert(1)</script> ]]> */ -- ; DROP TABLE "
+    "\u00e9\u4e2d"
+)
 CONTROL_NAME = 'evil\nprovider \x1b[31mred\x1b[0m\r\t{{ 7*7 }}"}'
 
 
@@ -78,7 +87,8 @@ def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Alloc
 
 
 @scenario(
-    "live servers, an orphan and a foreign provider whose names are hostile to templates, terminals and tables"
+    "live servers, an orphan and a foreign provider whose names are hostile to templates, "
+    "terminals and tables"
 )
 def hostile_names(context: Context) -> None:
     live_server(context, TEMPLATE_NAME)
@@ -105,7 +115,8 @@ def error_with_host(context: Context) -> None:
 @scenario("a soft-deleted server that can still be restored")
 def soft_deleted(context: Context) -> None:
     server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
-    # The API does so only under reclaim_instance_interval, with which every delete of this cloud would become a soft one.
+    # The API does so only under reclaim_instance_interval, with which every delete of this cloud
+    # would become a soft one.
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute(
             "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?",
@@ -115,7 +126,8 @@ def soft_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a live server without an instance mapping: its GET is 404, the hypervisor listing still shows it"
+    "a live server without an instance mapping: its GET is 404, the hypervisor listing still shows "
+    "it"
 )
 def lost_instance_mapping(context: Context) -> None:
     server, _provider = live_server(
@@ -126,7 +138,8 @@ def lost_instance_mapping(context: Context) -> None:
 
 
 @scenario(
-    "the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows nothing"
+    "the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows "
+    "nothing"
 )
 def lost_mapping_extra_host(context: Context) -> None:
     server, provider = live_server(

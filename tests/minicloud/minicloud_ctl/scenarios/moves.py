@@ -15,7 +15,10 @@ from minicloud_ctl.waiting import wait_for
 
 
 def _park(context: Context, source: str, destination: str) -> tuple[str, str, str, str]:
-    """A cold migration in VERIFY_RESIZE; (server, migration, source's provider, destination's provider)."""
+    """A cold migration in VERIFY_RESIZE.
+
+    Returns (server, migration, source's provider, destination's provider).
+    """
     server = servers.boot(context.cloud, context.name, source)
     migration = servers.migrate(context.cloud, server, destination)
     _describe(context, server, migration, source, destination)
@@ -68,7 +71,8 @@ def ended_migration_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a confirmed migration that still holds the source, and a second time the share of a pool that its server's disk is on"
+    "a confirmed migration that still holds the source, and a second time the share of a pool that "
+    "its server's disk is on"
 )
 def ended_migration_pool(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -97,7 +101,10 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
 
 
 @scenario(
-    "a confirmed migration that still holds the source, its server shelved and unshelved since, of which no migration tells",
+    (
+        "a confirmed migration that still holds the source, its server shelved and unshelved "
+        "since, of which no migration tells"
+    ),
     alone=True,
 )
 def ended_migration_unshelved(context: Context) -> None:
@@ -105,7 +112,8 @@ def ended_migration_unshelved(context: Context) -> None:
     destination = context.own_host()
     server = _leave_confirmed_migration(context, source, destination)
     servers.shelve(context.cloud, server)
-    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a host that another scenario has killed.
+    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a
+    # host that another scenario has killed.
     context.kill(destination)
     servers.force_down(context.cloud, destination)
     context.await_deaths()
@@ -134,7 +142,8 @@ def _claims_also(context: Context, server: str, home: str, other: str) -> None:
 
 
 @scenario(
-    "a live server that also holds a host to which a live migration of it failed, and which it left by a later one"
+    "a live server that also holds a host to which a live migration of it failed, and which it "
+    "left by a later one"
 )
 def extra_host_left_since(context: Context) -> None:
     home, other = context.steady_hosts(2)
@@ -156,7 +165,10 @@ def extra_host_left_before(context: Context) -> None:
     servers.revert(context.cloud, server)
     holdings.await_providers(context.cloud, server, context.provider(home))
     with databases.writing(context.paths, context.cell()) as connection:
-        statement = "UPDATE migrations SET status = 'error', migration_type = 'live-migration' WHERE uuid = ?"
+        statement = (
+            "UPDATE migrations SET status = 'error', migration_type = 'live-migration' "
+            "WHERE uuid = ?"
+        )
         connection.execute(statement, [failed])
     _claims_also(context, server, home, other)
     context.record.needed(
@@ -172,7 +184,8 @@ def booting(context: Context) -> None:
     provider = context.provider(host)
     context.kill(host)
     server = servers.request_boot(context.cloud, "booting", host)
-    # The action exists once the server has left the build request for its cell, and the claim comes before that.
+    # The action exists once the server has left the build request for its cell, and the claim comes
+    # before that.
     actions = f"/servers/{server}/os-instance-actions"
     wait_for(
         "the server to be handed to its host",
@@ -190,7 +203,8 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
     source_tree = context.provider(source)
     destination = context.own_host()
     destination_tree = context.provider(destination)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the time we need.
+    # The scheduler believes in the dead host until service_down_time has passed, which is all the
+    # time we need.
     context.kill(destination)
     servers.act(context.cloud, server, "migrate", {"host": destination})
 
@@ -198,7 +212,8 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
         found = servers.migrations(context.cloud, server)
         if found and found[0]["status"] in servers.ENDED:
             raise MinicloudError(
-                f"The migration to {destination} ended as {found[0]['status']} before it could get stuck."
+                f"The migration to {destination} ended as {found[0]['status']} before it could get "
+                "stuck."
             )
         there = found and set(holdings.of(context.cloud, server).allocations) == {destination_tree}
         return (
@@ -214,7 +229,8 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration on its way to a host that died: the server holds the destination, the migration the source"
+    "a cold migration on its way to a host that died: the server holds the destination, the "
+    "migration the source"
 )
 def move_in_flight(context: Context) -> None:
     server, migration, source, destination = _stuck_in_flight(context)
@@ -235,7 +251,8 @@ def deleted_migration(context: Context) -> None:
 def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "unconfirmed_resize", source)
-    # The scheduler chooses the destination; it must not fall for a host that another scenario has just killed.
+    # The scheduler chooses the destination; it must not fall for a host that another scenario has
+    # just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
     destination = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")[
@@ -252,7 +269,8 @@ def unconfirmed_resize(context: Context) -> None:
 
 
 @scenario(
-    "a move that waits to be confirmed, its migration marked as error: a revert still needs the source"
+    "a move that waits to be confirmed, its migration marked as error: a revert still needs the "
+    "source"
 )
 def unconfirmed_resize_error(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -264,7 +282,8 @@ def unconfirmed_resize_error(context: Context) -> None:
 
 
 @scenario(
-    "an interrupted move: the live server holds the other host, the ended migration holds the one where the guest runs"
+    "an interrupted move: the live server holds the other host, the ended migration holds the one "
+    "where the guest runs"
 )
 def unreverted_allocation(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One compute service with several nodes, as with ironic: a host's name alone does not say whose claim is whose."""
+"""One compute service with several nodes, as with ironic.
+
+A host's name alone does not say whose claim is whose.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 @scenario(
-    "a dead service with two nodes (as ironic's): on each a live server, and on each what a deleted one or the other's server left"
+    "a dead service with two nodes (as ironic's): on each a live server, and on each what a "
+    "deleted one or the other's server left"
 )
 def ironic_nodes(context: Context) -> None:
     host = context.own_host("ironic", driver="minicloud_ironic.TwoNodes")

@@ -44,7 +44,8 @@ def shelved_after_long_life(context: Context) -> None:
 
 
 @scenario(
-    "a shelved and offloaded server that holds its last host, of which only the resource provider is left"
+    "a shelved and offloaded server that holds its last host, of which only the resource provider "
+    "is left"
 )
 def shelved_from_gone_host(context: Context) -> None:
     host = context.own_host("gone")
@@ -58,7 +59,10 @@ def shelved_from_gone_host(context: Context) -> None:
 
 
 def remove_host(context: Context, host: str) -> None:
-    """Let a host die and have Nova delete its service; its provider stays, for somebody has an allocation of it."""
+    """Let a host die and have Nova delete its service.
+
+    Its provider stays, because somebody has an allocation of it.
+    """
     context.kill(host)
     servers.force_down(context.cloud, host)
     context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
@@ -73,7 +77,10 @@ def _shelve(context: Context, server: str) -> holdings.Holding:
 
 
 def _failed_boot(context: Context) -> str:
-    """A server that no host could take, with a claim left on one; returns the server, and records no share."""
+    """A server that no host could take, with a claim left on one.
+
+    Returns the server, and records no share.
+    """
     flavor = {"name": f"impossible-{uuid.uuid4()}", "vcpus": 100000, "ram": 512, "disk": 1}
     reference = context.cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
     document = {
@@ -160,7 +167,10 @@ def cell_down(context: Context) -> None:
 
 
 def _point_cell(context: Context, database: str, closed: bool) -> None:
-    """Nova-api reads the mapping when it starts; every other service keeps the database that it has open."""
+    """Nova-api reads the mapping when it starts.
+
+    Every other service keeps the database that it has open.
+    """
     with states.changing(context.paths) as state:
         state.closed_cells = [CELL] if closed else []
     databases.point_cell(

@@ -20,8 +20,11 @@ from minicloud_ctl.waiting import wait_for
 
 @dataclass
 class Record:
-    """The ground truth of one made situation; ``Context.save`` writes it as JSON, where ``shares`` is
-    [{"consumer", "provider", "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}."""
+    """The ground truth of one made situation.
+
+    ``Context.save`` writes it as JSON, where ``shares`` is [{"consumer", "provider",
+    "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}.
+    """
 
     scenario: str
     description: str
@@ -56,7 +59,10 @@ class Record:
 
 
 class Context:
-    """The cloud as one scenario sees it: administrator's rights within project ``demo``, and hosts to use up."""
+    """The cloud as one scenario sees it.
+
+    With administrator's rights within project ``demo``, and hosts to use up.
+    """
 
     def __init__(self, paths: Paths, name: str) -> None:
         self.paths = paths
@@ -66,7 +72,10 @@ class Context:
         self._own_hosts: list[str] = []
 
     def steady_hosts(self, number: int) -> list[str]:
-        """Hosts that live on: those that ``up`` made. Another scenario begins with another one, so that they share the load."""
+        """Hosts that live on: those that ``up`` made.
+
+        Another scenario begins with another one, so that they share the load.
+        """
         computes = states.load(self.paths).computes
         found = sorted(
             host
@@ -75,7 +84,8 @@ class Context:
         )
         if len(found) < number:
             raise MinicloudError(
-                f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes {max(number, 2)}'."
+                f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes "
+                f"{max(number, 2)}'."
             )
         first = list(REGISTRY).index(self.name) % len(found)
         return (found[first:] + found[:first])[:number]
@@ -135,7 +145,10 @@ class Context:
         return "first_cell1"
 
     def save(self) -> None:
-        """Write the record, after asking Placement whether the named consumers hold exactly the named shares."""
+        """Write the record, if the named consumers hold exactly the named shares.
+
+        Placement is asked for that first.
+        """
         providers = self.cloud.providers()
         told: dict[str, set[str]] = {}
         for share in self.record.shares:
@@ -144,7 +157,8 @@ class Context:
             held = holdings.of(self.cloud, consumer).allocations
             if set(held) != wanted:
                 raise MinicloudError(
-                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, not {sorted(wanted)}."
+                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, "
+                    f"not {sorted(wanted)}."
                 )
             for share in self.record.shares:
                 if share["consumer"] == consumer:
@@ -157,8 +171,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Scenario:
-    """``in_all`` is False for what cannot live beside the others, ``alone`` is True for what must be made while nothing else happens;
-    ``undo`` takes the situation back where that is possible, ``placement`` is the microversion that it needs."""
+    """A scenario: ``in_all`` is False for what cannot live beside the others.
+
+    ``alone`` is True for what must be made while nothing else happens; ``undo`` takes the situation
+    back where that is possible, ``placement`` is the microversion that it needs.
+    """
 
     name: str
     description: str

@@ -19,11 +19,15 @@ SIDE_BY_SIDE = 4
 
 
 def choose(names: list[str]) -> list[str]:
-    """The wanted names in the order of the registry; ``all`` stands for those that can live on one cloud."""
+    """The wanted names in the order of the registry.
+
+    ``all`` stands for those that can live on one cloud.
+    """
     unknown = sorted(set(names) - set(REGISTRY) - {"all"})
     if unknown:
         raise MinicloudError(
-            f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what there is."
+            f"There is no scenario {', '.join(unknown)}; 'minicloud scenario --list' shows what "
+            "there is."
         )
     return [
         name
@@ -33,12 +37,16 @@ def choose(names: list[str]) -> list[str]:
 
 
 def run(paths: Paths, names: list[str], again: bool) -> bool:
-    """Make what is not made yet and print a line for each; False when one failed, which does not hold up the others."""
+    """Make what is not made yet and print a line for each.
+
+    False when one failed, which does not hold up the others.
+    """
     wanted = choose(names)
     closed = states.load(paths).closed_cells
     if closed and wanted != ["cell_down"]:
         raise MinicloudError(
-            "A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' first."
+            "A cell of this cloud is down on purpose: run 'minicloud scenario --undo cell_down' "
+            "first."
         )
     entries = [REGISTRY[name] for name in wanted]
     groups = (

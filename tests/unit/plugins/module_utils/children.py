@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Processes of their own, for what can only be seen of one: how it waits, is stopped and is killed."""
+"""Processes of their own, for what can only be seen of one.
+
+How it waits, is stopped and is killed.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,12 @@ LONG = 30
 def child(
     code: str, *arguments: str, hangup: str = "default", **options: t.Any
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run `code` in a Python of its own, which is killed at the end, or after `LONG` seconds, if it still runs.
+    """Run `code` in a Python of its own.
 
-    hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under which the tests may run themselves.
+    It is killed at the end, or after `LONG` seconds, if it still runs.
+
+    hangup: what is to happen on SIGHUP when nobody says otherwise; `ignore` under nohup, under
+    which the tests may run themselves.
     """
     wrapper = ["env", f"--{hangup}-signal=HUP"]
     environment = {

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who runs Nova's operations: services that die and start again, an API that refuses, operators who reset a state."""
+"""Who runs Nova's operations.
+
+There are services that die and start again, an API that refuses, operators who reset a state.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,10 @@ class Life:
         return operation
 
     def go(self, operation: Operation, count: int = TO_THE_END, until: str = "") -> None:
-        """Let it make `count` steps, or come to the step `until`; it waits for a service that is down."""
+        """Let it make `count` steps, or come to the step `until`.
+
+        It waits for a service that is down.
+        """
         while (
             count
             and operation in self.running
@@ -116,7 +122,10 @@ class Life:
         )
 
     def cut(self, operation: Operation, alone: bool = False) -> None:
-        """Kill the service that it runs in. `alone`: libvirt ends a live migration that was running."""
+        """Kill the service that it runs in.
+
+        `alone`: libvirt ends a live migration that was running.
+        """
         at = operation.at
         if at is None or operation not in self.running:
             return
@@ -134,7 +143,8 @@ class Life:
 
     def kill(self, host: str, alone: bool = False) -> None:
         self._tell(
-            f"killed nova-compute of {self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}"
+            "killed nova-compute of "
+            f"{self.nova.world.nodes[host].name}{' (libvirt goes on)' if alone else ''}"
         )
         self.nova.up.discard(host)
         for operation in [
@@ -187,7 +197,10 @@ class Life:
         self.watch(self)
 
     def possible(self) -> dict[str, Callable[[str, bool], Steps]]:
-        """What the API lets be done now (check_instance_state), by name, as functions of a destination and a choice."""
+        """What the API lets be done now, by name, as functions of a destination and a choice.
+
+        See check_instance_state.
+        """
         nova, server = self.nova, self.server
         if server not in nova.world.servers:
             return {}
@@ -274,7 +287,10 @@ def booted(nova: Nova, watch: Callable[[Life], None] = lambda life: None) -> Lif
 
 
 def begun_with(nova: Nova, operation: str, home: int = 0) -> tuple[Life, Operation]:
-    """A life with one of `OPERATIONS` just asked for; `home` is where its server is to go, if it goes anywhere."""
+    """A life with one of `OPERATIONS` just asked for.
+
+    `home` is where its server is to go, if it goes anywhere.
+    """
     life = Life(nova) if operation == "boot" else booted(nova)
     for before in OPERATIONS[operation]:
         do(life, before, home)
@@ -288,7 +304,11 @@ def begin(life: Life, name: str, home: int) -> Operation:
 
 
 def do(life: Life, what: str, home: int) -> None:
-    """Let `what` happen; an operation goes to the host number `home`, or to the one that it names itself ("migrate to host 2")."""
+    """Let `what` happen.
+
+    An operation goes to the host number `home`, or to the one that it names itself ("migrate to
+    host 2").
+    """
     nova = life.nova
     what, _to, place = what.partition(" to host ")
     home = int(place) if place else home
@@ -319,7 +339,10 @@ def lives(
     length: int = 8,
     clean: Callable[[Life], None] | None = None,
 ) -> Life:
-    """Operations one after the other, each cut, failed or left alone after any step, and what is done about it."""
+    """Operations one after the other, and what is done about each.
+
+    Any of them may be cut, fail or be left alone after any step.
+    """
     nova = Nova(pooled=draw(st.booleans()), devices=draw(st.booleans()))
     if draw(st.sampled_from([True, True, True, False])):
         life = booted(nova, watch)
@@ -380,7 +403,10 @@ def _event(draw: st.DrawFn, life: Life, clean: Callable[[Life], None] | None) ->
 
 
 def _interrupted(draw: st.DrawFn, life: Life, operation: Operation) -> None:
-    """Let an operation go on for some steps, and then do something to it; mostly it goes on to its end."""
+    """Let an operation go on for some steps, and then do something to it.
+
+    Mostly it goes on to its end.
+    """
     life.go(operation, draw(st.sampled_from([TO_THE_END, TO_THE_END, *range(16)])))
     if operation not in life.running or life.blocked(operation):
         return

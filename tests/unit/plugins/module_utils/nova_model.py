@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nova as far as claims go: its rows, its claims in Placement, and beside them what is true of the guests.
+"""Nova as far as claims go: its rows, and its claims in Placement.
 
-`Nova` is what the operations (`nova_operations`) change. What the APIs would say of it is a `World`; what a server needs
-(`needed`) is known from where its guests and disks are, and from nothing that the judge may see.
+Beside them stands what is true of the guests.
+
+`Nova` is what the operations (`nova_operations`) change. What the APIs would say of it is a
+`World`; what a server needs (`needed`) is known from where its guests and disks are, and from
+nothing that the judge may see.
 """
 
 from __future__ import annotations
@@ -66,11 +69,17 @@ class Failed(Exception):
 
 
 class RolledBack(Failed):
-    """An InstanceFaultRollback, or a driver's NotImplementedError: the server goes back to the state that it had."""
+    """An InstanceFaultRollback, or a driver's NotImplementedError.
+
+    The server goes back to the state that it had.
+    """
 
 
 class Preempted(Failed):
-    """An UnexpectedTaskStateError: somebody else, such as a reset of the state, has changed the task meanwhile."""
+    """An UnexpectedTaskStateError.
+
+    Somebody else, such as a reset of the state, has changed the task meanwhile.
+    """
 
 
 class Gone(Failed):
@@ -78,12 +87,15 @@ class Gone(Failed):
 
 
 class Aborted(Failed):
-    """The driver tells that a live migration was aborted, or that it failed and the guest never left."""
+    """The driver reports that a live migration was aborted, or failed and the guest never left."""
 
 
 @d.dataclass(frozen=True)
 class Step:
-    """Where an operation has come to: what was just done, and which service goes on. `queued` for it, it outlives its restart."""
+    """Where an operation has come to: what was just done, and which service goes on.
+
+    If it is `queued` for that service, it outlives its restart.
+    """
 
     where: str
     done: str
@@ -94,13 +106,17 @@ Steps = t.Generator[Step, None, t.Any]
 
 
 class Nova:
-    """Three compute nodes, and what is on them. A guest's place is the uuid of the node's root provider.
+    """Three compute nodes, and what is on them.
+
+    A guest's place is the uuid of the node's root provider.
 
     up: the hosts whose nova-compute runs.
     placement: whether it answers, refuses what Nova asks (which Nova often only logs), or raises.
-    copies: for each server, by place, the share that a guest or a disk there lives on; a disk kept for a revert has its own place.
+    copies: for each server, by place, the share that a guest or a disk there lives on; a disk kept
+    for a revert has its own place.
     coming: the same, of a place that an operation under way has claimed and goes on to use.
-    strict: also what Nova itself has given up, or errored, is needed while the guest, or its last disk, is there in fact.
+    strict: also what Nova itself has given up, or errored, is needed while the guest, or its last
+    disk, is there in fact.
     """
 
     def __init__(self, pooled: bool = False, devices: bool = False, strict: bool = True) -> None:
@@ -128,7 +144,10 @@ class Nova:
     # What is true.
 
     def share(self, host: str, large: bool, device: int = 0) -> Allocations:
-        """What the scheduler claims on `host`: disk from the pool if there is one, a device of the host if there are some."""
+        """What the scheduler claims on `host`.
+
+        Disk is of the pool if there is one, and there is a device of the host if it has some.
+        """
         flavor = dict(LARGE if large else SMALL)
         claim: dict[str, dict[str, int]] = {host: flavor}
         if self.pool:
@@ -138,7 +157,9 @@ class Nova:
         return claim
 
     def needed(self, server: str) -> dict[str, dict[str, int]]:
-        """The amounts by provider and class that `server` lives on: its guests, the disks kept for a revert, what is on its way.
+        """The amounts by provider and class that `server` lives on.
+
+        These are its guests, the disks kept for a revert, and what is on its way.
 
         Of the pool the largest, since Nova itself does not claim it twice for an evacuation.
         """
@@ -195,7 +216,10 @@ class Nova:
             here[host] = here.pop(("parked", host))
 
     def forget_revert(self, server: str) -> None:
-        """A server that is no longer VERIFY_RESIZE cannot be reverted: a disk kept for that is needed only if it is the last one."""
+        """A server that is no longer VERIFY_RESIZE cannot be reverted.
+
+        A disk kept for that is needed only if it is the last one.
+        """
         here = self.copies.get(server, {})
         if self.host(server) in here:
             self.leave(server, *(place for place in list(here) if isinstance(place, tuple)))
@@ -264,7 +288,10 @@ class Nova:
             self.world.unlisted_migrations.add(migration)
 
     def mark_deleted(self, server: str) -> None:
-        """An operator writes into the database that it is deleted: only its own row, and not as Nova does."""
+        """An operator writes into the database that it is deleted.
+
+        Only its own row, and not as Nova does.
+        """
         if server in self.world.servers:
             self.world.delete_by_hand(server)
 
@@ -298,7 +325,10 @@ class Nova:
         )
 
     def with_status(self, server: str, *statuses: str, kind: str | None = None) -> str | None:
-        """The oldest migration of `server` in one of `statuses` (nova/objects/migration.py, get_by_instance_and_status)."""
+        """The oldest migration of `server` in one of `statuses`.
+
+        As in nova/objects/migration.py, get_by_instance_and_status.
+        """
         rows = (
             row
             for row in self.world.migrations.values()
@@ -328,7 +358,10 @@ class Nova:
         )
 
     def event_begins(self, server: str, name: str, host: str | None = None) -> str:
-        """Record an event of the newest action, on the host with the root `host` if on one; returns the request that it belongs to."""
+        """Record an event of the newest action, on the host with the root `host` if on one.
+
+        Returns the request that it belongs to.
+        """
         newest, *older = self.world.actions[server]
         event = ActionEvent(
             name, self._time(), None, None, self.world.nodes[host].host if host else None
@@ -371,7 +404,10 @@ class Nova:
         )
 
     def put(self, consumer: str, resources: Allocations) -> None:
-        """One write: the consumer's generation moves; an emptied consumer is gone, and begins at 1 when it comes back."""
+        """One write: the consumer's generation moves.
+
+        An emptied consumer is gone, and begins at 1 when it comes back.
+        """
         before = self.world.allocations.pop(consumer, None)
         if resources:
             generation = ((before.generation or 0) if before else 0) + 1
@@ -380,7 +416,10 @@ class Nova:
             )
 
     def claim(self, server: str, host: str, large: bool, device: int = 0) -> None:
-        """claim_resources: to what the server already holds, only providers are added that it holds nothing of."""
+        """claim_resources, which may find that the server already holds something.
+
+        Only providers of which it holds nothing are added to that.
+        """
         if not self._answered():
             raise Failed("no valid host")
         claim = self.share(host, large, device)

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nova's moves of a server, as `nova_operations` has the rest: resize, live migration, evacuation, rebuild."""
+"""Nova's moves of a server, as `nova_operations` has the rest.
+
+These are resize, live migration, evacuation and rebuild.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def resize(nova: Nova, server: str, hosts: tuple[str, ...], larger: bool, device
 def _migration_task(
     nova: Nova, server: str, kind: str, host: str, larger: bool, device: int
 ) -> Steps:
-    """MigrationTask.execute, with its rollback: the row of the migration first, then the claim, whose return is only logged."""
+    """MigrationTask.execute, with its rollback.
+
+    The row of the migration comes first, then the claim, whose return is only logged.
+    """
     known = nova.with_status(server, "pre-migrating", kind=kind)
     migration = known or nova.migration(server, kind, "pre-migrating")
     nova.flavors[migration] = (nova.large(server), larger)
@@ -93,7 +99,10 @@ def _migration_task(
 
 
 def _prepared(nova: Nova, server: str, migration: str, host: str, last: bool) -> Steps:
-    """_do_prep_resize; tells whether it went well, or another host is tried (_reschedule_resize_or_reraise)."""
+    """_do_prep_resize.
+
+    Returns whether it went well, or another host is tried (_reschedule_resize_or_reraise).
+    """
     try:
         nova.set(migration, dest=host, status="pre-migrating")
         yield Step(host, "claim of the host made")
@@ -170,7 +179,10 @@ def _resized(nova: Nova, server: str, migration: str, host: str, larger: bool, w
 
 
 def revert(nova: Nova, server: str) -> Steps:
-    """revert_resize on the destination, _finish_revert_resize on the source: `reverted` and the old host come before the claim."""
+    """revert_resize on the destination, _finish_revert_resize on the source.
+
+    `reverted` and the old host come before the claim.
+    """
     migration = nova.with_status(server, "finished") or ""
     nova.save(server, task="resize_reverting")
     yield Step(API, "reverting")
@@ -315,7 +327,10 @@ def _rolled_back(nova: Nova, server: str, migration: str, source: str, status: s
 
 
 def _post_live_migration(nova: Nova, server: str, migration: str, source: str, host: str) -> Steps:
-    """_post_live_migration_update_host, _post_live_migration, post_live_migration_at_destination."""
+    """Three steps of a live migration that has ended.
+
+    _post_live_migration_update_host, _post_live_migration, post_live_migration_at_destination.
+    """
     switch(nova, server, source, host)
     try:
         yield Step(source, "guest switched")
@@ -341,7 +356,8 @@ def switch(nova: Nova, server: str, source: str, host: str) -> None:
     nova.leave(server, source)
 
 
-# Evacuation and rebuild: nova/compute/api.py, rebuild_instance of nova/conductor/manager.py and of nova/compute/manager.py.
+# Evacuation and rebuild: nova/compute/api.py, rebuild_instance of nova/conductor/manager.py and of
+# nova/compute/manager.py.
 
 
 def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device: int = 0) -> Steps:
@@ -386,7 +402,8 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
                 nova.set(moved, status="failed")
             return
         except Failed:
-            # Nova gives up the guest that it may have made there: the next that it does is to drop that claim itself.
+            # Nova gives up the guest that it may have made there: the next that it does is to drop
+            # that claim itself.
             if not nova.strict:
                 nova.leave(server, host)
             nova.stays(server)
@@ -395,7 +412,8 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
             nova.remove_tree(server, host)
             yield Step(host, "destination dropped")
             raise
-        # finish_evacuation of the resource tracker: from now on Nova takes no other guest for this server's.
+        # finish_evacuation of the resource tracker: from now on Nova takes no other guest for this
+        # server's.
         nova.save(server, host=host)
         nova.leave(server, *(place for place in list(nova.copies.get(server, {})) if place != host))
         nova.stays(server)
@@ -413,7 +431,10 @@ def evacuate(nova: Nova, server: str, host: str, targeted: bool = False, device:
 
 
 def rebuild(nova: Nova, server: str) -> Steps:
-    """A rebuild in place: one that fails drops the server's own claim (`scheduled_node is not None`)."""
+    """A rebuild in place.
+
+    One that fails drops the server's own claim (`scheduled_node is not None`).
+    """
     host, was = nova.host(server) or "", nova.vm[server]
     nova.save(server, task="rebuilding")
     nova.act(server, "rebuild")

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova does to a server, step by step in the order of its code: each operation is a generator that stops after each step.
+"""What Nova does to a server, step by step in the order of its code.
 
-Whoever runs it may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or forget it, which is a service
-that was killed. What an operation waits for in another service's queue (`Step.queued`) is not lost when that service restarts.
+Each operation is a generator that stops after each step.
+
+A test may let it go on, let it fail there (throw `Failed`: the handlers are Nova's), or
+forget it, which is a service that was killed. What an operation waits for in another service's
+queue (`Step.queued`) is not lost when that service restarts.
 """
 
 from __future__ import annotations
@@ -80,7 +83,10 @@ def reverts_task_state(nova: Nova, server: str, at: str, steps: Steps) -> Steps:
 
 
 def revert_allocation(nova: Nova, server: str, migration: str) -> None:
-    """nova/compute/manager.py, _revert_allocation: whether the claim was moved back is not looked at."""
+    """nova/compute/manager.py, _revert_allocation.
+
+    Whether the claim was moved back is not looked at.
+    """
     if nova.held(migration):
         nova.move(migration, server)
 
@@ -89,7 +95,10 @@ def revert_allocation(nova: Nova, server: str, migration: str) -> None:
 
 
 def boot(nova: Nova, server: str, hosts: tuple[str, ...], device: int = 0) -> Steps:
-    """schedule_and_build_instances, then _do_build_and_run_instance on each of `hosts` until one builds it (build_instances)."""
+    """schedule_and_build_instances.
+
+    Then _do_build_and_run_instance on each of `hosts` until one builds it (build_instances).
+    """
     yield Step(API, "build requested")
     for attempt, host in enumerate(hosts):
         try:
@@ -107,7 +116,11 @@ def boot(nova: Nova, server: str, hosts: tuple[str, ...], device: int = 0) -> St
 
 
 def _built(nova: Nova, server: str, host: str, last: bool) -> Steps:
-    """_do_build_and_run_instance; a RescheduledException on all hosts but the last, where the build is aborted and keeps its claim."""
+    """_do_build_and_run_instance.
+
+    A RescheduledException on all hosts but the last, where the build is aborted and keeps its
+    claim.
+    """
     request, name = nova.world.actions[server][0].request_id, "compute__do_build_and_run_instance"
     nova.event_begins(server, name, host)
     try:
@@ -175,9 +188,12 @@ def shelve_offload(nova: Nova, server: str) -> Steps:
 
 
 def _offloaded(nova: Nova, server: str, host: str) -> Steps:
-    """_shelve_offload_instance: the snapshot is in the image service, so the share is needed no more once Nova itself drops it.
+    """_shelve_offload_instance: the snapshot is in the image service.
 
-    Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys it as well (delete_instance_files).
+    So the share is not needed any more once Nova itself drops it.
+
+    Nor is a disk that was kept for a revert: it is not the last one, and here the driver destroys
+    it as well (delete_instance_files).
     """
     yield Step(host, "destroyed")
     nova.leave(
@@ -237,7 +253,10 @@ def unshelve(nova: Nova, server: str, host: str, device: int = 0) -> Steps:
 
 
 def delete(nova: Nova, server: str) -> Steps:
-    """_delete: without a host, or with its nova-compute down, locally; otherwise terminate_instance. A parked resize is confirmed first."""
+    """_delete: without a host, or with its nova-compute down, locally.
+
+    Otherwise terminate_instance. A parked resize is confirmed first.
+    """
     host = nova.host(server)
     was = nova.task(server)
     if not host:

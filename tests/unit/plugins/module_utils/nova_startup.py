@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a nova-compute does by itself, when it starts and then from time to time (nova/compute/manager.py)."""
+"""What a nova-compute does by itself, when it starts and from time to time.
+
+As nova/compute/manager.py has it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ def init_host(nova: Nova, host: str) -> Steps:
 
 
 def _destroy_evacuated_instances(nova: Nova, host: str) -> Steps:
-    """The guest first, then the claim (a failure is only logged), then the migration's row; returns the servers."""
+    """The guest first, then the claim (a failure is only logged), then the migration's row.
+
+    Returns the servers.
+    """
     rows = [
         row
         for row in nova.world.migrations.values()
@@ -115,7 +121,10 @@ def _init_instance(nova: Nova, server: str, host: str) -> Steps:
 
 
 def poll(nova: Nova, host: str) -> Steps:
-    """_poll_unconfirmed_resizes, and _remove_deleted_instances_allocations of the resource tracker."""
+    """_poll_unconfirmed_resizes, and what the resource tracker does.
+
+    The latter is its _remove_deleted_instances_allocations.
+    """
     yield Step(host, "polling")
     for row in list(nova.world.migrations.values()):
         server = row.server

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the judge would change of a model's Nova, compared with what is true of it; and which of the hard situations it is in."""
+"""What the judge would change of a model's Nova, compared with what is true of it.
+
+And which of the hard situations it is in.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,8 @@ def changing(nova: Nova) -> list[Finding]:
 def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
     """What `change` takes of what a server needs, by provider and class.
 
-    Of what a server holds itself nothing may go that it needs; of a migration's claim only what its server, or another migration
-    of it, holds as well.
+    Of what a server holds itself nothing may go that it needs; of a migration's claim only what its
+    server, or another migration of it, holds as well.
     """
     before, after = (_together(change, side) for side in ("before", "after"))
     move = nova.world.migrations.get(change.consumer)
@@ -73,7 +76,8 @@ def lost(nova: Nova, change: Change) -> dict[str, dict[str, int]]:
                 min(need, elsewhere + document.get(provider, {}).get(cls, 0))
                 for document in (before, after)
             )
-            # Where all claims together are too small for the guest, Nova has lost the right one, and this is of an earlier size.
+            # Where all claims together are too small for the guest, Nova has lost the right one,
+            # and this is of an earlier size.
             if has < had and (not move or had == need):
                 taken.setdefault(provider, {})[cls] = had - has
     return taken
@@ -99,7 +103,10 @@ def make(nova: Nova, change: Change) -> None:
 
 
 def _order_of_times(world: World) -> dict[str | None, int]:
-    """The times that are compared with each other, each as its place among them: two lives can differ in all others."""
+    """The times that are compared with each other, each as its place among them.
+
+    Two lives can differ in all others.
+    """
     moved = {time for row in world.migrations.values() for time in (row.created_at, row.updated_at)}
     unshelved = {
         action.start_time
@@ -115,7 +122,10 @@ def _shares(allocations: Allocations) -> list[t.Any]:
 
 
 class Watch:
-    """Looks at each state of each life, and at the same state only once. Counts what it has seen."""
+    """Looks at each state of each life, and at the same state only once.
+
+    Counts what it has seen.
+    """
 
     def __init__(self) -> None:
         self.kinds: collections.Counter[str] = collections.Counter()
@@ -232,7 +242,10 @@ class Situation:
         ]
 
     def needs_claim_of(self, kinds: t.Collection[str], *statuses: str) -> bool:
-        """The server rests on its host without a claim there, and such a migration holds what the guest needs."""
+        """The server rests on its host without a claim there.
+
+        Such a migration holds what the guest needs.
+        """
         if not self.rests or self.holds_home() or not self.guest_home():
             return False
         return any(self.home in self.nova.held(row.uuid) for row in self.moved(kinds, *statuses))
@@ -253,7 +266,10 @@ class Situation:
         )
 
     def left_a_failed_move(self) -> bool:
-        """The server rests elsewhere than where a live migration or evacuation failed to, and was there by another move."""
+        """The server rests elsewhere than where a live migration or evacuation failed to.
+
+        It was there by another move.
+        """
         failed = {row.dest_compute for row in self.moved((*LIVE, *EVACUATION), "error", "failed")}
         left = {row.source_compute for row in self.moved((*COLD, *LIVE), "confirmed", "completed")}
         left |= {row.dest_compute for row in self.moved(COLD, "reverted")}

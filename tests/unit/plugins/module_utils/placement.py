@@ -4,8 +4,9 @@
 
 """As much of Placement as a writer meets, behind the adapter of an HTTP session.
 
-It answers requests as `handlers/allocation.py` does as to generations, types and empty consumers; it has no providers and no capacity, of
-which the real one is asked elsewhere. What a network does to a request happens exactly where a test says.
+It answers requests as `handlers/allocation.py` does as to generations, types and empty consumers;
+it has no providers and no capacity, of which the real one is asked elsewhere. What a network does
+to a request happens exactly where a test says.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A cloud with two hosts, and one situation in it for each kind of finding. Each makes its consumer and returns it."""
+"""A cloud with two hosts, and one situation in it for each kind of finding.
+
+Each makes its consumer and returns it.
+"""
 
 from __future__ import annotations
 

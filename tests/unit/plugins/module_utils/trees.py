@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A Placement with providers, and a Nova that lists their compute nodes, which fail and change at will: real ones cannot be made to."""
+"""A Placement with providers, and a Nova that lists their compute nodes.
+
+They fail and change at will: real ones cannot be made to.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A small cloud in memory, from which snapshots are made as the readers would make them: input for the pure parts."""
+"""A small cloud in memory, from which snapshots are made as the readers would make them.
+
+They are input for the pure parts.
+"""
 
 from __future__ import annotations
 
@@ -131,20 +134,29 @@ class World:
         return uuid
 
     def delete(self, server: str, remembered: bool = True) -> None:
-        """Delete a server as Nova does; its allocation stays, which is the fault that we look for."""
+        """Delete a server as Nova does.
+
+        Its allocation stays, which is the fault that we look for.
+        """
         gone = self.servers.pop(server)
         if remembered:
             self.deleted[server] = d.replace(gone, status="DELETED", terminated_at=NOW)
 
     def delete_by_hand(self, server: str) -> None:
-        """Mark the row of a server as deleted as Nova does not: it is in no listing, and its actions are still told."""
+        """Mark the row of a server as deleted as Nova does not.
+
+        It is in no listing, and its actions are still shown.
+        """
         del self.servers[server]
         self.marked_deleted.add(server)
         if server not in self.actions:
             self.did(server, "create", NOW)
 
     def remove_host(self, root: str) -> None:
-        """Delete the compute service of a host; its provider stays, as it does while anybody has an allocation of it."""
+        """Delete the compute service of a host.
+
+        Its provider stays, as it does while anybody has an allocation of it.
+        """
         gone = self.nodes.pop(root)
         self.services = [service for service in self.services if service.host != gone.host]
         self.were_novas.add(root)
@@ -152,7 +164,10 @@ class World:
     def migration(
         self, server: str, source: str, dest: str, status: str, *holds: str, type: str = "migration"
     ) -> str:
-        """A migration of `server` between two compute nodes, newer than those before; its consumer holds a claim on each of `holds`."""
+        """A migration of `server` between two compute nodes, newer than those before.
+
+        Its consumer holds a claim on each of `holds`.
+        """
         uuid = self.uuid()
         here, there = self.nodes.get(source), self.nodes.get(dest)
         self.migrations[uuid] = Migration(
@@ -193,7 +208,10 @@ class World:
         event: str | None = None,
         host: str | None = None,
     ) -> None:
-        """Record a newest action of a server, with an event for each end in `finished` (None while it runs), of `host` or the one it claims."""
+        """Record a newest action of a server, of `host` or the one it claims.
+
+        With an event for each end in `finished` (None while it runs).
+        """
         shelving = {
             "shelve": "compute_shelve_instance",
             "shelveOffload": "compute_shelve_offload_instance",
@@ -221,7 +239,9 @@ class World:
         action: str = "migrate",
         in_copy: bool = False,
     ) -> None:
-        """Record the newest action of a migration's server, in which conductor created it; `events` by name, root of the host and result.
+        """Record the newest action of a migration's server, in which conductor created it.
+
+        `events` by name, root of the host and result.
 
         in_copy: whether the driver of the source gave up the copy.
         """
@@ -251,7 +271,10 @@ class World:
         result: str = "Success",
         at: str = LATER,
     ) -> None:
-        """Record the newest action of a server, with one event on a host, as of a time after all others."""
+        """Record the newest action of a server, as of a time after all others.
+
+        It has one event on a host.
+        """
         self._act(server, action, at, ActionEvent(event, at, at, result, self.nodes[root].host))
 
     def _act(self, server: str, action: str, at: str | None, *events: ActionEvent) -> None:
@@ -266,7 +289,10 @@ class World:
         return self.hold(self.uuid(), *providers, **fields)
 
     def apply(self, change: Change) -> None:
-        """Let Placement take `change`: the consumer then holds what is in its document, or is gone."""
+        """Let Placement take `change`.
+
+        The consumer then holds what is in its document, or is gone.
+        """
         after = change.after
         left = {provider: share["resources"] for provider, share in after["allocations"].items()}
         self.allocations.pop(change.consumer, None)
@@ -279,7 +305,10 @@ class World:
             self.apply(change.partner)
 
     def answers(self, question: str, uuid: str, status: int) -> None:
-        """Let Nova answer a `question` (a field of Dossier) about `uuid` with another status than its own."""
+        """Let Nova answer a `question` about `uuid` with another status than its own.
+
+        The question is a field of Dossier.
+        """
         self.statuses[question, uuid] = status
 
     def snapshot(self, **changes: t.Any) -> Snapshot:
@@ -342,7 +371,10 @@ class World:
         )
 
     def _listed_migrations(self) -> tuple[Migration, ...]:
-        """The whole listing; Nova leaves out what is in a cell that is too slow for it (`left_out_migrations`)."""
+        """The whole listing.
+
+        Nova leaves out what is in a cell that is too slow for it (`left_out_migrations`).
+        """
         return tuple(
             migration
             for uuid, migration in self.migrations.items()
@@ -449,7 +481,10 @@ class World:
         return Evidence(uuid, allocation, **asked)
 
     def _last_actions(self, uuid: str) -> list[Action]:
-        """The newest ten, down to the one that placed the server, or to a finished shelve and then the one that placed it."""
+        """The newest ten, down to the one that placed the server.
+
+        Or down to a finished shelve and then the one that placed it.
+        """
         did, asked = self.actions.get(uuid, ()), []
         for number, action in enumerate(did[:10]):
             asked.append(action)
@@ -461,7 +496,10 @@ class World:
         return asked
 
     def _holds_host_of(self, move: Migration, server: Server | None) -> bool:
-        """Whether a resize or cold migration that is over holds the host where its server is, and the server itself does not."""
+        """Whether an ended resize or cold migration holds the server's host.
+
+        The server itself does not hold it.
+        """
         root = next(
             (
                 node.uuid

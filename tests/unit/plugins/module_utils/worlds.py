@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Random clouds, sound and unsound, for the properties of the judge: hypothesis strategies over `World`."""
+"""Random clouds, sound and unsound, for the properties of the judge.
+
+These are hypothesis strategies over `World`.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,8 @@ MOVES = ("migration", "resize", "live-migration", "evacuation")
 ACTIONS = ("create", "unshelve", "shelve", "shelveOffload", "resetState", "rebuild")
 ENDS: list[tuple[str | None, ...]] = [(NOW,), (NOW,), (NOW, NOW), (NOW, None), (None,), ()]
 
-# What is usual comes more than once, or hardly any server would be at rest and hardly anything an orphan.
+# What is usual comes more than once, or hardly any server would be at rest and hardly anything an
+# orphan.
 STORY = st.sampled_from(["anything", "anything", "evacuated", "moved", "rests", "unhosted"])
 STATUS = st.sampled_from(AT_REST * 2 + NOT_AT_REST)
 TASK = st.sampled_from([None] * 8 + ["migrating"])
@@ -111,7 +115,8 @@ def worlds(draw: st.DrawFn) -> World:
     for server in servers:
         _fate(draw, world, server)
     for move in world.migrations.values():
-        # A cell too slow for the listing of all; the one by host has it, if its consumer holds what it is about.
+        # A cell too slow for the listing of all; the one by host has it, if its consumer holds what
+        # it is about.
         if (
             move.uuid in world.allocations
             and _source(world, move) in _roots(world, move.uuid)
@@ -146,7 +151,10 @@ def policies(draw: st.DrawFn, world: World) -> Policy:
 
 
 def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -> str:
-    """A server at rest, evacuated or moved, with more or less than it needs; or one in any state at all."""
+    """A server at rest, evacuated or moved, with more or less than it needs.
+
+    Or one in any state at all.
+    """
     story = draw(STORY)
     if story == "anything":
         home = draw(st.sampled_from([*hosts, *hosts, None]))
@@ -199,7 +207,10 @@ def _server(draw: st.DrawFn, world: World, hosts: list[str], roots: list[str]) -
 def _migration(
     draw: st.DrawFn, world: World, server: str, roots: list[str], pools: list[str]
 ) -> None:
-    """A move of `server` from anywhere to anywhere; its source may still be held, by the move's own consumer or by the server."""
+    """A move of `server` from anywhere to anywhere.
+
+    Its source may still be held, by the move's own consumer or by the server.
+    """
     source = draw(st.sampled_from(roots))
     move = world.migration(
         server, source, draw(st.sampled_from(roots)), draw(MOVED), type=draw(st.sampled_from(MOVES))

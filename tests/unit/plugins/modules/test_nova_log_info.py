@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`nova_log_info` as the process that Ansible starts on a hypervisor: with an old Python, and with nothing but ansible-core's module_utils."""
+"""`nova_log_info` as the process that Ansible starts on a hypervisor.
+
+It has an old Python, and nothing but ansible-core's module_utils.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,10 @@ def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
 
 def line(ago: datetime.timedelta) -> str:
     moment = datetime.datetime.now(datetime.UTC) - ago
-    return f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker [None req-1 - - - - - -] {MISSING}\n"
+    return (
+        f"{moment:%Y-%m-%d %H:%M:%S}.123 7 INFO nova.compute.resource_tracker "
+        f"[None req-1 - - - - - -] {MISSING}\n"
+    )
 
 
 def test_complaints_of_files_are_returned_with_what_was_read(python: str, tmp_path: Path) -> None:

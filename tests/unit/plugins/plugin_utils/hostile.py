@@ -46,7 +46,10 @@ HOSTILE = {
 
 
 def hostile(name: str) -> World:
-    """An orphan, a protected and an undecided consumer of servers called `name`, on a host called `name`."""
+    """An orphan, a protected and an undecided consumer.
+
+    Their servers are called `name`, on a host called `name`.
+    """
     world = World()
     here, there = world.host(name), world.host("compute-2")
     world.delete(world.server(here, here, name=name))

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What became of a server that Nova was to heal, for everything that nova-manage may end with and the server may hold then."""
+"""What became of a server that Nova was to heal.
+
+For everything that nova-manage may end with and the server may hold then.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +184,8 @@ def test_a_controller_that_was_lost_on_the_way_may_have_healed_it(
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
     assert healed["reason"].startswith(
-        "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host. "
+        "nova-manage was not reached: see that there is a connection to "
+        "orphan_cleanup_nova_manage_host. "
     )
     assert healed["reason"].endswith(" Ansible says: Failed to connect to the host via ssh.")
 
@@ -223,12 +227,18 @@ def test_what_looks_like_a_dry_run_but_was_none_foretells_nothing() -> None:
         (
             UNREAD,
             FAILED,
-            "Nothing can be proven now, and nova-manage was not called: Placement cannot be reached.",
+            (
+                "Nothing can be proven now, and nova-manage was not called: Placement cannot be "
+                "reached."
+            ),
         ),
         (
             UNSOUND,
             FAILED,
-            f"Nothing can be proven now, and nova-manage was not called: {' '.join(UNSOUND['summary']['coverage']['failed_checks'])}",
+            (
+                "Nothing can be proven now, and nova-manage was not called: "
+                f"{' '.join(UNSOUND['summary']['coverage']['failed_checks'])}"
+            ),
         ),
         *(
             (

@@ -22,8 +22,10 @@ REPORT = """\
 <testsuites><testsuite>
 <testcase classname="tests.integration.test_a" name="test_good"/>
 <testcase classname="tests.integration.test_a" name="test_bad"><failure message="no"/></testcase>
-<testcase classname="tests.integration.test_a" name="test_broken"><error message="no fixture"/></testcase>
-<testcase classname="tests.integration.test_b" name="test_left_out"><skipped message="too old"/></testcase>
+<testcase classname="tests.integration.test_a" name="test_broken">\
+<error message="no fixture"/></testcase>
+<testcase classname="tests.integration.test_b" name="test_left_out">\
+<skipped message="too old"/></testcase>
 </testsuite></testsuites>
 """
 
@@ -100,9 +102,9 @@ def test_the_page_tells_what_failed_what_was_skipped_and_what_was_not_run() -> N
     text = page.render(kept)
 
     assert (
-        "| 2.18 | 3.11 | 1.0.0 | not run yet | not run | not run yet | 5 passed, 1 skipped, **1 failed** | 2026-11-21 |"
-        in text
-    )
+        "| 2.18 | 3.11 | 1.0.0 | not run yet | not run | not run yet | 5 passed, 1 skipped, "
+        "**1 failed** | 2026-11-21 |"
+    ) in text
     assert "- ansible-core 2.18, OpenStack train: `test_a::test_bad`" in text
     assert "| Train (2019) | it is too old | `test_b::test_old` |" in text
     assert "- ansible-core 2.18, on OpenStack 2024.2: no Python 3.11 was found." in text

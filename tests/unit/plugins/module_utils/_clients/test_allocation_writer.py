@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What becomes of a write of which one part is refused, or whose answer never comes: nothing is told as made that was not."""
+"""What becomes of a write of which one part is refused, or whose answer never comes.
+
+Nothing is reported as made that was not.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,10 @@ def test_a_refused_request_is_taken_apart_and_only_what_moved_is_refused(
 def test_what_came_back_under_the_same_number_while_others_were_refused_is_not_written(
     placement: Placement,
 ) -> None:
-    """Nova empties a server and claims for it anew while a request is taken apart: its generation is 1 again."""
+    """Nova empties a server and claims for it again while a request is taken apart.
+
+    Its generation is 1 again.
+    """
     changes = _removals(placement)
     placement.give(0, generation=2, VCPU=1)
 

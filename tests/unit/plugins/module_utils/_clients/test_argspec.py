@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is said in several places says the same: the table of kinds, the modules, the role and the README."""
+"""What is said in several places says the same.
+
+These are the table of kinds, the modules, the role and the README.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ class Ended(Exception):
 
 
 class Module:
-    """As much of AnsibleModule as is needed to fail before any cloud is asked: these options contradict each other."""
+    """As much of AnsibleModule as is needed to fail before any cloud is asked.
+
+    These options contradict each other.
+    """
 
     def __init__(self, **params: t.Any) -> None:
         self.params = {
@@ -113,7 +119,10 @@ def _failed(module: Module) -> t.Any:
 
 def test_an_error_of_ours_fails_the_task_with_its_sentence_alone() -> None:
     assert _failed(Module()) == {
-        "msg": "cloud is a whole configuration, so region_name cannot be given beside it: put them into it."
+        "msg": (
+            "cloud is a whole configuration, so region_name cannot be given beside it: put them "
+            "into it."
+        )
     }
 
 

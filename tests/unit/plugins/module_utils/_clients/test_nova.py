@@ -1,7 +1,10 @@
 # Copyright (c) 2026, osops.placement contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How Nova's listings are read: whole, from several places at once, whatever Nova drops from a page."""
+"""How Nova's listings are read.
+
+Whole, from several places at once, whatever Nova drops from a page.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ def uuid(number: int) -> str:
 
 
 class Listing:
-    """Nova's compute nodes: a page is counted first, and then those are dropped from it that are not discovered yet."""
+    """Nova's compute nodes.
+
+    A page is counted first, and then those are dropped from it that are not discovered yet.
+    """
 
     def __init__(self, numbers: Iterable[int], undiscovered: Iterable[int] = ()) -> None:
         self.known = [uuid(number) for number in numbers]
@@ -133,7 +139,8 @@ def test_a_rack_that_is_not_discovered_hides_nobody(
     cells: list[range], undiscovered: range
 ) -> None:
     known = [number for cell in cells for number in cell]
-    # Placement has them in the order of their creation, which is not Nova's when there are several cells.
+    # Placement has them in the order of their creation, which is not Nova's when there are several
+    # cells.
     created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
     expected = sorted(set(known) - set(undiscovered))
 
@@ -194,7 +201,10 @@ def test_a_server_that_lost_its_cell_ends_a_listing_and_does_not_break_it() -> N
 
 
 def test_a_listing_that_never_knows_its_own_rows_as_markers_leaves_no_value() -> None:
-    """One API worker lists them, and another, which answers for the next page, does not know their cell."""
+    """One API worker lists them.
+
+    Another, which answers for the next page, does not know their cell.
+    """
     first_pages = []
 
     def forgetful(query: dict[str, str]) -> tuple[int, t.Any]:
@@ -250,7 +260,10 @@ def test_an_answer_of_another_shape_is_asked_again() -> None:
 
 
 def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
-    """Return what Nova answers about a server of whose `count` actions it shows at most `size` at once, [api]max_limit."""
+    """Return what Nova answers about a server with `count` actions.
+
+    It shows at most `size` of them at once, [api]max_limit.
+    """
     rows = [
         {
             "action": "create" if number == count - 1 else "reboot",
@@ -277,7 +290,10 @@ def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
 def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
-    """That a server was never asked to move is concluded from their list, and the oldest of them are on its last page."""
+    """That a server was never asked to move is concluded from their list.
+
+    The oldest of them are on its last page.
+    """
     found = _reader(_actions_in_pages(count, size)).list_instance_actions(uuid(1))
 
     assert [action.request_id for action in found.value or ()] == [

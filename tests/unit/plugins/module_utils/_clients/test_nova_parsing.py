@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tracebacks of instance actions mean: those here are of a real Nova, with the lines of others between left out."""
+"""What the tracebacks of instance actions mean.
+
+Those here are of a real Nova, with the lines of others between left out.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,19 @@ RESIZE = """\
 """
 RAISED_BY_THE_DRIVER = f"""{RESIZE.format(line=6377)}\
     disk_info = self.driver.migrate_disk_and_power_off(
-  File "/usr/lib/python3/dist-packages/nova/virt/libvirt/driver.py", line 11580, in migrate_disk_and_power_off
+  File "/usr/lib/python3/dist-packages/nova/virt/libvirt/driver.py", line 11580, \
+in migrate_disk_and_power_off
 """
 ROLLED_BACK = f"""{RESIZE.format(line=6354)}\
     with self._error_out_instance_on_exception(
-  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11410, in _error_out_instance_on_exception
+  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11410, \
+in _error_out_instance_on_exception
     raise error.inner_exception
 """
 ROLLED_BACK_WITHOUT_PLACEMENT = f"""{RESIZE.format(line=6354)}\
     with self._error_out_instance_on_exception(
-  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11405, in _error_out_instance_on_exception
+  File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 11405, \
+in _error_out_instance_on_exception
     self._instance_update(context, instance,
   File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 749, in _instance_update
     self._update_resource_tracker(context, instance)

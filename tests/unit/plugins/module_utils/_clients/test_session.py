@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is made of a service's versions and of its words; everything else about it is tested against the real ones."""
+"""What is made of a service's versions and of its words.
+
+Everything else about it is tested against the real ones.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +44,8 @@ def test_a_service_that_is_too_old_for_one_request_says_so() -> None:
     with pytest.raises(CloudError) as error:
         _placement((1, 30)).require_microversion(1, 31)
 
-    assert (
-        str(error.value)
-        == "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
+    assert str(error.value) == (
+        "Placement at http://placement/ offers microversions up to 1.30; 1.31 or newer is needed."
     )
 
 

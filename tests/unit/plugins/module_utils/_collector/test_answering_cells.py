@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Compute nodes by services, servers and providers: each with its own root provider, and none of a cell that does not answer."""
+"""Compute nodes by services, servers and providers.
+
+Each with its own root provider, and none of a cell that does not answer.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ if t.TYPE_CHECKING:
 
 
 class Site(World):
-    """A libvirt host named as its node, one whose node has a domain, one of ironic with two nodes, and one that does not answer."""
+    """Four hosts.
+
+    One of libvirt named as its node, one whose node has a domain, one of ironic with two nodes, and
+    one that does not answer.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is asked what: each consumer in scope for its own sake, and no host more than a proof needs."""
+"""Who is asked what.
+
+Each consumer in scope for its own sake, and no host more than a proof needs.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Site(World):
-    """Some hosts, and readers that answer about them what the world is; the requests for the servers of a host are counted."""
+    """Some hosts, and readers that answer about them what the world is.
+
+    The requests for the servers of a host are counted.
+    """
 
     def __init__(self, hosts: int = 2) -> None:
         super().__init__()
@@ -145,7 +151,10 @@ def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site
 def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
     everywhere: bool, asked: int
 ) -> None:
-    """Also for a server whose row was archived since detection, of which Nova then has no memory."""
+    """Also for a server whose row was archived since detection.
+
+    Nova then has no memory of it.
+    """
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
     site.delete(server, remembered=False)
@@ -178,7 +187,10 @@ def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for
 
 @pytest.mark.parametrize("servers", [True, False])
 def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(servers: bool) -> None:
-    """The guest runs where only the ended migration has a claim; Nova has lost its mapping, and remembers another row of it as deleted."""
+    """The guest runs where only the ended migration has a claim.
+
+    Nova has lost its mapping, and remembers another row of it as deleted.
+    """
     site = Site()
     here, there = site.roots
     server = site.server(here, there)
@@ -221,7 +233,7 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
 
 
 def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
-    """What Nova knows nothing of on a host that is gone was planned by somebody who named the host."""
+    """Somebody who named the host planned what Nova does not know on a host that is gone."""
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
@@ -252,7 +264,10 @@ def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
 def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
     site: Site, down: bool
 ) -> None:
-    """Asked for one compute node, Nova fails when it comes to the cell that is down before it finds the node."""
+    """Asked for one compute node, Nova fails when a cell is down.
+
+    It comes to that cell before it finds the node.
+    """
     server = site.server(site.roots[0], site.roots[0])
     listed = site.snapshot(evidence={}, candidates=())
     nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
@@ -279,7 +294,10 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
 def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed_yet(
     site: Site,
 ) -> None:
-    """nova-compute writes that number only now and then, and the newest servers of the cloud may be failed boots, which have no host."""
+    """nova-compute writes that number only now and then.
+
+    The newest servers of the cloud may be failed boots, which have no host.
+    """
     live = site.server(site.roots[0], site.roots[0])
     failed = site.server(status="ERROR")
     shown = site.snapshot()

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Exclusions with an end: what they protect until then, what is said of them, and what is refused."""
+"""Exclusions with an end.
+
+What they protect until then, what is said of them, and what is refused.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +159,10 @@ def test_what_cannot_be_understood_is_refused_in_one_sentence(entry: t.Any, why:
 
 
 def test_blanks_around_a_name_do_not_undo_its_exclusion() -> None:
-    """Ansible splits the text of an extra variable at its commas and leaves the blanks where they were."""
+    """Ansible splits the text of an extra variable at its commas.
+
+    It leaves the blanks where they were.
+    """
     spare = parse_policy(
         {"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]}
     )

@@ -37,7 +37,10 @@ class Site(World):
         self.looked_for: list[int] = []
 
     def about(self, uuid: str) -> Evidence:
-        """The first dossier of a consumer, and in `asked` the actions that were asked for one by one."""
+        """The first dossier of a consumer.
+
+        In `asked` are the actions that were asked for one by one.
+        """
         snapshot = self.snapshot()
         known = snapshot.evidence
 
@@ -161,7 +164,7 @@ def test_a_server_that_is_not_where_its_newest_move_ended_is_asked_for_its_newes
 def test_a_server_that_is_where_it_should_be_is_asked_for_its_actions_only_without_a_migration(
     site: Site, moved: bool, status: int
 ) -> None:
-    """That no migration of it is listed may be the answer of an API worker that does not know its cell."""
+    """An API worker that does not know its cell may answer that no migration of it is listed."""
     server = site.server(site.there, site.here, site.there)
     if moved:
         site.migration(server, site.here, site.there, "confirmed")

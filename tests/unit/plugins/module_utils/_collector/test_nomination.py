@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is looked at closely: everybody whom the listings do not show to be in order, and nobody else."""
+"""Who is looked at closely.
+
+Everybody whom the listings do not show to be in order, and nobody else.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ RESERVED = 512
 
 
 class Fleet(World):
-    """Some hosts with a server each, and figures of nova-compute that count exactly these servers."""
+    """Some hosts with a server each.
+
+    The figures of nova-compute count exactly these servers.
+    """
 
     def __init__(self, hosts: int = 3) -> None:
         super().__init__()
@@ -157,7 +163,10 @@ def test_a_claim_of_a_child_counts_for_its_host(fleet: Fleet) -> None:
 
 
 def test_what_triage_cannot_see(fleet: Fleet) -> None:
-    """An orphan beside a missing claim of the same size, and claims of neither processors nor memory."""
+    """An orphan beside a missing claim of the same size.
+
+    And claims of neither processors nor memory.
+    """
     fleet.hold(fleet.uuid(), fleet.roots[0])
     del fleet.allocations[fleet.guests[0]]
     fleet.stranger(fleet.roots[1], amounts={"DISK_GB": 9, "CUSTOM_VF": 1})

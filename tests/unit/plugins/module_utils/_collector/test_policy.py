@@ -77,7 +77,10 @@ def test_a_service_is_ignored_by_either_of_its_names(name: str) -> None:
 def test_a_service_that_is_not_known_to_allocate_is_refused() -> None:
     with pytest.raises(
         InvalidInput,
-        match=r"'containers' is not the type .* Known are accelerator, application-container, container",
+        match=(
+            r"'containers' is not the type .* Known are accelerator, application-container, "
+            r"container"
+        ),
     ):
         parse_policy(_options(ignore_allocators=["container", "containers"]))
 

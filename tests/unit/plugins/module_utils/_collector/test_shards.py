@@ -56,7 +56,10 @@ many = hypothesis.settings(max_examples=200)
 
 
 def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
-    """What the readers would make of `world`: of what a shard reads its part, of what it nominates what it owns."""
+    """What the readers would make of `world`.
+
+    Of what a shard reads its part, of what it nominates what it owns.
+    """
     known = world.snapshot()
     listed = {uuid for uuid in known.providers if world.providers[uuid]}
     allocations_by_consumer = {
@@ -130,7 +133,10 @@ def told(world: World, shard: Shard | None = None, **scope: t.Any) -> dict[str, 
 
 @st.composite
 def clouds(draw: st.DrawFn) -> World:
-    """A random cloud in which services may be down, moves hang, and live servers hold what they should not."""
+    """A random cloud with live servers that hold what they should not.
+
+    In it services may be down, and moves may hang.
+    """
     world = draw(worlds())
     # A service is listed once, however many compute nodes it has.
     world.services = list({service.host: service for service in world.services}.values())
@@ -343,7 +349,10 @@ def test_shards_are_of_about_the_same_size() -> None:
 
 
 def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
-    """Four of the hosts of a shard may all have the same fault; what many have is taken for usual."""
+    """Four of the hosts of a shard may all have the same fault.
+
+    What many have is taken for usual.
+    """
     world = World()
     roots = [world.host(f"compute-{number}") for number in range(6)]
     nodes = {

@@ -37,7 +37,10 @@ from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile
 )
 
 FOUR = ["compute-4", "compute-2", "compute-3", "compute-1"]
-SENTENCE = "4 hosts were not judged, because their cell does not answer: compute-1, compute-2, compute-3 and 1 more."
+SENTENCE = (
+    "4 hosts were not judged, because their cell does not answer: compute-1, compute-2, compute-3 "
+    "and 1 more."
+)
 
 
 def _findings(**coverage: t.Any) -> dict[str, t.Any]:

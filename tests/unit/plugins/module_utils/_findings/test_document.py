@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What `findings.json` says: counts, amounts, and every finding with its evidence and its change."""
+"""What `findings.json` says.
+
+Counts, amounts, and every finding with its evidence and its change.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Cloud:
-    """Two hosts with an orphan of a deleted server, one of an evacuation, and one of each other verdict."""
+    """Two hosts with an orphan of a deleted server, one of an evacuation.
+
+    And with one of each other verdict.
+    """
 
     def __init__(self) -> None:
         self.world = World()

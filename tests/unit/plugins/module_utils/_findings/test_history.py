@@ -172,10 +172,22 @@ def test_without_a_file_nothing_is_known_and_nobody_is_warned(path: str | None) 
         '{"known": {}, "sightings": []}',
         '{"known": {}, "sightings": {"a/b": 1}}',
         '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": ""}}}',
-        '{"known": {}, "sightings": {"a/b": {"count": "9", "since": "", "last": "", "generations": [1]}}}',
-        '{"known": {}, "sightings": {"a/b": {"count": true, "since": "", "last": "", "generations": [1]}}}',
-        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": null, "last": "", "generations": [1]}}}',
-        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": "", "generations": ["1"]}}}',
+        (
+            '{"known": {}, "sightings": {"a/b": {"count": "9", "since": "", "last": "", '
+            '"generations": [1]}}}'
+        ),
+        (
+            '{"known": {}, "sightings": {"a/b": {"count": true, "since": "", "last": "", '
+            '"generations": [1]}}}'
+        ),
+        (
+            '{"known": {}, "sightings": {"a/b": {"count": 1, "since": null, "last": "", '
+            '"generations": [1]}}}'
+        ),
+        (
+            '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": "", '
+            '"generations": ["1"]}}}'
+        ),
         '{"known": {}, "findings": [{}]}',
         '{"known": {}, "findings": 7}',
         '{"known": {}, "findings": [{"id": ["a"], "first_seen": "b"}]}',

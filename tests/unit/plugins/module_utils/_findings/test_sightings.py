@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Two looks: a finding waits until enough runs have seen it as it is, and begins anew when anything of it is another one."""
+"""A finding waits until enough runs have seen it as it is.
+
+It begins again when anything of it has changed.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
 
 
 class Runs:
-    """Runs over a cloud, an hour apart, each with the memory that the one before left in its file."""
+    """Runs over a cloud, an hour apart.
+
+    Each has the memory that the one before left in its file.
+    """
 
     def __init__(self, cloud: Cloud, asked: SightingPolicy = TWICE) -> None:
         self.cloud = cloud

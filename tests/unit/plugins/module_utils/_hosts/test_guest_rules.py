@@ -458,7 +458,10 @@ def test_an_excluded_host_and_an_excluded_server_are_protected(site: Site, name:
 
 
 def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) -> None:
-    """Somebody gave it the name of another one: all that lives on it looks as if it had moved away."""
+    """Somebody gave it the name of another one.
+
+    All that lives on it looks as if it had moved away.
+    """
     moved = site.moved()
     found = [guest for guest in site.found(_domain(moved)) if guest.uuid != site.guest]
     (finding,) = site.judged(found)
@@ -467,7 +470,10 @@ def test_on_a_host_that_has_none_of_novas_servers_nothing_is_sure(site: Site) ->
 
 
 def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
-    """Nova has no server on the host whose name this one was given, so that none of them can be missed here."""
+    """Nova has no server on the host whose name this one was given.
+
+    So none of them can be missed here.
+    """
     empty = site.host("empty")
     stopped = site.server(site.here, site.here, status="SHUTOFF")
     site.migration(stopped, empty, site.here, "confirmed")
@@ -483,7 +489,10 @@ def test_on_a_host_where_others_servers_run_nothing_is_sure(site: Site) -> None:
 
 
 def test_in_the_wrong_cloud_nothing_is_sure_of_what_lives_here(site: Site) -> None:
-    """The host has a namesake there, on which Nova has no server, and that Nova has no memory of anything here."""
+    """The host has a namesake there, on which Nova has no server.
+
+    That Nova has no memory of anything here.
+    """
     site.host("empty")
     living = "0b000000-0000-4000-8000-000000000001"
     told = {

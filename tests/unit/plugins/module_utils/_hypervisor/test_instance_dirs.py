@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""File systems that other hosts use as well, which a test cannot mount; and what is too large to be looked through."""
+"""File systems that other hosts use as well, which a test cannot mount.
+
+And what is too large to be looked through.
+"""
 
 from __future__ import annotations
 

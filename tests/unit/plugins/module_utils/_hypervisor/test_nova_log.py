@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is read from lines of nova-compute's log, as several releases and distributions write them, and from lines that nobody should trust."""
+"""What is read from lines of nova-compute's log, as several releases and distributions write.
+
+Also from lines that nobody should trust.
+"""
 
 from __future__ import annotations
 
@@ -40,21 +43,28 @@ MISSING = (
     f"Instance {U} has allocations against this compute host but is not found in the database."
 )
 UNMANAGED = (
-    f"Instance {U} is not being actively managed by this compute host but has allocations referencing this compute host: "
-    "{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}. Skipping heal of allocation because we do not know what to do."
+    f"Instance {U} is not being actively managed by this compute host but has allocations "
+    "referencing this compute host: "
+    "{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}. Skipping heal of allocation "
+    "because we do not know what to do."
 )
 MOVED = (
-    f"Instance {U} has been moved to another host compute-18(compute-18.example.org). There are allocations remaining against the source "
+    f"Instance {U} has been moved to another host compute-18(compute-18.example.org). There are "
+    "allocations remaining against the source "
     "host that might need to be removed: {'resources': {'VCPU': 2, 'CUSTOM_PCI': 1}}."
 )
 CAP = (
-    "Requested message version, 5.0 is incompatible.  It needs to be equal in major version and less than or equal in minor version as "
+    "Requested message version, 5.0 is incompatible.  It needs to be equal in major version and "
+    "less than or equal in minor version as "
     "the specified version cap 4.17."
 )
 CONFLICT = (
-    f"[req-7bc75c8d-a3c2-4961-81d3-91e2cfe2f382] Failed to create resource provider record in placement API for UUID {PROVIDER}. Got 409: "
-    '{"errors": [{"status": 409, "title": "Conflict", "detail": "There was a conflict when trying to complete your request.\\n\\n '
-    'Conflicting resource provider name: compute-17.example.org already exists.  ", "code": "placement.duplicate_name"}]}.'
+    "[req-7bc75c8d-a3c2-4961-81d3-91e2cfe2f382] Failed to create resource provider record in "
+    f"placement API for UUID {PROVIDER}. Got 409: "
+    '{"errors": [{"status": 409, "title": "Conflict", "detail": "There was a conflict when trying '
+    "to complete your request.\\n\\n "
+    'Conflicting resource provider name: compute-17.example.org already exists.  ", "code": '
+    '"placement.duplicate_name"}]}.'
 )
 
 
@@ -127,7 +137,8 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
         },
     ),
     "counts": (
-        f"2024-10-02 12:07:35.608 1590924 WARNING nova.compute.manager {CONTEXT} While synchronizing instance power states, found 1 "
+        f"2024-10-02 12:07:35.608 1590924 WARNING nova.compute.manager {CONTEXT} While "
+        "synchronizing instance power states, found 1 "
         "instances in the database and 2 instances on the hypervisor.",
         {
             "kind": "power_state_counts",
@@ -136,8 +147,10 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
         },
     ),
     "counts, of a context with global and own request": (
-        "2018-03-02 12:07:35.608 7 WARNING nova.compute.manager [req-a - req-b admin admin - default default] "
-        "While synchronizing instance power states, found 1 instances in the database and 0 instances on the hypervisor.",
+        "2018-03-02 12:07:35.608 7 WARNING nova.compute.manager [req-a - req-b admin admin - "
+        "default default] "
+        "While synchronizing instance power states, found 1 instances in the database and 0 "
+        "instances on the hypervisor.",
         {
             "kind": "power_state_counts",
             "counts": {"database": 1, "hypervisor": 0},
@@ -145,7 +158,10 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
         },
     ),
     "RPC, at the end of a traceback": (
-        f"{STAMP} ERROR oslo_messaging.rpc.server oslo_messaging.rpc.client.RPCVersionCapError: {CAP}",
+        (
+            f"{STAMP} ERROR oslo_messaging.rpc.server "
+            f"oslo_messaging.rpc.client.RPCVersionCapError: {CAP}"
+        ),
         {
             "kind": "rpc_version_cap",
             "versions": {"requested": "5.0", "cap": "4.17"},
@@ -157,7 +173,10 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
         {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
     ),
     "RPC, as a part of a message": (
-        f"{STAMP} ERROR oslo_messaging.rpc.server [req-a - - - - -] Exception during message handling: RPCVersionCapError: {CAP}",
+        (
+            f"{STAMP} ERROR oslo_messaging.rpc.server [req-a - - - - -] Exception during message "
+            f"handling: RPCVersionCapError: {CAP}"
+        ),
         {
             "kind": "rpc_version_cap",
             "versions": {"requested": "5.0", "cap": "4.17"},
@@ -182,7 +201,8 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
         {"kind": "not_in_database", "instance": U, "last_seen": AT},
     ),
     "in the colors of DevStack": (
-        "\x1b[00;33mWARNING nova.compute.resource_tracker [\x1b[01;36mNone req-f8320401-70fb-4532-8d87-e5240e53f68b "
+        "\x1b[00;33mWARNING nova.compute.resource_tracker [\x1b[01;36mNone "
+        "req-f8320401-70fb-4532-8d87-e5240e53f68b "
         f"\x1b[00;36mNone None\x1b[00;33m] \x1b[01;35m\x1b[00;33m{MOVED}\x1b[00m",
         {
             "kind": "moved_away",
@@ -245,7 +265,10 @@ def test_there_is_a_line_of_every_kind() -> None:
 
 
 def test_journald_tells_time_and_host() -> None:
-    line = f"1727870838.800123 compute-3 nova-compute[1590924]: 2020-01-01 00:00:00.000 7 INFO nova.compute.resource_tracker [-] {MISSING}"
+    line = (
+        "1727870838.800123 compute-3 nova-compute[1590924]: 2020-01-01 00:00:00.000 7 INFO "
+        f"nova.compute.resource_tracker [-] {MISSING}"
+    )
 
     record = only(line, journal=True)
 
@@ -254,7 +277,10 @@ def test_journald_tells_time_and_host() -> None:
 
 def test_journald_with_colors_and_without_a_time_of_its_own() -> None:
     record = only(
-        f"1727870838.800123 compute-3 devstack@n-cpu.service[7]: {LINES['in the colors of DevStack'][0]}",
+        (
+            "1727870838.800123 compute-3 devstack@n-cpu.service[7]: "
+            f"{LINES['in the colors of DevStack'][0]}"
+        ),
         journal=True,
     )
 
@@ -268,7 +294,7 @@ def test_the_given_name_of_the_host_is_preferred_to_that_in_the_line() -> None:
     assert complaints.records()[0]["host"] == "node-3.example.org"
 
 
-def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> (
+def test_the_same_complaint_is_one_record_with_its_first_and_last_time_in_whatever_order_it_is_read() -> (  # noqa: E501
     None
 ):
     times = [
@@ -343,7 +369,9 @@ def test_a_time_without_a_zone_is_that_of_the_machine(monkeypatch: pytest.Monkey
 
 
 UNTRUE = {
-    "quoted by another logger": f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}",
+    "quoted by another logger": (
+        f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}"
+    ),
     "in the middle of a message": tracker(f"Server called '{MISSING}' is being deleted."),
     "quoted in JSON by another logger": json.dumps(
         {"message": MISSING, "name": "nova.compute.manager"}
@@ -352,9 +380,15 @@ UNTRUE = {
     "a uuid that is too short": tracker(MISSING.replace(U, U[:-1])),
     "a uuid that is too long": tracker(MISSING.replace(U, f"{U}0")),
     "a uuid with a newline": tracker(MISSING.replace(U, f"{U[:-1]}\n")),
-    "another 409": f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} {CONFLICT.replace(' name:', ' uuid:')}",
+    "another 409": (
+        f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} "
+        f"{CONFLICT.replace(' name:', ' uuid:')}"
+    ),
     "a host with a space": tracker(MOVED.replace("compute-18(", "a b(")),
-    "counts that are none": f"{STAMP} WARNING nova.compute.manager {CONTEXT} While synchronizing instance power states, found -1 instances",
+    "counts that are none": (
+        f"{STAMP} WARNING nova.compute.manager {CONTEXT} While synchronizing instance power "
+        "states, found -1 instances"
+    ),
     "JSON that is cut": LINES["JSON"][0][:-40].replace("Instance ", "Instances "),
     "JSON too deep": "[" * 50_000,
     "nothing": "",

@@ -29,12 +29,18 @@ U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
 MISSING = (
     f"Instance {U} has allocations against this compute host but is not found in the database."
 )
-NOISE = "2024-10-02 12:07:18.800 7 DEBUG nova.virt.libvirt.driver [None req-1 - - - - - -] Checking nothing in particular\n"
+NOISE = (
+    "2024-10-02 12:07:18.800 7 DEBUG nova.virt.libvirt.driver [None req-1 - - - - - -] Checking "
+    "nothing in particular\n"
+)
 MEGABYTE = 1 << 20
 
 
 def line(day: int, message: str = MISSING) -> str:
-    return f"2024-10-{day:02} 12:07:18.800 7 INFO nova.compute.resource_tracker [None req-1 - - - - - -] {message}\n"
+    return (
+        f"2024-10-{day:02} 12:07:18.800 7 INFO nova.compute.resource_tracker [None req-1 - - - - - "
+        f"-] {message}\n"
+    )
 
 
 def written(path: Path, text: str, day: int = 9) -> Path:
@@ -53,7 +59,10 @@ def read(
 
 
 class Endless(io.RawIOBase):
-    """A stream that is made while it is read: `first`, and then `again` until `size` bytes were taken."""
+    """A stream that is made while it is read.
+
+    `first`, and then `again` until `size` bytes were taken.
+    """
 
     def __init__(self, size: int, again: bytes, first: bytes = b"", last: bytes = b"") -> None:
         count = (size - len(first) - len(last)) // len(again)
@@ -70,7 +79,7 @@ class Endless(io.RawIOBase):
 
 
 def peak(stream: t.Any) -> tuple[int, int, int]:
-    """The bytes that were yielded, the longest of the pieces, and the most memory that was in use."""
+    """The bytes that were yielded, the longest of the pieces, and the most memory in use."""
     tracemalloc.start()
     try:
         total = longest = 0
@@ -234,7 +243,8 @@ def test_a_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     shown.write_text(
         f"1727870838.800123 compute-3 nova-compute[7]: {line(1)}"
-        "1727870839.800123 compute-3 nova-compute[7]: Traceback\n                                   of several lines\n"
+        "1727870839.800123 compute-3 nova-compute[7]: "
+        "Traceback\n                                   of several lines\n"
     )
     complaints = Complaints(None, "compute-17", 100, None, datetime.UTC)
     since = datetime.datetime.fromtimestamp(1727870000.5, datetime.UTC)

@@ -64,7 +64,10 @@ def _told(approval: Approval) -> t.Any:
 
 
 def _signed(told: t.Any) -> t.Any:
-    """The same with a digest that is right: what somebody would write who wants it to be believed."""
+    """The same with a digest that is right.
+
+    That is what somebody would write who wants it to be believed.
+    """
     rest = {key: value for key, value in told.items() if key != "digest"}
     return {**rest, "digest": digest(rest)}
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""After how many failures a run gives up. What one run may change at all is tested with the plan."""
+"""After how many failures a run gives up.
+
+What one run may change at all is tested with the plan.
+"""
 
 from __future__ import annotations
 

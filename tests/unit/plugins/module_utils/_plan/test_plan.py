@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which changes a run may make, and how many; and that a plan is read back as it was written, or not at all."""
+"""Which changes a run may make, and how many.
+
+And that a plan is read back as it was written, or not at all.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _world() -> World:
-    """Something to remove, to reduce, to rewrite (alone and with a partner) and to create, one protected and one undecided."""
+    """Something to remove, to reduce, to rewrite (alone and with a partner) and to create.
+
+    And one protected and one undecided.
+    """
     world = World()
     here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
     world.server(third)
@@ -89,7 +95,10 @@ def _told(findings: t.Any) -> t.Any:
 
 @pytest.fixture(name="ruins")
 def _ruins() -> t.Any:
-    """What is found of two ghosts, of which one has a child and a grandchild, and of a server that was deleted."""
+    """What is found of two ghosts and of a server that was deleted.
+
+    One of the ghosts has a child and a grandchild.
+    """
     world = World()
     here = world.host("compute-1")
     world.delete(world.server(here, here))
@@ -237,7 +246,10 @@ def test_a_closed_gate_refuses_the_whole_plan_and_says_why(findings: t.Any) -> N
 
     with pytest.raises(
         UnsoundReading,
-        match=r"Nothing may be changed after this reading\. A cell is not answering\. Wrong region\.",
+        match=(
+            r"Nothing may be changed after this reading\. "
+            r"A cell is not answering\. Wrong region\."
+        ),
     ):
         Plan.from_findings(findings, ALL_KINDS)
 
@@ -255,7 +267,9 @@ def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -
 
     with pytest.raises(
         InvalidInput,
-        match=f"findings given has format {newer!r} and this version of the collection reads format 1",
+        match=(
+            f"findings given has format {newer!r} and this version of the collection reads format 1"
+        ),
     ):
         Plan.from_findings(findings, ALL_KINDS)
 
@@ -350,7 +364,10 @@ def test_of_named_hosts_or_consumers_no_number_is_told(scope: Scope) -> None:
 
 
 def test_after_a_triage_the_servers_are_counted() -> None:
-    """It reads what few of the consumers hold, and a share of those would be no sign of anything."""
+    """It reads what few of the consumers hold.
+
+    A share of those would be no sign of anything.
+    """
     findings = _report(scope=Scope(mode="triage"))
     findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
 
@@ -832,9 +849,9 @@ def test_too_large_a_share_is_refused(changes: int, max_share: float, consumers:
         _plan(changes, consumers).check_limits(Limits(1000, max_share))
 
     assert (
-        f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: nothing was changed."
-        in str(refusal.value)
-    )
+        f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: "
+        "nothing was changed."
+    ) in str(refusal.value)
     assert "orphan_cleanup_max_share" in str(refusal.value)
 
 
@@ -866,7 +883,10 @@ def test_the_share_that_the_refusal_asks_for_lets_the_run_go_on(
 
 @pytest.fixture(name="bare")
 def _bare() -> t.Any:
-    """What is found of three servers that hold nothing, for one of which a change is known, and of one that is deleted."""
+    """What is found of three servers that hold nothing, and of one that is deleted.
+
+    For one of the three a change is known.
+    """
     world = World()
     here = world.host("compute-1")
     world.delete(world.server(here, here))

@@ -2,13 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds of every plan: it is read as it was written, and no single edit of it makes another write of it unseen.
+"""What holds of every plan.
 
-A plan is self-consistent when each of its changes follows from its own documents. One edit leaves it so only where a document says what
-nothing else in the plan repeats: whose the consumer is (`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a
-provider of a tree is called, how often it was written, and which of those below the root it is. Such an edit is read, the step then has
-another change than before, and a step whose change is not the one that the new proof proposes is skipped. Every other edit is refused, or is
-about something that is no part of a write.
+It is read as it was written, and no single edit of it makes another write of it unseen.
+
+A plan is self-consistent when each of its changes follows from its own documents. One edit leaves
+it so only where a document says what nothing else in the plan repeats: whose the consumer is
+(`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a provider of a
+tree is called, how often it was written, and which of those below the root it is. Such an edit is
+read, the step then has another change than before, and a step whose change is not the one that the
+new proof proposes is skipped. Every other edit is refused, or is about something that is not
+part of a write.
 """
 
 from __future__ import annotations
@@ -243,7 +247,10 @@ def test_one_edit_is_refused_or_changes_no_write_or_only_what_the_new_proof_comp
 
 
 def test_each_edit_by_a_value_that_looks_like_the_old_is_refused_or_changes_no_write() -> None:
-    """All of them: the number as text, as a fraction or as true, the text with a blank, the object as a list."""
+    """All of them.
+
+    The number as text, as a fraction or as true, the text with a blank, the object as a list.
+    """
     for path in PLACES:
         for other in _lookalikes(_at(TOLD, path)):
             told = copy.deepcopy(TOLD)

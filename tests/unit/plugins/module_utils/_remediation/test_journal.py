@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The journal: complete, on disk before anything is written to Placement, and for nobody else's eyes."""
+"""The journal is complete, and on disk before anything is written to Placement.
+
+It is for nobody else's eyes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ HOSTILE = "a\nb\r\u2028\x85\x00\ud800{{ c }}"
 
 @contextlib.contextmanager
 def _disk_of(size: int) -> Iterator[None]:
-    """Let a file have no more than so many bytes; for as short as possible, for pytest's own output may be one."""
+    """Let a file have no more than so many bytes.
+
+    For as short as possible, because pytest's own output may be one.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -262,7 +268,10 @@ def test_the_records_of_a_task_will_do() -> None:
 
 
 def test_a_journal_that_was_cut_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
-    """A power cut can leave any beginning of it; a cut right behind a record's last character leaves that whole."""
+    """A power cut can leave any beginning of it.
+
+    A cut right behind a record's last character leaves that whole.
+    """
     whole, first = _lines(ONE, TWO), len(_lines(ONE))
     for length in range(len(whole) + 1):
         path.write_bytes(whole[:length])

@@ -31,7 +31,8 @@ HOLDING = f"""
 import pathlib, sys
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
+import watch_for_stop
 patience, mark = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 try:
     with watch_for_stop() as stopped:
@@ -78,9 +79,9 @@ def test_a_run_that_waited_long_enough_fails_and_says_for_what(folder: pathlib.P
             pytest.fail("both are alone")
 
     assert (
-        f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock {get_lock_path(ENDPOINT)})"
-        in str(refusal.value)
-    )
+        f"Another run changes {ENDPOINT} and has not ended in 0 seconds (lock "
+        f"{get_lock_path(ENDPOINT)})"
+    ) in str(refusal.value)
 
 
 def test_the_lock_ends_with_a_process_that_is_killed(folder: pathlib.Path) -> None:
@@ -102,9 +103,9 @@ def test_a_run_that_is_stopped_while_it_waits_waits_no_longer(folder: pathlib.Pa
         assert said(second) == "begins"
         second.terminate()
 
-        assert (
-            said(second)
-            == "The run was stopped by SIGTERM. It was waiting for another run to end: nothing was changed."
+        assert said(second) == (
+            "The run was stopped by SIGTERM. It was waiting for another run to end: nothing "
+            "was changed."
         )
         assert second.wait(LONG) == 0
 

@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nothing needed is removed while Nova goes on: between any two requests of a whole run an operation may make its next steps.
+"""Nothing needed is removed while Nova goes on.
 
-The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves anew and `AllocationWriter` writes.
+Between any two requests of a whole run an operation may make its next steps.
+
+The run is the real one: `Reading` asks in its own order, `judge` finds, `Remediation` proves again
+and `AllocationWriter` writes.
 """
 
 from __future__ import annotations
@@ -74,7 +77,10 @@ BEFORE: tuple[tuple[str, ...], ...] = (
 
 @functools.cache
 def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
-    """How to come to a server that rests, or is gone, while more is claimed for it than the share of one place; or is half-way there."""
+    """How to come to a server that rests, or is gone, with more than one place claimed for it.
+
+    Or to one that is half-way there.
+    """
     found = []
     for operation, placement, before in itertools.product(
         OPERATIONS, ("answers", "refuses"), BEFORE
@@ -125,7 +131,10 @@ def happens(life: Life, what: str, operation: Operation | None = None) -> None:
 
 
 class Cloud:
-    """Both APIs of one life, as it is when each is asked; what happens before which request is in `script`."""
+    """Both APIs of one life, as it is when each is asked.
+
+    What happens before which request is in `script`.
+    """
 
     def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
         self.life = life
@@ -169,7 +178,10 @@ class Cloud:
         return answer("GET /inventories", 200, dict.fromkeys(CLAIM, PLENTY))
 
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
-        """The writer's, over HTTP: what a consumer holds, and changes of several under their generations, all or none."""
+        """The writer's, over HTTP.
+
+        It shows what a consumer holds, and changes several under their generations, all or none.
+        """
         status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
         return types.SimpleNamespace(
             status_code=status, headers={}, content=b"{}", json=lambda: body
@@ -373,7 +385,10 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
 
 @st.composite
 def races(draw: st.DrawFn) -> Cloud:
-    """Something is left over, and at some request the next operation begins, or the last goes on, and then makes a step now and then."""
+    """Something is left over, and at some request the next operation begins, or the last goes on.
+
+    It then makes a step now and then.
+    """
     life = left_over(*draw(st.sampled_from(leftovers())))
     first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
     script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")

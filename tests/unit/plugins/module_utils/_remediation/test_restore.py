@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a journal says was taken is given back as far as that takes nothing from anybody, and nothing else is."""
+"""What a journal says was taken is given back, and nothing else is.
+
+Only as far as that takes nothing from anybody.
+"""
 
 from __future__ import annotations
 
@@ -174,9 +177,9 @@ def test_what_a_server_was_given_is_not_taken_from_it(change: Change) -> None:
 
     assert inverse is None
     assert (
-        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server may need"
-        in why
-    )
+        f"{SERVER} would lose what it holds on {B if change is MOVED else A}, which its server "
+        "may need"
+    ) in why
 
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
@@ -453,8 +456,10 @@ def test_a_record_that_does_not_agree_with_itself_is_refused(edit: dict[str, t.A
 def test_what_placement_refused_for_it_had_moved_was_not_taken_by_the_run(
     tmp_path: pathlib.Path, outcome: str, taken_back: bool
 ) -> None:
-    """Nova emptied the consumer meanwhile: it now holds what the run would have left it, and is owed nothing. A failed write may have
-    been made.
+    """Nova emptied the consumer meanwhile.
+
+    It now holds what the run would have left it, and is owed nothing. A failed write may have been
+    made.
     """
     journal = Journal(str(tmp_path), ENDPOINT)
     journal.record_before([REMOVAL, REDUCTION])
@@ -600,7 +605,10 @@ def test_what_was_put_back_is_told_also_when_something_unexpected_happens(site: 
 
 
 def test_a_share_of_a_provider_that_is_gone_is_not_even_asked_for(site: Site) -> None:
-    """Placement would keep an empty record of the consumer, and refuse whatever is claimed for it later."""
+    """Placement would keep an empty record of the consumer.
+
+    It would refuse whatever is claimed for it later.
+    """
     site.placement.providers = [THERE]
 
     assert _outcomes(site.restored()) == ["failed"] * 3
@@ -615,7 +623,8 @@ def test_an_allocation_of_a_provider_that_the_journal_deleted_waits_for_nova_com
 
     assert _outcomes(done) == ["skipped"] * 3
     assert {known.reason for known in done} == {
-        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: nova-compute makes it again when it "
+        f"Provider compute-9 ({HERE}), of which it held a part, was deleted and does not exist: "
+        "nova-compute makes it again when it "
         "starts; run this again then."
     }
     assert site.placement.posts == [] and site.placement.held == {}
@@ -641,9 +650,9 @@ def test_after_as_many_failures_as_are_allowed_the_rest_is_not_tried(site: Site)
     done = site.restored(max_failures=2)
 
     assert _outcomes(done) == ["failed", "failed", "skipped"]
-    assert (
-        done[-1].reason
-        == "It was not tried: 2 changes failed before it, and max_failures (orphan_cleanup_max_failures) is 2."
+    assert done[-1].reason == (
+        "It was not tried: 2 changes failed before it, and max_failures "
+        "(orphan_cleanup_max_failures) is 2."
     )
 
 

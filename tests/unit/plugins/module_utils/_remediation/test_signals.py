@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A run is stopped by a signal, or by the end of whoever would be told of its result; and by nothing else."""
+"""A run is stopped by a signal, and by nothing else.
+
+Or by the end of the process to which its result would be reported.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ GONE = "The run was stopped: Ansible, which started it, is gone."
 # What it would do between two changes, without end.
 RUNNING = """
 import sys, time
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
+import _runs_tasks, watch_for_stop
 with watch_for_stop() as stopped:
     print(f"runs{stopped()}", file=sys.stderr, flush=True)
     while not (why := stopped()):
@@ -39,12 +43,14 @@ with watch_for_stop() as stopped:
 # Twice between two changes, and to its end.
 ENDING = """
 import sys
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import _runs_tasks, watch_for_stop
+from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
+import _runs_tasks, watch_for_stop
 with watch_for_stop() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """
 
-# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and waits for it.
+# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and
+# waits for it.
 PLAYBOOK = """
 import os, subprocess, sys
 if not os.fork():
@@ -168,7 +174,10 @@ def test_afterwards_signals_mean_what_they_meant_before() -> None:
 def _playbook(
     folder: pathlib.Path, *before: str
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """Start a stand-in for ansible-playbook by a process that starts it and does `before` it waits for it."""
+    """Start a stand-in for ansible-playbook from another process.
+
+    That one starts it and does `before` it waits for it.
+    """
     script = folder / "ansible-playbook"
     script.write_text(PLAYBOOK)
     starter = f"""
@@ -232,7 +241,10 @@ def test_it_goes_on_when_only_the_shell_that_started_ansible_is_gone(
         ("python3 /usr/bin/ansible-runner worker --private-data-dir=/runner", False),
         ("python3 /usr/bin/ansible-rulebook --rulebook r.yml", False),
         (
-            "python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py",
+            (
+                "python3 /root/.ansible/tmp/ansible-tmp-1/async_wrapper.py j1 60 "
+                "/root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py"
+            ),
             False,
         ),
         ("python3 /root/.ansible/tmp/ansible-tmp-1/AnsiballZ_x.py", False),

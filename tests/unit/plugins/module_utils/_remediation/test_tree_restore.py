@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers that nova-compute has made again get the aggregates and the operators' traits that they had, and nothing else changes."""
+"""Providers that nova-compute has made again get the aggregates that they had.
+
+They get the operators' traits too, and nothing else changes.
+"""
 
 from __future__ import annotations
 
@@ -492,9 +495,9 @@ def test_in_check_mode_what_would_be_written_is_shown_and_nothing_is(trees: Tree
         ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}
     }
     assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
-    assert (
-        done.reason
-        == f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to makes it; run this again then."
+    assert done.reason == (
+        f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to "
+        "makes it; run this again then."
     )
 
 
@@ -512,7 +515,10 @@ def test_a_provider_that_does_not_exist_is_not_created(trees: Trees, journal: Jo
 
     assert done == TreeOutcome(
         "skipped",
-        f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it starts; run this again then.",
+        (
+            f"Provider compute-9 ({ROOT}) does not exist: nova-compute makes it again when it "
+            "starts; run this again then."
+        ),
     )
     assert trees.providers == {} and not journal.written
 
@@ -616,15 +622,18 @@ def test_one_provider_that_fails_does_not_hide_what_was_done_to_the_other(
 def test_a_provider_that_may_never_have_been_deleted_is_left_alone(
     trees: Trees, journal: Journal, outcome: str
 ) -> None:
-    """The run failed or was killed there. Somebody may have taken from it meanwhile what it lacks."""
+    """The run failed or was killed there.
+
+    Somebody may have taken from it meanwhile what it lacks.
+    """
     trees.providers[ROOT]["generation"] = 7
     done = _restored(trees, journal, outcome=outcome)
 
     assert done.outcome == "skipped" and trees.puts == [] and not journal.written
     assert (
-        f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was deleted"
-        in done.reason
-    )
+        f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was "
+        "deleted"
+    ) in done.reason
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])

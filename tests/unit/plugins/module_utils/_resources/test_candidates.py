@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked of Placement, and how its answer and a host's own figures become the reason that an operator reads."""
+"""What is asked of Placement, and how its answer becomes the reason that an operator reads.
+
+A host's own figures are used for it, too.
+"""
 
 from __future__ import annotations
 
@@ -269,7 +272,10 @@ def test_what_others_share_is_asked_apart(
             _inventory(max_unit=4, step_size=2),
             0,
             ["free", "max_unit", "step_size"],
-            "10 of 10 VCPU are free; one allocation has 4 VCPU or less (max_unit); one allocation has a multiple of 2 VCPU (step_size).",
+            (
+                "10 of 10 VCPU are free; one allocation has 4 VCPU or less (max_unit); one "
+                "allocation has a multiple of 2 VCPU (step_size)."
+            ),
         ),
     ],
 )
@@ -454,7 +460,10 @@ def test_a_disabled_compute_service_is_told_once(forbidden: frozenset[str]) -> N
         (
             [{HOST: {"VCPU": 1}}],
             DISABLED,
-            "compute-1 has room for 1 VCPU, but Nova passes over it, for its compute service is disabled.",
+            (
+                "compute-1 has room for 1 VCPU, but Nova passes over it, for its compute service "
+                "is disabled."
+            ),
         ),
         (
             [{HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
@@ -519,13 +528,19 @@ def test_a_candidate_is_told_by_its_host_and_by_what_each_provider_would_give() 
         (
             [],
             frozenset[str](),
-            "Placement offers no candidate for 1 VCPU: name a host as resource_provider to learn what it lacks.",
+            (
+                "Placement offers no candidate for 1 VCPU: name a host as resource_provider to "
+                "learn what it lacks."
+            ),
         ),
         ([{HOST: {"VCPU": 1}}], frozenset[str](), "Placement offers 1 candidate for 1 VCPU."),
         (
             [{HOST: {"VCPU": 1}}, {CHILD: {"VCPU": 1}}],
             DISABLED,
-            "Placement offers 2 candidates for 1 VCPU, but Nova passes over 2 of them, where the compute service is disabled.",
+            (
+                "Placement offers 2 candidates for 1 VCPU, but Nova passes over 2 of them, where "
+                "the compute service is disabled."
+            ),
         ),
     ],
 )

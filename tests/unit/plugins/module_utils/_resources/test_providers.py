@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers as they are returned: in which order, with which parts, and what is said of names that nobody has."""
+"""Providers as they are returned.
+
+In which order, with which parts, and what is said of names that nobody has.
+"""
 
 from __future__ import annotations
 

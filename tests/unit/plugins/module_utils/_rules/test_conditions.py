@@ -95,9 +95,9 @@ def test_a_ghost_that_is_still_claimed_is_told_and_not_to_be_deleted(site: Site)
 
     assert finding.change is None
     assert (
-        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it cannot be deleted."
-        in finding.reason
-    )
+        f"1 consumer holds an allocation of its tree ({holder}), and before that is gone it "
+        "cannot be deleted."
+    ) in finding.reason
 
 
 def test_of_many_who_claim_a_ghost_a_few_are_named(site: Site) -> None:
@@ -179,7 +179,10 @@ def test_without_a_sound_reading_nothing_is_a_ghost(site: Site, changes: dict[st
 def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_cell_answers_again(
     site: Site,
 ) -> None:
-    """A cell did not answer when the nodes were asked for, and did before and after: ironic's node without a server is in no answer."""
+    """A cell did not answer when the nodes were asked for, and did before and after.
+
+    No answer has ironic's node without a server.
+    """
     used, empty = (
         site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1")
         for number in (1, 2)
@@ -202,7 +205,10 @@ def test_a_listing_of_compute_nodes_made_of_servers_makes_no_ghost_though_every_
 def test_a_node_of_ironic_that_no_listing_has_is_no_ghost_for_no_host_has_its_name(
     site: Site,
 ) -> None:
-    """Its service goes by another name, so that 404 for its own name proves nothing where the workers do not know its cell."""
+    """Its service goes by another name.
+
+    So 404 for its own name proves nothing where the workers do not know its cell.
+    """
     root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
     (finding,) = site.findings("orphaned_provider")
 

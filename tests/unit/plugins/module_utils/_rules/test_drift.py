@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers whose claim is not what it should be: what is found, what would be written, and what looks alike and is in order."""
+"""Live servers whose claim is not what it should be.
+
+What is found, what would be written, and what looks alike and is in order.
+"""
 
 from __future__ import annotations
 
@@ -259,7 +262,10 @@ def test_a_migration_that_is_spared_for_its_own_sake_is_not_emptied_for_its_serv
     ("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)]
 )
 def test_a_claim_is_not_made_smaller_where_a_resize_failed_late(status: str, writes: bool) -> None:
-    """Nova gives the server its old flavor back, and the guest may have the new size (nova/compute/manager.py, _finish_resize)."""
+    """Nova gives the server its old flavor back.
+
+    The guest may have the new size (nova/compute/manager.py, _finish_resize).
+    """
     cloud = Cloud()
     server = too_much(cloud)
     cloud.migration(server, cloud.there, cloud.here, status, type="resize")
@@ -347,7 +353,7 @@ def test_a_port_may_ask_for_more(ports: tuple[Port, ...], plain: bool) -> None:
 
 
 def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
-    """To a role that is no administrator of Neutron it shows nothing of other projects, and answers 200."""
+    """A role that is not an administrator of Neutron sees no other projects, and gets 200."""
     cloud = Cloud()
     server = missing_allocation(cloud)
     leaker = leaked_child(cloud)
@@ -367,7 +373,10 @@ def test_a_port_that_neutron_does_not_show_may_ask_for_more() -> None:
 
 
 def booted_from_a_pinned_volume(cloud: Cloud) -> str:
-    """The properties of the volume's image are Cinder's; Nova claims by them and does not show them."""
+    """The properties of the volume's image are Cinder's.
+
+    Nova claims by them and does not show them.
+    """
     server = cloud.server(cloud.here, image=None, image_properties=None, volumes=("volume",))
     return cloud.hold(server, cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})
 

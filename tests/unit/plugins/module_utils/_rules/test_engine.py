@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The judge, by tables: what is proven, what is spared, and that nothing a live server needs is ever among the orphans."""
+"""The judge, by tables.
+
+What is proven, what is spared, and that nothing a live server needs is ever among the orphans.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +159,10 @@ def failed_to_boot_and_locked(world: World, here: str, there: str) -> str:
 
 
 def marked_as_deleted_by_hand(world: World, here: str, there: str) -> str:
-    """With `deleted` = 1, where Nova writes the row's own id: no listing has it, and Nova still tells its actions."""
+    """With `deleted` = 1, where Nova writes the row's own id.
+
+    No listing has it, and Nova still shows its actions.
+    """
     server = world.server(here, here)
     world.delete_by_hand(server)
     return server
@@ -178,7 +184,10 @@ def ended_migration_of_a_server_marked_as_deleted(world: World, here: str, there
 
 
 def shelved_away_after_a_long_life(world: World, here: str, there: str) -> str:
-    """What placed it is older than the newest ten actions, and some that came between were never ended."""
+    """What placed it is older than the newest ten actions.
+
+    Some that came between were never ended.
+    """
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "create", NOW)
     for number in range(12):
@@ -198,7 +207,10 @@ def shelved_away_long_after_it_was_offloaded(world: World, here: str, there: str
 def shelved_away_and_placed_in_times_of_which_nothing_is_told(
     world: World, here: str, there: str
 ) -> str:
-    """More actions than one page: that of its creation is not among them. It claims the very host that shelved it."""
+    """More actions than one page, and that of its creation is not among them.
+
+    It claims the very host that shelved it.
+    """
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "reboot", NOW)
     world.did(server, "shelve", NOW)
@@ -420,7 +432,10 @@ def written_in_large_letters(world: World, here: str, there: str) -> str:
 
 
 def purged_on_a_host_of_another_nova(world: World, here: str, there: str) -> str:
-    """Its host has Nova's trait and is not ours: a service of that name runs, and has no compute node yet."""
+    """Its host has Nova's trait and is not ours.
+
+    A service of that name runs, and has no compute node yet.
+    """
     consumer = world.stranger(here)
     world.remove_host(here)
     world.services.append(Service("nova-compute", "compute-1", "enabled", "up"))
@@ -461,7 +476,10 @@ def test_protected(situation: Situation) -> None:
 
 
 def interrupted_live_migration(world: World, here: str, there: str) -> str:
-    """The guest runs on the source, which only the ended migration holds; the server holds the destination."""
+    """The guest runs on the source, which only the ended migration holds.
+
+    The server holds the destination.
+    """
     return world.migration(
         world.server(here, there), here, there, "error", here, type="live-migration"
     )
@@ -510,12 +528,18 @@ def with_a_formerly_shared_disk(world: World, here: str, there: str) -> str:
 
 
 def with_a_formerly_shared_device(world: World, here: str, there: str) -> str:
-    """The trait is gone; no move leaves a claim of classes that the server does not claim on its own host."""
+    """The trait is gone.
+
+    No move leaves a claim of classes that the server does not claim on its own host.
+    """
     return world.hold(world.server(there, there), here, amounts={"CUSTOM_FPGA": 1})
 
 
 def confirmed_migration_with_the_only_claim_on_the_host(world: World, here: str, there: str) -> str:
-    """The server's own claim is lost but for a child; what the migration holds is all that accounts for the guest."""
+    """The server's own claim is lost but for a child.
+
+    What the migration holds is all that accounts for the guest.
+    """
     server = world.hold(
         world.server(here), world.provider("compute-1_nic", here), amounts={"CUSTOM_VF": 1}
     )
@@ -556,7 +580,10 @@ def on_an_ironic_host_with_doubtful_node(world: World, here: str, there: str) ->
 
 
 def migration_of_a_cell_too_slow_to_be_listed(world: World, here: str, there: str) -> str:
-    """Nova leaves the cell's rows out of the whole listing with 200; the listing by host has them."""
+    """Nova leaves the cell's rows out of the whole listing with 200.
+
+    The listing by host has them.
+    """
     migration = world.migration(
         world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here
     )
@@ -571,7 +598,10 @@ def deleted_migration_with_unreadable_host_listing(world: World, here: str, ther
 
 
 def evacuation_not_yet_told_by_the_server(world: World, here: str, there: str) -> str:
-    """A lagging replica shows the old host beside the finished evacuation: the destination would look wrong."""
+    """A lagging replica shows the old host beside the finished evacuation.
+
+    The destination would look wrong.
+    """
     server = world.server(here, here, there)
     world.migration(server, here, there, "done", type="evacuation")
     return server
@@ -652,7 +682,10 @@ def failed_to_boot_with_unreadable_actions(world: World, here: str, there: str) 
 
 
 def soft_deleted_without_mapping(world: World, here: str, there: str) -> str:
-    """The listing of the deleted also has what can be restored; its host has lost its mapping too, so no listing shows it."""
+    """The listing of the deleted also has what can be restored.
+
+    Its host has lost its mapping too, so no listing shows it.
+    """
     server = world.server(None, here, status="SOFT_DELETED")
     world.unmapped.add(server)
     world.deleted[server] = world.servers[server]
@@ -745,7 +778,10 @@ def shelved_away_by_a_host_that_never_took_it_up(world: World, here: str, there:
 
 
 def shelved_away_in_vain(world: World, here: str, there: str) -> str:
-    """The part of the host ended with an error, so it proves nothing of what came before; and that is further back than we look."""
+    """The part of the host ended with an error, so it proves nothing of what came before.
+
+    That is further back than we look.
+    """
     server = shelved_away_after_a_long_life(world, here, there)
     newest, *older = world.actions[server]
     failed = tuple(dataclasses.replace(event, result="Error") for event in newest.events)
@@ -756,7 +792,10 @@ def shelved_away_in_vain(world: World, here: str, there: str) -> str:
 def unshelving_that_waits_behind_a_reset_and_a_later_shelve(
     world: World, here: str, there: str
 ) -> str:
-    """It waits in the queue of the host that it claims, which is dead; the server went on elsewhere after a reset, and was shelved there."""
+    """It waits in the queue of the host that it claims, which is dead.
+
+    The server went on elsewhere after a reset, and was shelved there.
+    """
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     elsewhere = world.nodes[there].host
     world.did(server, "create", NOW, host=elsewhere)
@@ -789,7 +828,10 @@ def shelved_away_elsewhere_and_placed_in_times_of_which_nothing_is_told(
 
 
 def unshelving_to_a_host_that_is_gone(world: World, here: str, there: str) -> str:
-    """Its service was deleted while the unshelve waited in its queue; nova-compute makes another when it starts."""
+    """Its service was deleted while the unshelve waited in its queue.
+
+    Nova-compute makes another when it starts.
+    """
     server = shelved_away(world, here, there)
     world.did(server, "unshelve", NOW, event="schedule_instances")
     world.remove_host(here)
@@ -853,8 +895,10 @@ def unshelved_before_its_newest_move(world: World, here: str, there: str) -> str
 
 
 def unshelved_while_an_older_evacuation_came_to_its_end(world: World, here: str, there: str) -> str:
-    """The evacuation waited for its host, the state was reset, the server shelved and unshelved; then the host took the evacuation up.
-    It is `done` before the new host is saved, and the guest is there by then.
+    """The evacuation waited for its host, and the host took it up late.
+
+    Before that the state was reset, and the server shelved and unshelved. It is `done` before the
+    new host is saved, and the guest is there by then.
     """
     server = _unshelved_on(world, here, there, here, there)
     (move,) = (known for known in world.migrations.values() if known.server == server)

@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds of the judge in every cloud, however wild: above all that nothing a live server needs is ever given away.
+"""What holds of the judge in every cloud, however wild.
 
-What is true is told from the `World` here, by the words of the design, and not by asking the code under test.
+Above all, nothing a live server needs is ever given away.
+
+What is true is taken from the `World` here, by the words of the design, and not by asking the code
+under test.
 """
 
 from __future__ import annotations
@@ -66,7 +69,10 @@ def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World)
 def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
     world: World,
 ) -> None:
-    """Nor of a shared pool: what only the migration holds may be what the guest lives on. Only a confirmed move tells whose is right."""
+    """Nor of a shared pool: what only the migration holds may be what the guest lives on.
+
+    Only a confirmed move says whose is right.
+    """
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
         if move and move.status != "confirmed" and (home := _home(world, move.server)):
@@ -103,7 +109,10 @@ def test_nothing_is_changed_while_a_migration_is_under_way(world: World) -> None
 @many
 @hypothesis.given(worlds())
 def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World) -> None:
-    """Which is all the protected statuses, a task, an action that may still run, and every answer that says nothing."""
+    """Which is all the protected statuses and every answer that says nothing.
+
+    And a task, and an action that may still run.
+    """
     snapshot = world.snapshot()
     for finding in _changing(world):
         server = _server_of(world, finding.consumer)
@@ -185,7 +194,10 @@ def test_a_change_settles_its_consumer(world: World) -> None:
 @many
 @hypothesis.given(worlds())
 def test_all_changes_together_settle_everything(world: World) -> None:
-    """The changes of orphans make an orphan of nothing else; those of drifted servers may prove that a migration's claim is one."""
+    """The changes of orphans make an orphan of nothing else.
+
+    Those of drifted servers may prove that a migration's claim is one.
+    """
     for kinds in ({"drifted"}, {"orphaned"}):
         for finding in _changing(world):
             assert finding.change is not None
@@ -246,7 +258,10 @@ def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -
 
 
 def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
-    """A cell too slow for the listing of all can be too slow for the marker probe as well, and then Nova says 200 and 400."""
+    """A cell too slow for the listing of all can be too slow for the marker probe as well.
+
+    Then Nova says 200 and 400.
+    """
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     parked = world.migration(
@@ -309,7 +324,10 @@ def _home(world: World, server: str) -> str | None:
 
 
 def _has_no_host(world: World, server: str) -> bool:
-    """Tell whether `server` failed to boot or is shelved away, and nothing that was asked of it may still run."""
+    """Say whether `server` failed to boot or is shelved away.
+
+    Nothing that was asked of it may still run.
+    """
     found = world.servers[server]
     if (
         found.host
@@ -330,7 +348,8 @@ def _has_no_host(world: World, server: str) -> bool:
     )
     shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
-    # What came before a finished shelve is over, but for what placed it; without that, it has to be where it was shelved.
+    # What came before a finished shelve is over, but for what placed it; without that, it has to be
+    # where it was shelved.
     newest = (
         did[: shelved + 1]
         if shelved is not None and shelved < before
@@ -345,7 +364,10 @@ def _has_no_host(world: World, server: str) -> bool:
 
 
 def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:
-    """Tell whether `provider` belongs to a compute node other than `home`, or to the named source of a move of `server`."""
+    """Say whether `provider` is of a compute node other than `home`.
+
+    Or of the named source of a move of `server`.
+    """
     found = world.providers.get(provider)
     if found is None or found.sharing or found.root == home:
         return False
@@ -376,7 +398,10 @@ def _names(world: World, uuid: str) -> set[str]:
 
 
 def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
-    """What matters of each finding about a consumer; which of several moves explains it may depend on their order."""
+    """What matters of each finding about a consumer.
+
+    Which of several moves explains it may depend on their order.
+    """
     about = [finding for finding in findings if finding.consumer]
     return {
         str(finding.consumer): (

@@ -2,13 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A resize within one host: both claims are on the server's own tree, and which of them the guest lives on is the question.
+"""A resize within one host: both claims are on the server's own tree.
 
-While it lasts the migration holds the old claim and the server the new one. Once it is confirmed, the new one is needed. When
-it fails and is rolled back ("Unable to resize disk down."), Nova first saves the migration as `error`, then the server as ACTIVE
-without a task, and only then moves the old claim back, without a look at whether that worked (nova/compute/manager.py,
-resize_instance, prep_resize and _revert_allocation). Where it did not, the server is at rest with the old flavor and the new
-claim, and the one that it needs is the migration's. Amounts, and the providers within the tree, tell the two apart.
+Which of them the guest lives on is the question.
+
+While it lasts the migration holds the old claim and the server the new one. Once it is confirmed,
+the new one is needed. When it fails and is rolled back ("Unable to resize disk down."), Nova first
+saves the migration as `error`, then the server as ACTIVE without a task, and only then moves the
+old claim back, without a look at whether that worked (nova/compute/manager.py, resize_instance,
+prep_resize and _revert_allocation). Where it did not, the server is at rest with the old flavor and
+the new claim, and the one that it needs is the migration's. Amounts, and the providers within the
+tree, show which is which.
 """
 
 from __future__ import annotations

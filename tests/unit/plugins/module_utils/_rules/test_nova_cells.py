@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nothing needed is removed while a cell dies and comes back at any request, or while some API workers do not know a cell.
+"""Nothing needed is removed while a cell dies and comes back at any request.
 
-Nova's own operations go on meanwhile, as in `test__nova_races`. All of them are in one cell; a second cell has a host with an orphan that can
-be proven without the first.
+Nor while some API workers do not know a cell.
+
+Nova's own operations go on meanwhile, as in `test__nova_races`. All of them are in one cell; a
+second cell has a host with an orphan that can be proven without the first.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector import 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._remediation.test_nova_races import (  # noqa: E501
     LONGEST,
     Cloud,
     left_over,
@@ -44,7 +46,10 @@ DOWN, UP = "the cell goes down", "the cell comes back"
 
 
 class TwoCells(Cloud):
-    """A cloud whose first cell, with everything of the life, is left out of an answer or makes it fail."""
+    """A cloud whose first cell is left out of an answer or makes it fail.
+
+    The cell has everything of the life.
+    """
 
     def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
         super().__init__(life, script)
@@ -121,7 +126,10 @@ class TwoCells(Cloud):
         return self._fails(found, uuid)
 
     def _fails(self, found: Answer[t.Any], uuid: str) -> Answer[t.Any]:
-        """Return a direct answer; it goes through the mapping of the server, to a cell that may be down."""
+        """Return a direct answer.
+
+        It goes through the mapping of the server, to a cell that may be down.
+        """
         if self.is_down and self._known_to_nova(uuid) and self._is_first(uuid):
             return answer(found.request, 500)
         return found
@@ -153,7 +161,10 @@ class TwoCells(Cloud):
 
 
 class MixedWorkers(TwoCells):
-    """A cloud whose workers answer at random, some of which know the first cell not at all or only for one kind of listing."""
+    """A cloud whose workers answer at random.
+
+    Some of them know the first cell not at all or only for one kind of listing.
+    """
 
     def __init__(self, life: Life, script: t.Mapping[int, str], seed: int, unaware: float) -> None:
         super().__init__(life, script)
@@ -181,10 +192,16 @@ class MixedWorkers(TwoCells):
 
 
 class DeadAndUnaware(MixedWorkers):
-    """A cloud whose first cell goes down and comes back, while some workers do not know it at all, and so do not say that it is down."""
+    """A cloud whose first cell goes down and comes back.
+
+    Meanwhile some workers do not know it at all, and so do not say that it is down.
+    """
 
     def lacks_first(self) -> bool:
-        """Tell whether a listing leaves the cell out, because it is down or because the worker does not know it."""
+        """Say whether a listing leaves the cell out.
+
+        It does if the cell is down or if the worker does not know it.
+        """
         return self.is_down or super().lacks_first()
 
     def list_services(self) -> t.Any:
@@ -213,7 +230,10 @@ class DeadAndUnaware(MixedWorkers):
 
 
 class UnawareListings(TwoCells):
-    """A cloud in which an adversary chooses the listings that come from workers which do not know the first cell."""
+    """A cloud in which an adversary chooses which worker answers a listing.
+
+    Some of the workers do not know the first cell.
+    """
 
     LISTINGS = (
         "list_migrations",
@@ -246,14 +266,20 @@ class UnawareListings(TwoCells):
 
 
 def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
-    """Detect and remediate everything but some kinds; return the consumers that were written, also when the run ended because it was not sound."""
+    """Detect and remediate everything but some kinds.
+
+    Returns the consumers that were written, also when the run ended because it was not sound.
+    """
     with contextlib.suppress(UnsoundReading):
         run(cloud, but)
     return {change.consumer for change in cloud.written}
 
 
 def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
-    """Draw how the life goes on: an operation begins at some request, and then makes a step now and then."""
+    """Draw how the life goes on.
+
+    An operation begins at some request, and then makes a step now and then.
+    """
     first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 2, 4, 8]))
     script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
     if possible := sorted(life.possible()):
@@ -359,7 +385,10 @@ def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(
 
 
 def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed() -> None:
-    """A live guest has arrived where an evacuation was cut, Nova still has the server elsewhere, and each listing lacks the migration."""
+    """A live guest has arrived where an evacuation was cut.
+
+    Nova still has the server elsewhere, and each listing lacks the migration.
+    """
     absent = [kind.name for kind in KINDS if kind.needs_every_cell]
     for state in leftovers():
         cloud = UnawareListings(

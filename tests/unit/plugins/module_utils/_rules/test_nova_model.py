@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""No sequence of Nova's own operations, each cut at any step, ends with a share that is needed among the removable ones.
+"""No sequence of Nova's own operations makes a needed share a removable one.
 
-First every operation with one interruption and everything that may be done after it, without chance; then whole lives, by chance.
+Each operation may be cut at any step.
+
+First every operation with one interruption and everything that may be done after it, without
+chance; then whole lives, by chance.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each proof rests on: take any single answer away, or contradict it, and nothing may be convicted."""
+"""What each proof rests on.
+
+Take any single answer away, or contradict it, and nothing may be convicted.
+"""
 
 from __future__ import annotations
 
@@ -243,7 +246,10 @@ def test_of_several_other_hosts_all_must_have_been_evacuated_to_be_told_so(
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])
 def test_disk_of_another_host_alone_is_no_claim_on_it(evacuations: int) -> None:
-    """It may be something that the host shares, or once shared; and one such share leaves all of them undecided."""
+    """It may be something that the host shares, or once shared.
+
+    One such share leaves all of them undecided.
+    """
     cloud = Cloud()
     third = cloud.host("compute-3")
     server = cloud.server(cloud.there, third, cloud.there)
@@ -286,7 +292,10 @@ def test_an_orphan_must_be_as_old_as_asked(age: int | None, min_age: int, verdic
 def _beside(
     allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None
 ) -> Finding:
-    """Judge a forgotten consumer in a cloud with these services in its catalogue, of which somebody says that they hold nothing."""
+    """Judge a forgotten consumer in a cloud with these services in its catalogue.
+
+    Somebody says of some of them that they hold nothing.
+    """
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
     there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
@@ -312,7 +321,10 @@ def _beside(
         (
             ("container",),
             ("container",),
-            "has container in its catalogue; ignore_allocators says that container holds nothing on Nova's hosts",
+            (
+                "has container in its catalogue; ignore_allocators says that container holds "
+                "nothing on Nova's hosts"
+            ),
         ),
         (
             ("container",),

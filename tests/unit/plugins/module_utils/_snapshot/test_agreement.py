@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether the answers of a reading contradict each other: each contradiction by itself, and what looks like one and is not."""
+"""Whether the answers of a reading contradict each other.
+
+Each contradiction by itself, and what looks like one and is not.
+"""
 
 from __future__ import annotations
 

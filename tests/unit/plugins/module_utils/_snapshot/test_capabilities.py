@@ -58,12 +58,18 @@ def test_of_services_that_are_new_enough_everything_is_proven() -> None:
     [
         (
             {"compute_version": (2, 68)},
-            "Nova offers microversions up to 2.68, and 2.69 is needed to see whether every cell answers",
+            (
+                "Nova offers microversions up to 2.68, and 2.69 is needed to see whether every "
+                "cell answers"
+            ),
         ),
         ({"compute_version": (2, 58)}, "2.59 is needed to see which consumers are migrations"),
         (
             {"placement_version": (1, 27)},
-            "Placement offers microversions up to 1.27, and 1.28 is needed to see the generations of consumers",
+            (
+                "Placement offers microversions up to 1.27, and 1.28 is needed to see the "
+                "generations of consumers"
+            ),
         ),
     ],
     ids=str,
@@ -85,7 +91,8 @@ def test_what_one_kind_needs_leaves_that_undecided() -> None:
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
     assert found["summary"]["coverage"]["complete"]
     assert found["summary"]["coverage"]["not_provable"] == [
-        "Placement offers microversions up to 1.37, and 1.38 is needed to see which consumers are of another service: "
+        "Placement offers microversions up to 1.37, and 1.38 is needed to see which consumers are "
+        "of another service: "
         "unknown_consumer is undecided."
     ]
 

@@ -44,7 +44,10 @@ class Site(World):
         )
 
     def partial(self, **changes: t.Any) -> Snapshot:
-        """What is read then: the services of all hosts, and the compute nodes of those that answer."""
+        """What is read then.
+
+        These are the services of all hosts, and the compute nodes of those that answer.
+        """
         services = tuple(
             d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service
             for service in self.services
@@ -125,7 +128,7 @@ def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_hos
     assert site.finding(server, host_lookups=lookups).verdict == verdict
 
 
-def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(
+def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(  # noqa: E501
     site: Site,
 ) -> None:
     node = site.provider(f"{SILENT}.example.org")

@@ -2,9 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A live server whose failed cold migration holds its host: it is given that back only where its guest is proven to be there.
+"""A live server whose failed cold migration holds its host.
 
-First all that proves it, then the attacks: servers whose guest, or disk, may be on the host that would be freed.
+It is given that back only where its guest is proven to be there.
+
+First all that proves it, then the attacks: servers whose guest, or disk, may be on the host that
+would be freed.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ MUCH_LATER = "2026-11-20T14:00:00.000000"
 
 
 class Cloud(World):
-    """A server on the host `here` that holds `there`, and a move from here to there that is over and holds `here`."""
+    """A server on the host `here` that holds `there`.
+
+    A move from here to there is over and holds `here`.
+    """
 
     def __init__(self, status: str = "error", type: str = "migration") -> None:
         super().__init__()
@@ -168,7 +174,10 @@ def failed_after_the_copy(cloud: Cloud) -> None:
 
 
 def came_to_the_destination(cloud: Cloud) -> None:
-    """Somebody has put the source into Nova's database, and the guest was made at the destination."""
+    """Somebody has put the source into Nova's database.
+
+    The guest was made at the destination.
+    """
     cloud.recorded(
         cloud.move,
         ("compute_prep_resize", cloud.there, "Success"),
@@ -193,7 +202,10 @@ def cut_while_it_copied(cloud: Cloud) -> None:
 
 
 def went_to_another_cell(cloud: Cloud) -> None:
-    """A resize between cells has other steps, and the guest may be made before the last of them fails."""
+    """A resize between cells has other steps.
+
+    The guest may be made before the last of them fails.
+    """
     cloud.recorded(
         cloud.move, ("compute_finish_snapshot_based_resize_at_dest", cloud.there, "Success")
     )
@@ -329,7 +341,10 @@ def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situati
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
 def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
-    """Whatever was recorded since: of two guests the one at the source may be the one that was started."""
+    """Of two guests the one at the source may be the one that was started.
+
+    This is so whatever was recorded since.
+    """
     cloud = Cloud(status, type="live-migration")
     cloud.started()
     finding = cloud.finding
@@ -353,7 +368,10 @@ def test_what_has_to_be_done_is_told() -> None:
 
 
 def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -> None:
-    """The API's clock is ahead of conductor's: by its time the request came after the migration that it began."""
+    """The API's clock is ahead of conductor's.
+
+    By its time the request came after the migration that it began.
+    """
     asked = [
         ("lock", MUCH_LATER),
         ("start", MUCH_LATER),

@@ -230,7 +230,10 @@ def test_credentials_that_may_look_at_none_of_several_projects_close_it() -> Non
 
 
 def test_credentials_that_see_no_server_with_its_host_close_it() -> None:
-    """The host of a server has a policy of its own: hidden from us, every server seems to have none."""
+    """The host of a server has a policy of its own.
+
+    Hidden from us, every server seems to have none.
+    """
     world = World()
     here = world.host("compute-1")
     world.server(here, here)

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A page that is safe whatever is in it, before any browser sees it. How it looks and works is for tests/browser."""
+"""A page that is safe whatever is in it, before any browser sees it.
+
+How it looks and works is for tests/browser.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ print(hashlib.sha256(render(reports.remediated()).encode()).hexdigest())
 
 
 class Page(HTMLParser):
-    """The elements of a page with their attributes, the text of those that hold no others, and all other text."""
+    """The elements of a page with their attributes, and all text.
+
+    The text of those that hold no others is kept apart.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -91,7 +97,8 @@ def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> 
     page = Page(render(reports.remediated()))
     [style], [script] = page.raw["style"], page.raw["script"]
     assert page.policy == (
-        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; img-src "
+        "data:; base-uri 'none'; form-action 'none'"
     )
 
 

@@ -22,7 +22,8 @@ from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile
     told,
 )
 
-# The children in their order and the attributes that each element has by the schema of Ant's JUnit task.
+# The children in their order and the attributes that each element has by the schema of Ant's JUnit
+# task.
 CHILDREN = {
     "testsuites": r"(testsuite )*",
     "testsuite": r"properties (testcase )*system-out system-err ",

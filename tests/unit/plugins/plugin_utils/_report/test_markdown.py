@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Markdown as GitHub and GitLab read it: CommonMark with tables, in which every address becomes a link."""
+"""Markdown as GitHub and GitLab read it.
+
+CommonMark with tables, in which every address becomes a link.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Notices for chats: only when there is something to say, and no name in them that the chat would obey."""
+"""Notices for chats.
+
+They come only when there is something to say, and have no name in them that the chat would obey.
+"""
 
 from __future__ import annotations
 

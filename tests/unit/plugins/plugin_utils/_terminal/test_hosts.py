@@ -21,7 +21,10 @@ CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
-    """A host on which everything has that name: held back by a server, and with something left over."""
+    """A host on which everything has that name.
+
+    A server holds it back, and something is left over.
+    """
     provider = {"uuid": CONSUMER, "name": name}
     return {
         "name": name,
@@ -112,7 +115,10 @@ def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
 
 
 def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
-    """A domain and a directory of a server with that name, on a host and under names that are the same."""
+    """A domain and a directory of a server with that name.
+
+    They are on a host and under names that are the same.
+    """
     entry = {
         "uuid": CONSUMER,
         "host": name,
@@ -154,7 +160,10 @@ def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> N
         f"leftover_directory  {CONSUMER}  web-1",
         "    host     web-1, web-1, 3.0 GiB",
         "    why      Server web-1 is deleted.",
-        "    could    move the directory to the quarantine; not now, for leftover_directory is not among the kinds to remediate",
+        (
+            "    could    move the directory to the quarantine; not now, for leftover_directory is "
+            "not among the kinds to remediate"
+        ),
         "",
         "Protected, and left alone:",
         f"leftover_directory  {CONSUMER}  web-1",

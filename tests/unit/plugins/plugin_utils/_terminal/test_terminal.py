@@ -227,9 +227,9 @@ def test_drift_that_was_chosen_is_told_with_both_consumers_of_its_write() -> Non
 
     assert "frees 1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-2 why" in told
     assert (
-        f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, giving it compute-1"
-        in told
-    )
+        f"write POST /allocations of {server}, at generation 1 and {move}, at generation 1, "
+        "giving it compute-1"
+    ) in told
 
 
 def test_a_claim_that_is_to_be_created_is_told_as_new() -> None:
@@ -302,13 +302,13 @@ def test_protected_and_undecided_are_told_with_their_reasons() -> None:
     told = _words(_lines(_found(world)))
 
     assert (
-        f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on compute-1 (elsewhere)"
-        in told
-    )
+        f"Undecided, and left alone: unproven {astray} server-4 why Server {astray} is on "
+        "compute-1 (elsewhere)"
+    ) in told
     assert (
-        f"Protected, and left alone: booting {building} server-3 why Server {building} is being built"
-        in told
-    )
+        f"Protected, and left alone: booting {building} server-3 why Server {building} is "
+        "being built"
+    ) in told
 
 
 def test_without_findings_there_is_no_table() -> None:
@@ -317,15 +317,16 @@ def test_without_findings_there_is_no_table() -> None:
     assert "CONSUMER" not in told
     assert "left alone" not in told
     assert (
-        "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers on 1 providers and 1 hypervisors."
-        in told
-    )
+        "Total: 0 orphaned, 0 not as they should be; 0 protected; 0 undecided; of 0 consumers "
+        "on 1 providers and 1 hypervisors."
+    ) in told
 
 
 def test_the_totals_are_the_last_line() -> None:
     assert _lines(_found(_orphans(2)), width=1000)[-1] == (
         "Total: 2 orphaned, 0 not as they should be (2 of them new); "
-        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are stranded; "
+        "2 VCPU (100.0%), 1024 MEMORY_MB (100.0%), 2 DISK_GB (100.0%) of all that is claimed are "
+        "stranded; "
         "0 protected; 0 undecided; "
         "of 2 consumers on 1 providers and 1 hypervisors."
     )
@@ -472,9 +473,9 @@ def test_what_hosts_complained_of_is_told_with_its_finding() -> None:
     without = _lines(_found(world), width=1000)
 
     (told,) = [line for line in lines if line not in without]
-    assert (
-        told
-        == "    log      compute-1 says: it is not managed here, holding 1 VCPU, 512 MEMORY_MB (12 times, last at 2026-11-02T07:48:00Z)"
+    assert told == (
+        "    log      compute-1 says: it is not managed here, holding 1 VCPU, 512 MEMORY_MB "
+        "(12 times, last at 2026-11-02T07:48:00Z)"
     )
     assert lines[lines.index(told) - 1].startswith("    write ")
     assert [line for line in lines if line != told] == without
