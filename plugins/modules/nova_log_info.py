@@ -10,10 +10,13 @@ module: nova_log_info
 short_description: Show what nova-compute complains of in its log
 version_added: 1.0.0
 description:
-  - Reads the logs of nova-compute on a hypervisor and returns each complaint of allocations that should not be there, of servers
-    that the database and the hypervisor count differently, of a resource provider's name that is taken, and of RPC versions that do not fit.
-  - Files are read as a stream, whatever their size, also rotated ones and those compressed with gzip.
-  - What a log says is a hint and no proof. M(osops.placement.orphan_report) shows it with the findings of M(osops.placement.orphan_detect).
+  - Reads the logs of nova-compute on a hypervisor and returns each complaint of allocations
+    that should not be there, of servers that the database and the hypervisor count differently,
+    of a resource provider's name that is taken, and of RPC versions that do not fit.
+  - Files are read as a stream, whatever their size,
+    also rotated ones and those compressed with gzip.
+  - What a log says is a hint and no proof.
+    M(osops.placement.orphan_report) shows it with the findings of M(osops.placement.orphan_detect).
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -24,7 +27,8 @@ requirements:
 options:
   paths:
     description:
-      - Patterns of the files to read, as the shell has them. The default has those of packages and of Kolla.
+      - Patterns of the files to read, as the shell has them.
+        The default has those of packages and of Kolla.
       - A pattern without a file is no error.
     type: list
     elements: path
@@ -33,28 +37,34 @@ options:
       - /var/log/kolla/nova/nova-compute.log*
   units:
     description:
-      - Systemd units whose journal to read with C(journalctl), such as V(openstack-nova-compute) or V(devstack@n-cpu).
+      - Systemd units whose journal to read with C(journalctl),
+        such as V(openstack-nova-compute) or V(devstack@n-cpu).
     type: list
     elements: str
     default: []
   since:
     description:
-      - Only what was logged within this time, such as V(24h) or V(7d). All that is there without this option.
+      - Only what was logged within this time, such as V(24h) or V(7d).
+        All that is there without this option.
       - Lines that tell no time are not left out.
     type: str
   host:
     description:
-      - The host's name as Nova and Placement have it, if that is neither its hostname nor what the log says.
+      - The host's name as Nova and Placement have it, if
+        that is neither its hostname nor what the log says.
     type: str
   utc:
     description:
-      - Whether the times in the files are UTC, as those of a container may be that does not have the zone of its host.
-      - Otherwise a time without a zone is taken to be in that of the machine, as oslo.log writes it.
+      - Whether the times in the files are UTC, as those of a
+        container may be that does not have the zone of its host.
+      - Otherwise a time without a zone is taken to be
+        in that of the machine, as oslo.log writes it.
     type: bool
     default: false
   max_records:
     description:
-      - The most complaints to return, so that no log can take all memory. Once there are that many, only these are counted on.
+      - The most complaints to return, so that no log can take all memory.
+        Once there are that many, only these are counted on.
     type: int
     default: 10000
 seealso:
@@ -86,11 +96,13 @@ records:
   contains:
     kind:
       description:
-        - V(not_in_database), allocations against this host of a server that Nova's database does not have.
+        - V(not_in_database), allocations against this host
+          of a server that Nova's database does not have.
         - V(not_managed), allocations of a server that is not managed by this host.
         - V(moved_away), allocations of a server that has moved to another host.
         - V(power_state_counts), other numbers of servers in the database and on the hypervisor.
-        - V(provider_conflict), a resource provider that cannot be created because another one has its name.
+        - V(provider_conflict), a resource provider that
+          cannot be created because another one has its name.
         - V(rpc_version_cap), an RPC version that is above what an older service allows.
       returned: success
       type: str
@@ -101,12 +113,15 @@ records:
       type: str
       sample: compute-17
     instance:
-      description: UUID that Nova took for that of a server, V(null) where the complaint is not about one. It may be that of a migration.
+      description: UUID that Nova took for that of a server,
+        V(null) where the complaint is not about one.
+        It may be that of a migration.
       returned: success
       type: str
       sample: b32e5792-427c-43b1-83dc-2d3e3c8d74c4
     amounts:
-      description: What is claimed of this host, by resource class, or V(null) where the line does not say.
+      description: What is claimed of this host, by resource
+        class, or V(null) where the line does not say.
       returned: success
       type: dict
       sample:
@@ -129,7 +144,8 @@ records:
       type: dict
       sample: null
     provider:
-      description: The C(uuid) of the resource provider that could not be created, and the C(name) that is taken, or V(null).
+      description: The C(uuid) of the resource provider that could not be
+        created, and the C(name) that is taken, or V(null).
       returned: success
       type: dict
       sample: null
