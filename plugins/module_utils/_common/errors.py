@@ -44,7 +44,7 @@ class HostError(PlacementToolsError):
 
 
 class UnsoundReading(PlacementToolsError):
-    """The reading as a whole is not sound enough for a change (a dead cell, the wrong region, …)."""
+    """The reading as a whole is not sound enough for a change: a cell is dead, for example."""
 
 
 class BreakerTripped(PlacementToolsError):
