@@ -357,6 +357,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh 
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
+    """Bring the guest into the requested state, and return the result of the module."""
     result = ensure_guest_state(module)
     if not module._diff:
         result.pop("diff", None)

@@ -252,42 +252,53 @@ _POLICY_OPTIONS = ("min_age", "unknown_min_age", "exclude_consumers", "exclude_p
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Judge the guests of all hosts, and return the result of the module."""
     options = module.params
-    told = [read_json_option("guests", one) for one in options["guests"]]
-    if not all(isinstance(one, dict) for one in told):
-        raise InvalidInput(
-            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
-        )
-    guests = [guest for one in told for guest in parse_guests(one)]
-    hosts = [one["host"] for one in told]
+    answers = _read_answers(options["guests"])
+    guests = []
+    for answer in answers:
+        guests.extend(parse_guests(answer))
+    hosts = [answer["host"] for answer in answers]
     if len(set(hosts)) < len(hosts):
         raise InvalidInput(
             "guests has two answers of one host: each needs the name of its own compute service."
         )
-    path = options["findings"]
-    among = (
-        None
-        if path is None
-        else parse_leftover_ids(validate_document("guests", read_json(path), path))
-    )
-    spare = parse_policy(options)
-    warn_ended_exclusions(module, spare)
-    found = GuestDetector(connect(), spare).detect(guests, hosts, among)
+    earlier_ids = _read_earlier_ids(options["findings"])
+    policy = parse_policy(options)
+    warn_ended_exclusions(module, policy)
+    document = GuestDetector(connect(), policy).detect(guests, hosts, earlier_ids)
     if options["dest"]:
-        write_json(options["dest"], found)
+        write_json(options["dest"], document)
     return {
         "changed": False,
-        "summary": found["summary"],
-        "findings": found["findings"][:MAX_RETURNED],
+        "summary": document["summary"],
+        "findings": document["findings"][:MAX_RETURNED],
         "dest": options["dest"],
     }
 
 
+def _read_answers(guests: list[t.Any]) -> list[dict[str, t.Any]]:
+    """Return what hypervisor_guest_info returned on each host."""
+    answers = [read_json_option("guests", value) for value in guests]
+    if not all(isinstance(answer, dict) for answer in answers):
+        raise InvalidInput(
+            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
+        )
+    return answers
+
+
+def _read_earlier_ids(path: str | None) -> frozenset[str] | None:
+    """Return the ids of what is left over in an earlier result; None without one."""
+    if path is None:
+        return None
+    return parse_leftover_ids(validate_document("guests", read_json(path), path))
+
+
 def main() -> None:
-    known = policy_options()
+    all_policy_options = policy_options()
     argument_spec = {
         **connection_options(),
-        **{name: known[name] for name in _POLICY_OPTIONS},
+        **{name: all_policy_options[name] for name in _POLICY_OPTIONS},
         "guests": {"type": "list", "elements": "raw", "required": True},
         "findings": {"type": "path"},
         "dest": {"type": "path"},

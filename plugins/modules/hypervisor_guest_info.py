@@ -290,7 +290,8 @@ quarantined:
       description: Where it is now.
       returned: success
       type: str
-      sample: /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
+      sample:
+        /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
     moved_at:
       description: When it was moved there, in UTC.
       returned: success
@@ -331,27 +332,35 @@ PARTS = ["domains", "directories"]
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
+    """Read what the options request, and return the result of the module."""
     options = module.params
-    uuids = (
-        None
-        if options["uuids"] is None
-        else [require_canonical_uuid(uuid, "uuids") for uuid in options["uuids"]]
-    )
+    uuids = _parse_uuids(options["uuids"])
+    instances = InstanceDirectories.from_options(options)
     result: dict[str, t.Any] = {
-        **{"changed": False, "host": socket.gethostname(), "read_at": get_utc_now()},
-        "compute_id": InstanceDirectories.from_options(options).compute_id(),
-        **dict.fromkeys([*PARTS, "quarantined"]),
+        "changed": False,
+        "host": socket.gethostname(),
+        "read_at": get_utc_now(),
+        "compute_id": instances.compute_id(),
+        "domains": None,
+        "directories": None,
+        "quarantined": None,
     }
     # The directories come first: a guest that starts meanwhile is seen as a domain.
     if "directories" in options["parts"]:
-        instances = InstanceDirectories.from_options(options)
-        result["directories"] = [
-            directory.as_dict() for directory in instances.list_directories(uuids)
-        ]
-        result["quarantined"] = [entry.as_dict() for entry in instances.list_quarantined(uuids)]
+        directories = instances.list_directories(uuids)
+        quarantined = instances.list_quarantined(uuids)
+        result["directories"] = [directory.as_dict() for directory in directories]
+        result["quarantined"] = [entry.as_dict() for entry in quarantined]
     if "domains" in options["parts"]:
-        result["domains"] = [domain.as_dict() for domain in Virsh(module).list_domains(uuids)]
+        domains = Virsh(module).list_domains(uuids)
+        result["domains"] = [domain.as_dict() for domain in domains]
     return result
+
+
+def _parse_uuids(uuids: list[str] | None) -> list[str] | None:
+    if uuids is None:
+        return None
+    return [require_canonical_uuid(uuid, "uuids") for uuid in uuids]
 
 
 def main() -> None:

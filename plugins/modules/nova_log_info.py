@@ -222,39 +222,33 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 )
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import (
+    Source,
     read_files,
     read_unit,
 )
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    wish = module.params
-    if wish["max_records"] < 1:
+    """Read the logs, and return the result of the module."""
+    options = module.params
+    if options["max_records"] < 1:
         raise InvalidInput("max_records must be 1 or more.")
-    try:
-        since = (
-            datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(wish["since"]))
-            if wish["since"]
-            else None
-        )
-    except OverflowError:
-        raise InvalidInput(f"since {wish['since']!r} is longer ago than any log.") from None
+    since = _parse_since(options["since"])
+    zone = None
+    if options["utc"]:
+        zone = UTC
     complaints = Complaints(
-        wish["host"], socket.gethostname(), wish["max_records"], since, UTC if wish["utc"] else None
+        options["host"], socket.gethostname(), options["max_records"], since, zone
     )
-    sources = read_files(wish["paths"], complaints, since)
-    journalctl = module.get_bin_path("journalctl") if wish["units"] else None
-    sources += [read_unit(journalctl, unit, complaints, since) for unit in wish["units"]]
-    for source in sources:
-        if source.error:
-            module.warn(source.error)
-    if all(source.error for source in sources):
-        module.warn(
-            f"No log was read: there is nothing readable at {', '.join([*wish['paths'], *wish['units']]) or 'no path and no unit'}."
-        )
+    sources = read_files(options["paths"], complaints, since)
+    if options["units"]:
+        journalctl = module.get_bin_path("journalctl")
+        sources += [read_unit(journalctl, unit, complaints, since) for unit in options["units"]]
+    _warn_unread(module, sources)
     if complaints.truncated:
         module.warn(
-            f"There are more complaints than max_records ({wish['max_records']}): the others are left out."
+            f"There are more complaints than max_records ({options['max_records']}): "
+            "the others are left out."
         )
     return {
         "changed": False,
@@ -262,6 +256,27 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         "truncated": complaints.truncated,
         "sources": [d.asdict(source) for source in sources],
     }
+
+
+def _parse_since(age: str | None) -> datetime.datetime | None:
+    """Return the time from which on lines are read; None for all of them."""
+    if not age:
+        return None
+    try:
+        return datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(age))
+    except OverflowError:
+        raise InvalidInput(f"since {age!r} is longer ago than any log.") from None
+
+
+def _warn_unread(module: AnsibleModule, sources: list[Source]) -> None:
+    for source in sources:
+        if source.error:
+            module.warn(source.error)
+    if all(source.error for source in sources):
+        names = ", ".join([*module.params["paths"], *module.params["units"]])
+        module.warn(
+            f"No log was read: there is nothing readable at {names or 'no path and no unit'}."
+        )
 
 
 def main() -> None:

@@ -97,7 +97,7 @@ class _Scan:
         """Read one folder, or as much of it as the limit allows. Raises OSError."""
         with os.scandir(self.folders.pop()) as entries:
             for entry in entries:
-                # An entry may be deleted between the listing and this look at it.
+                # An entry may have been deleted since the folder was opened.
                 with contextlib.suppress(FileNotFoundError):
                     self._add(entry.path, entry.stat(follow_symlinks=False))
                 if self.is_too_large():
