@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this doc fragment is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this doc fragment is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return changed status prediction without modifying target.
+    description: Can run in C(check_mode) and return changed
+      status prediction without modifying target.
   diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in C(check_mode)), when in diff mode.
+    description: Will return details on what has changed (or possibly
+      needs changing in C(check_mode)), when in diff mode.
   idempotent:
     description:
-      - When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
+      - When run twice in a row outside check mode, with the same
+        arguments, the second invocation indicates no change.
       - This assumes that the cloud or host has not changed in a relevant way.
 """
 
@@ -62,7 +66,8 @@ attributes:
 options: {}
 attributes:
   action_group:
-    description: Use C(group/osops.placement.placement) in C(module_defaults) to set defaults for this module.
+    description: Use C(group/osops.placement.placement) in
+      C(module_defaults) to set defaults for this module.
     support: full
     membership:
       - osops.placement.placement

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this doc fragment is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this doc fragment is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ options:
   cloud:
     description:
       - Name of the cloud in C(clouds.yaml), or a whole cloud configuration as a dictionary.
-      - Without it and without O(auth), the environment variables C(OS_CLOUD) and C(OS_*) decide, as for every OpenStack client.
+      - Without it and without O(auth), the environment variables
+        C(OS_CLOUD) and C(OS_*) decide, as for every OpenStack client.
     type: raw
   auth:
     description:
-      - Authentication data as the plugin in O(auth_type) takes it, such as C(auth_url), C(username), C(password) and C(project_name).
+      - Authentication data as the plugin in O(auth_type) takes it, such
+        as C(auth_url), C(username), C(password) and C(project_name).
     type: dict
   auth_type:
     description:
@@ -40,7 +43,8 @@ options:
       - endpoint_type
   validate_certs:
     description:
-      - Whether the certificates of the API endpoints must be valid. They must, unless the cloud's configuration says otherwise.
+      - Whether the certificates of the API endpoints must be valid.
+        They must, unless the cloud's configuration says otherwise.
     type: bool
     aliases:
       - verify
@@ -71,6 +75,6 @@ requirements:
   - python >= 3.11
   - openstacksdk >= 1.0.0
 notes:
-  - Needs Placement 1.28 (Rocky) and compute 2.69 (Stein) or newer microversions, and a role that may read Placement and see the servers,
-    hosts and migrations of all projects (admin by default).
+  - Needs Placement 1.28 (Rocky) and compute 2.69 (Stein) or newer microversions, and a role that
+    may read Placement and see the servers, hosts and migrations of all projects (admin by default).
 """

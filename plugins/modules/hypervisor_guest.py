@@ -10,9 +10,13 @@ module: hypervisor_guest
 short_description: Undefine libvirt domains and put instance directories into quarantine
 version_added: 1.0.0
 description:
-  - Undefines a domain of libvirt that is left over on a hypervisor. Its XML is saved first, and it can be defined again.
-  - Moves the directory of an instance to a quarantine folder, from where it can be brought back. To delete it there is a step of its own.
-  - Does not ask Nova. Make sure that the server does not exist, or is somewhere else and not on its way from or to this host.
+  - Undefines a domain of libvirt that is left over on a hypervisor.
+    Its XML is saved first, and it can be defined again.
+  - Moves the directory of an instance to a quarantine folder, from where it can be brought back.
+    To delete it there is a step of its own.
+  - Does not ask Nova.
+    Make sure that the server does not exist, or is
+    somewhere else and not on its way from or to this host.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -37,22 +41,28 @@ options:
     type: str
   domain:
     description:
-      - With V(undefined), the domain of that UUID is undefined after its XML was saved in O(backup_path).
-        It must be shut off unless O(destroy) says otherwise, and have metadata of Nova, without which it is somebody else's.
-      - With V(defined), it is defined again from such an XML. A domain that is there is left as it is, whatever it looks like.
-      - At least one of O(domain) and O(directory) must be given. Without O(domain), domains are left alone.
+      - With V(undefined), the domain of that UUID is
+        undefined after its XML was saved in O(backup_path).
+        It must be shut off unless O(destroy) says otherwise, and
+        have metadata of Nova, without which it is somebody else's.
+      - With V(defined), it is defined again from such an XML. A
+        domain that is there is left as it is, whatever it looks like.
+      - At least one of O(domain) and O(directory) must be given.
+        Without O(domain), domains are left alone.
     type: str
     choices:
       - defined
       - undefined
   directory:
     description:
-      - With V(quarantined), the directory of the instance is moved to O(quarantine_path), and the date is added to its name.
-        It stays where it is, and the task fails, when it is a symbolic link, when a file in it is open or that cannot be told, or when
-        the domain of that UUID is not shut off.
+      - With V(quarantined), the directory of the instance is moved
+        to O(quarantine_path), and the date is added to its name.
+        It stays where it is, and the task fails, when it is a symbolic link, when a file in
+        it is open or that cannot be told, or when the domain of that UUID is not shut off.
       - With V(present), the one that was last moved there is brought back, unless there is one.
-      - With V(purged), those directories in O(quarantine_path) are deleted that were moved there longer than O(older_than) ago,
-        of O(uuid) or, without it, of all instances. Nothing but what this module put there is touched.
+      - With V(purged), those directories in O(quarantine_path) are deleted that were moved
+        there longer than O(older_than) ago, of O(uuid) or, without it, of all instances.
+        Nothing but what this module put there is touched.
     type: str
     choices:
       - present
@@ -60,8 +70,10 @@ options:
       - purged
   directory_kind:
     description:
-      - Which directory of the instance is meant, for O(directory=quarantined) and O(directory=present).
-      - V(instance) is named by the UUID alone. V(resize) has C(_resize) after it and is what Nova needs to revert a resize or migration.
+      - Which directory of the instance is meant, for
+        O(directory=quarantined) and O(directory=present).
+      - V(instance) is named by the UUID alone.
+        V(resize) has C(_resize) after it and is what Nova needs to revert a resize or migration.
         V(del) has C(_del) after it and is what Nova did not come to the end of deleting.
     type: str
     choices:
@@ -71,16 +83,20 @@ options:
     default: instance
   destroy:
     description:
-      - With O(domain=undefined), destroy a domain first that is not shut off. That is like pulling the plug of a machine.
+      - With O(domain=undefined), destroy a domain first that is not shut off.
+        That is like pulling the plug of a machine.
     type: bool
     default: false
   remove:
     description:
       - What may be lost with O(domain=undefined).
-      - The variables of its firmware (V(nvram)) and the state of its emulated TPM (V(tpm)) are kept unless they are listed.
+      - The variables of its firmware (V(nvram)) and the state of
+        its emulated TPM (V(tpm)) are kept unless they are listed.
         Before version 8.9, libvirt cannot keep the latter and refuses.
-      - A domain with a managed save (V(managed_save)) or with snapshots (V(snapshots)) is refused unless they are listed.
-        Of snapshots only what libvirt knows of them is removed, and what is inside of disks stays there.
+      - A domain with a managed save (V(managed_save)) or with
+        snapshots (V(snapshots)) is refused unless they are listed.
+        Of snapshots only what libvirt knows of them is
+        removed, and what is inside of disks stays there.
     type: list
     elements: str
     choices:
@@ -91,41 +107,51 @@ options:
     default: []
   backup_path:
     description:
-      - Folder on the hypervisor for the XML of domains. It is made with mode 0700, and the files have mode 0600, for they hold passwords.
+      - Folder on the hypervisor for the XML of domains.
+        It is made with mode 0700, and the files have mode 0600, for they hold passwords.
     type: path
     default: /var/lib/osops-placement
   xml_path:
     description:
-      - File on the hypervisor with the XML for O(domain=defined). The default is what was last saved of this domain in O(backup_path).
+      - File on the hypervisor with the XML for O(domain=defined).
+        The default is what was last saved of this domain in O(backup_path).
     type: path
   older_than:
     description:
-      - How long something must have been in quarantine for O(directory=purged), for example V(7d) or V(12h).
+      - How long something must have been in quarantine for
+        O(directory=purged), for example V(7d) or V(12h).
         It counts from the date in its name to the clock of the host.
     type: str
   expect_state:
     description:
-      - State that the domain had when it was looked at. With O(domain=undefined), the task fails when it has another one now.
+      - State that the domain had when it was looked at.
+        With O(domain=undefined), the task fails when it has another one now.
     type: str
   expect_created_at:
     description:
-      - C(created_at) in RV(osops.placement.hypervisor_guest_info#module:domains[].nova) when the domain was looked at. With
-        O(domain=undefined), the task fails when Nova has defined it anew since, as it does for a server that comes back.
+      - C(created_at) in RV(osops.placement.hypervisor_guest_info#module:domains[].nova)
+        when the domain was looked at.
+        With O(domain=undefined), the task fails when Nova has defined
+        it anew since, as it does for a server that comes back.
     type: str
   expect_changed_at:
     description:
-      - RV(osops.placement.hypervisor_guest_info#module:directories[].changed_at) of the directory when it was looked at.
+      - RV(osops.placement.hypervisor_guest_info#module:directories[].changed_at)
+        of the directory when it was looked at.
         With O(directory=quarantined), the task fails when it is another one now.
     type: str
   allow_shared:
     description:
-      - With O(directory=quarantined), move the directory also when it is on a file system that other hosts may use as well, such as NFS.
+      - With O(directory=quarantined), move the directory also when it is
+        on a file system that other hosts may use as well, such as NFS.
         Whether one of them has a file in it open cannot be seen from here.
     type: bool
     default: false
 notes:
-  - All is looked at before anything is done. Each part is looked at again right before it is done, and afterwards.
-  - A disk in quarantine may need its base image in C(_base), which Nova deletes after a while when no instance of the host uses it.
+  - All is looked at before anything is done.
+    Each part is looked at again right before it is done, and afterwards.
+  - A disk in quarantine may need its base image in C(_base), which
+    Nova deletes after a while when no instance of the host uses it.
   - What is in quarantine still takes up space.
 seealso:
   - module: osops.placement.hypervisor_guest_info
@@ -170,7 +196,8 @@ uuid:
   sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 actions:
   description:
-    - What was done, or would be in check mode, in that order. Of V(destroy), V(undefine), V(quarantine), V(restore), V(purge) and V(define).
+    - What was done, or would be in check mode, in that order.
+      Of V(destroy), V(undefine), V(quarantine), V(restore), V(purge) and V(define).
     - Like all of this, returned as well when the task failed half-way.
   returned: success
   type: list
@@ -181,7 +208,8 @@ actions:
 domain:
   description:
     - The domain after the task, or as it would be in check mode.
-    - V(null) when there is none, or when neither O(domain) nor O(directory=quarantined) asked for it.
+    - V(null) when there is none, or when neither
+      O(domain) nor O(directory=quarantined) asked for it.
   returned: success
   type: dict
   contains:
@@ -197,8 +225,9 @@ domain:
       sample: instance-0000002a
     state:
       description:
-        - State in the words of C(virsh). These are V(running), V(idle), V(paused), V(in shutdown), V(shut off), V(crashed),
-          V(pmsuspended) and V(no state).
+        - State in the words of C(virsh).
+          These are V(running), V(idle), V(paused), V(in shutdown),
+          V(shut off), V(crashed), V(pmsuspended) and V(no state).
       returned: success
       type: str
       sample: shut off
@@ -238,7 +267,8 @@ domain:
       type: bool
       sample: false
     nova:
-      description: What Nova wrote into its metadata. V(null) when there is no such, for the domain is somebody else's then.
+      description: What Nova wrote into its metadata.
+        V(null) when there is no such, for the domain is somebody else's then.
       returned: success
       type: dict
       contains:
@@ -268,7 +298,8 @@ domain:
           type: str
           sample: '2026-10-20T08:00:12Z'
     disks:
-      description: Paths of its disks, as libvirt sees them. Those that are neither a file nor a device of the host are not listed.
+      description: Paths of its disks, as libvirt sees them.
+        Those that are neither a file nor a device of the host are not listed.
       returned: success
       type: list
       elements: str
@@ -276,14 +307,15 @@ domain:
         - /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11/disk
 directory:
   description:
-    - Path of the directory in O(instances_path) after the task, or as it would be in check mode. V(null) when there is none,
-      or when O(directory) did not ask for it.
+    - Path of the directory in O(instances_path) after the task, or as it would be in check mode.
+      V(null) when there is none, or when O(directory) did not ask for it.
   returned: success
   type: str
   sample: /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 xml_path:
   description:
-    - File that the XML of the domain was saved in, or that it was defined from. V(null) otherwise, and in check mode when it would be saved.
+    - File that the XML of the domain was saved in, or that it was defined from.
+      V(null) otherwise, and in check mode when it would be saved.
   returned: success
   type: str
   sample: /var/lib/osops-placement/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z.xml
@@ -325,6 +357,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh 
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
+    """Bring the guest into the requested state, and return the result of the module."""
     result = ensure_guest_state(module)
     if not module._diff:
         result.pop("diff", None)

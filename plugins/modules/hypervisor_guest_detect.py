@@ -10,10 +10,12 @@ module: hypervisor_guest_detect
 short_description: Judge what M(osops.placement.hypervisor_guest_info) found on hypervisors
 version_added: 1.0.0
 description:
-  - Asks Nova about every domain and every instance directory that hypervisors have and that Nova does not show there, and says which of them
-    are left over, with the proof.
-  - A guest is left over when its server is deleted, when Nova has no memory of it at all, or when it rests on another host after a move that
-    took it away. Whatever runs, is in use, is on its way, may be shared or could not be read is protected or undecided.
+  - Asks Nova about every domain and every instance directory that hypervisors have and
+    that Nova does not show there, and says which of them are left over, with the proof.
+  - A guest is left over when its server is deleted, when Nova has no memory of
+    it at all, or when it rests on another host after a move that took it away.
+    Whatever runs, is in use, is on its way, may be shared
+    or could not be read is protected or undecided.
   - Runs where the API can be reached; nothing is changed.
 author:
   - osops.placement contributors (@osops)
@@ -25,7 +27,8 @@ extends_documentation_fragment:
 options:
   guests:
     description:
-      - What M(osops.placement.hypervisor_guest_info) returned on each host, with C(host) replaced by the name of the compute service there.
+      - What M(osops.placement.hypervisor_guest_info) returned on each host,
+        with C(host) replaced by the name of the compute service there.
       - Each is such a dictionary, or the path of a JSON file with one.
       - It must have been read before, and not after, Nova is asked.
     type: list
@@ -33,7 +36,8 @@ options:
     required: true
   min_age:
     description:
-      - What is left over for less long is protected, and so is a directory in which something changed since.
+      - What is left over for less long is protected, and
+        so is a directory in which something changed since.
       - Seconds, or a number with C(s), C(m), C(h) or C(d).
     type: str
     default: 1h
@@ -44,25 +48,29 @@ options:
   exclude_consumers:
     description:
       - UUIDs of servers of which nothing is ever touched. It is reported as protected.
-      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and C(reason). C(until) is the last day
-        on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
-        warning says so.
+      - An entry is a UUID, or a dictionary with the UUID
+        as C(name) and, optionally, C(until) and C(reason).
+        C(until) is the last day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z).
+        After that the entry excludes nothing any more, and a warning says so.
     type: list
     elements: raw
     default: []
   exclude_providers:
     description:
-      - Names of hosts on which nothing is ever touched, or the names or UUIDs of their resource providers.
-      - An entry is a name or a UUID, or a dictionary with it as C(name) and, optionally, C(until) and C(reason). C(until) is the last
-        day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z). After that the entry excludes nothing any more, and a
-        warning says so.
+      - Names of hosts on which nothing is ever touched,
+        or the names or UUIDs of their resource providers.
+      - An entry is a name or a UUID, or a dictionary with it
+        as C(name) and, optionally, C(until) and C(reason).
+        C(until) is the last day on which it holds (UTC), or a time such as V(2026-12-31T18:00:00Z).
+        After that the entry excludes nothing any more, and a warning says so.
     type: list
     elements: raw
     default: []
   findings:
     description:
-      - What this module wrote to O(dest) before. Of what is left over only what it told of then is returned again; what was found since is
-        left out, for nobody has counted or seen it.
+      - What this module wrote to O(dest) before.
+        Of what is left over only what it told of then is returned again;
+        what was found since is left out, for nobody has counted or seen it.
     type: path
   dest:
     description:
@@ -97,7 +105,8 @@ summary:
   type: dict
   contains:
     verdicts:
-      description: How many guests there are of each verdict, V(orphaned), V(protected) and V(undecided).
+      description: How many guests there are of each verdict,
+        V(orphaned), V(protected) and V(undecided).
       returned: success
       type: dict
       sample: {orphaned: 2, protected: 1, undecided: 0}
@@ -144,7 +153,8 @@ summary:
           sample: 3
 findings:
   description:
-    - What is left over, at most 200 of it. RV(dest) has all, and the protected and the undecided in the same form.
+    - What is left over, at most 200 of it.
+      RV(dest) has all, and the protected and the undecided in the same form.
   returned: success
   type: list
   elements: dict
@@ -183,7 +193,9 @@ findings:
       description: Why, in a sentence.
       returned: success
       type: str
-      sample: Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 is deleted, by user 4f8e at 2026-10-25T20:13:51. It stayed on compute-17.
+      sample: Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 is
+        deleted, by user 4f8e at 2026-10-25T20:13:51.
+        It stayed on compute-17.
     server:
       description: What Nova says or remembers of its server, or V(null).
       returned: success
@@ -240,42 +252,53 @@ _POLICY_OPTIONS = ("min_age", "unknown_min_age", "exclude_consumers", "exclude_p
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Judge the guests of all hosts, and return the result of the module."""
     options = module.params
-    told = [read_json_option("guests", one) for one in options["guests"]]
-    if not all(isinstance(one, dict) for one in told):
-        raise InvalidInput(
-            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
-        )
-    guests = [guest for one in told for guest in parse_guests(one)]
-    hosts = [one["host"] for one in told]
+    answers = _read_answers(options["guests"])
+    guests = []
+    for answer in answers:
+        guests.extend(parse_guests(answer))
+    hosts = [answer["host"] for answer in answers]
     if len(set(hosts)) < len(hosts):
         raise InvalidInput(
             "guests has two answers of one host: each needs the name of its own compute service."
         )
-    path = options["findings"]
-    among = (
-        None
-        if path is None
-        else parse_leftover_ids(validate_document("guests", read_json(path), path))
-    )
-    spare = parse_policy(options)
-    warn_ended_exclusions(module, spare)
-    found = GuestDetector(connect(), spare).detect(guests, hosts, among)
+    earlier_ids = _read_earlier_ids(options["findings"])
+    policy = parse_policy(options)
+    warn_ended_exclusions(module, policy)
+    document = GuestDetector(connect(), policy).detect(guests, hosts, earlier_ids)
     if options["dest"]:
-        write_json(options["dest"], found)
+        write_json(options["dest"], document)
     return {
         "changed": False,
-        "summary": found["summary"],
-        "findings": found["findings"][:MAX_RETURNED],
+        "summary": document["summary"],
+        "findings": document["findings"][:MAX_RETURNED],
         "dest": options["dest"],
     }
 
 
+def _read_answers(guests: list[t.Any]) -> list[dict[str, t.Any]]:
+    """Return what hypervisor_guest_info returned on each host."""
+    answers = [read_json_option("guests", value) for value in guests]
+    if not all(isinstance(answer, dict) for answer in answers):
+        raise InvalidInput(
+            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
+        )
+    return answers
+
+
+def _read_earlier_ids(path: str | None) -> frozenset[str] | None:
+    """Return the ids of what is left over in an earlier result; None without one."""
+    if path is None:
+        return None
+    return parse_leftover_ids(validate_document("guests", read_json(path), path))
+
+
 def main() -> None:
-    known = policy_options()
+    all_policy_options = policy_options()
     argument_spec = {
         **connection_options(),
-        **{name: known[name] for name in _POLICY_OPTIONS},
+        **{name: all_policy_options[name] for name in _POLICY_OPTIONS},
         "guests": {"type": "list", "elements": "raw", "required": True},
         "findings": {"type": "path"},
         "dest": {"type": "path"},

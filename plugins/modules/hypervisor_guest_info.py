@@ -10,10 +10,12 @@ module: hypervisor_guest_info
 short_description: Show the libvirt domains and instance directories of a hypervisor
 version_added: 1.0.0
 description:
-  - Returns what a hypervisor has of instances, whether Nova knows of it or not. These are the domains of libvirt, the directories of
+  - Returns what a hypervisor has of instances, whether Nova knows of it or not.
+    These are the domains of libvirt, the directories of
     instances, and those that were moved to quarantine.
-  - Whether one of them is left over only Nova can tell. A domain or directory that Nova does not show on this host may belong to a server
-    that is being moved, or be on a file system that other hosts use as well.
+  - Whether one of them is left over only Nova can tell.
+    A domain or directory that Nova does not show on this host may belong to a
+    server that is being moved, or be on a file system that other hosts use as well.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -23,7 +25,9 @@ extends_documentation_fragment:
 options:
   parts:
     description:
-      - What to look at. V(directories) stands for those in quarantine, too. What is left out is V(null) in the result.
+      - What to look at.
+        V(directories) stands for those in quarantine, too.
+        What is left out is V(null) in the result.
       - Without V(domains), O(virsh) is not run.
     type: list
     elements: str
@@ -39,7 +43,8 @@ options:
     type: list
     elements: str
 notes:
-  - When libvirt does not answer, or O(instances_path) is not there, the task fails. An empty list always means that there is nothing.
+  - When libvirt does not answer, or O(instances_path) is not there, the task fails.
+    An empty list always means that there is nothing.
 seealso:
   - module: osops.placement.hypervisor_guest
 """
@@ -71,7 +76,8 @@ host:
   sample: compute-17
 compute_id:
   description:
-    - UUID of the compute node that nova-compute is here, as it has kept it beside O(instances_path) since Nova 2023.1.
+    - UUID of the compute node that nova-compute is here, as it
+      has kept it beside O(instances_path) since Nova 2023.1.
       V(null) when there is no such file.
   returned: success
   type: str
@@ -100,8 +106,9 @@ domains:
       sample: instance-0000002a
     state:
       description:
-        - State in the words of C(virsh). These are V(running), V(idle), V(paused), V(in shutdown), V(shut off), V(crashed),
-          V(pmsuspended) and V(no state).
+        - State in the words of C(virsh).
+          These are V(running), V(idle), V(paused), V(in shutdown),
+          V(shut off), V(crashed), V(pmsuspended) and V(no state).
       returned: success
       type: str
       sample: shut off
@@ -141,7 +148,8 @@ domains:
       type: bool
       sample: false
     nova:
-      description: What Nova wrote into its metadata. V(null) when there is no such, for the domain is somebody else's then.
+      description: What Nova wrote into its metadata.
+        V(null) when there is no such, for the domain is somebody else's then.
       returned: success
       type: dict
       contains:
@@ -171,7 +179,8 @@ domains:
           type: str
           sample: '2026-10-20T08:00:12Z'
     disks:
-      description: Paths of its disks, as libvirt sees them. Those that are neither a file nor a device of the host are not listed.
+      description: Paths of its disks, as libvirt sees them.
+        Those that are neither a file nor a device of the host are not listed.
       returned: success
       type: list
       elements: str
@@ -179,8 +188,9 @@ domains:
         - /var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11/disk
 directories:
   description:
-    - The directories in O(instances_path) that are named as Nova names those of instances, by name. C(_base), C(locks) and
-      whatever has another name is not among them. V(null) when O(parts) leaves them out.
+    - The directories in O(instances_path) that are named as Nova names those of instances, by name.
+      C(_base), C(locks) and whatever has another name is not among them.
+      V(null) when O(parts) leaves them out.
   returned: success
   type: list
   elements: dict
@@ -202,18 +212,23 @@ directories:
       sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     kind:
       description:
-        - V(instance). Or V(resize) for one with C(_resize) after the UUID, which is the source of a resize or a migration that may yet be
-          reverted. Or V(del) for one with C(_del), which Nova was about to delete.
+        - V(instance).
+          Or V(resize) for one with C(_resize) after the UUID, which is
+          the source of a resize or a migration that may yet be reverted.
+          Or V(del) for one with C(_del), which Nova was about to delete.
       returned: success
       type: str
       sample: instance
     size_bytes:
-      description: What it takes up on disk. V(null) when not all of it can be read, or when it holds more than 100000 files.
+      description: What it takes up on disk.
+        V(null) when not all of it can be read, or when it holds more than 100000 files.
       returned: success
       type: int
       sample: 1431655936
     changed_at:
-      description: When something in it was changed last, in UTC, or V(null) like RV(directories[].size_bytes). For a symbolic link, its own.
+      description: When something in it was changed last, in UTC,
+        or V(null) like RV(directories[].size_bytes).
+        For a symbolic link, its own.
       returned: success
       type: str
       sample: '2026-10-21T11:40:03Z'
@@ -224,8 +239,10 @@ directories:
       sample: 376428
     open:
       description:
-        - Whether a process or a loop device of this host has a file in it open, or something is mounted in it.
-          V(null) when that cannot be told, for example without the rights of root, and for a symbolic link.
+        - Whether a process or a loop device of this host has
+          a file in it open, or something is mounted in it.
+          V(null) when that cannot be told, for example
+          without the rights of root, and for a symbolic link.
       returned: success
       type: bool
       sample: false
@@ -240,13 +257,15 @@ directories:
       type: int
       sample: 65024
     shared:
-      description: Whether it is on a file system that other hosts may use as well, such as NFS or CephFS. V(null) when that is not known.
+      description: Whether it is on a file system that other hosts may use as
+        well, such as NFS or CephFS. V(null) when that is not known.
       returned: success
       type: bool
       sample: false
 quarantined:
   description:
-    - The directories in O(quarantine_path) that M(osops.placement.hypervisor_guest) moved there, by name.
+    - The directories in O(quarantine_path) that
+      M(osops.placement.hypervisor_guest) moved there, by name.
       V(null) when O(parts) leaves directories out.
   returned: success
   type: list
@@ -271,7 +290,8 @@ quarantined:
       description: Where it is now.
       returned: success
       type: str
-      sample: /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
+      sample:
+        /var/lib/nova/instances/.quarantine/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11.20261025T201351Z
     moved_at:
       description: When it was moved there, in UTC.
       returned: success
@@ -312,27 +332,35 @@ PARTS = ["domains", "directories"]
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
+    """Read what the options request, and return the result of the module."""
     options = module.params
-    uuids = (
-        None
-        if options["uuids"] is None
-        else [require_canonical_uuid(uuid, "uuids") for uuid in options["uuids"]]
-    )
+    uuids = _parse_uuids(options["uuids"])
+    instances = InstanceDirectories.from_options(options)
     result: dict[str, t.Any] = {
-        **{"changed": False, "host": socket.gethostname(), "read_at": get_utc_now()},
-        "compute_id": InstanceDirectories.from_options(options).compute_id(),
-        **dict.fromkeys([*PARTS, "quarantined"]),
+        "changed": False,
+        "host": socket.gethostname(),
+        "read_at": get_utc_now(),
+        "compute_id": instances.compute_id(),
+        "domains": None,
+        "directories": None,
+        "quarantined": None,
     }
     # The directories come first: a guest that starts meanwhile is seen as a domain.
     if "directories" in options["parts"]:
-        instances = InstanceDirectories.from_options(options)
-        result["directories"] = [
-            directory.as_dict() for directory in instances.list_directories(uuids)
-        ]
-        result["quarantined"] = [entry.as_dict() for entry in instances.list_quarantined(uuids)]
+        directories = instances.list_directories(uuids)
+        quarantined = instances.list_quarantined(uuids)
+        result["directories"] = [directory.as_dict() for directory in directories]
+        result["quarantined"] = [entry.as_dict() for entry in quarantined]
     if "domains" in options["parts"]:
-        result["domains"] = [domain.as_dict() for domain in Virsh(module).list_domains(uuids)]
+        domains = Virsh(module).list_domains(uuids)
+        result["domains"] = [domain.as_dict() for domain in domains]
     return result
+
+
+def _parse_uuids(uuids: list[str] | None) -> list[str] | None:
+    if uuids is None:
+        return None
+    return [require_canonical_uuid(uuid, "uuids") for uuid in uuids]
 
 
 def main() -> None:

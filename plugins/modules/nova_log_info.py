@@ -10,10 +10,13 @@ module: nova_log_info
 short_description: Show what nova-compute complains of in its log
 version_added: 1.0.0
 description:
-  - Reads the logs of nova-compute on a hypervisor and returns each complaint of allocations that should not be there, of servers
-    that the database and the hypervisor count differently, of a resource provider's name that is taken, and of RPC versions that do not fit.
-  - Files are read as a stream, whatever their size, also rotated ones and those compressed with gzip.
-  - What a log says is a hint and no proof. M(osops.placement.orphan_report) shows it with the findings of M(osops.placement.orphan_detect).
+  - Reads the logs of nova-compute on a hypervisor and returns each complaint of allocations
+    that should not be there, of servers that the database and the hypervisor count differently,
+    of a resource provider's name that is taken, and of RPC versions that do not fit.
+  - Files are read as a stream, whatever their size,
+    also rotated ones and those compressed with gzip.
+  - What a log says is a hint and no proof.
+    M(osops.placement.orphan_report) shows it with the findings of M(osops.placement.orphan_detect).
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -24,7 +27,8 @@ requirements:
 options:
   paths:
     description:
-      - Patterns of the files to read, as the shell has them. The default has those of packages and of Kolla.
+      - Patterns of the files to read, as the shell has them.
+        The default has those of packages and of Kolla.
       - A pattern without a file is no error.
     type: list
     elements: path
@@ -33,28 +37,34 @@ options:
       - /var/log/kolla/nova/nova-compute.log*
   units:
     description:
-      - Systemd units whose journal to read with C(journalctl), such as V(openstack-nova-compute) or V(devstack@n-cpu).
+      - Systemd units whose journal to read with C(journalctl),
+        such as V(openstack-nova-compute) or V(devstack@n-cpu).
     type: list
     elements: str
     default: []
   since:
     description:
-      - Only what was logged within this time, such as V(24h) or V(7d). All that is there without this option.
+      - Only what was logged within this time, such as V(24h) or V(7d).
+        All that is there without this option.
       - Lines that tell no time are not left out.
     type: str
   host:
     description:
-      - The host's name as Nova and Placement have it, if that is neither its hostname nor what the log says.
+      - The host's name as Nova and Placement have it, if
+        that is neither its hostname nor what the log says.
     type: str
   utc:
     description:
-      - Whether the times in the files are UTC, as those of a container may be that does not have the zone of its host.
-      - Otherwise a time without a zone is taken to be in that of the machine, as oslo.log writes it.
+      - Whether the times in the files are UTC, as those of a
+        container may be that does not have the zone of its host.
+      - Otherwise a time without a zone is taken to be
+        in that of the machine, as oslo.log writes it.
     type: bool
     default: false
   max_records:
     description:
-      - The most complaints to return, so that no log can take all memory. Once there are that many, only these are counted on.
+      - The most complaints to return, so that no log can take all memory.
+        Once there are that many, only these are counted on.
     type: int
     default: 10000
 seealso:
@@ -86,11 +96,13 @@ records:
   contains:
     kind:
       description:
-        - V(not_in_database), allocations against this host of a server that Nova's database does not have.
+        - V(not_in_database), allocations against this host
+          of a server that Nova's database does not have.
         - V(not_managed), allocations of a server that is not managed by this host.
         - V(moved_away), allocations of a server that has moved to another host.
         - V(power_state_counts), other numbers of servers in the database and on the hypervisor.
-        - V(provider_conflict), a resource provider that cannot be created because another one has its name.
+        - V(provider_conflict), a resource provider that
+          cannot be created because another one has its name.
         - V(rpc_version_cap), an RPC version that is above what an older service allows.
       returned: success
       type: str
@@ -101,12 +113,15 @@ records:
       type: str
       sample: compute-17
     instance:
-      description: UUID that Nova took for that of a server, V(null) where the complaint is not about one. It may be that of a migration.
+      description: UUID that Nova took for that of a server,
+        V(null) where the complaint is not about one.
+        It may be that of a migration.
       returned: success
       type: str
       sample: b32e5792-427c-43b1-83dc-2d3e3c8d74c4
     amounts:
-      description: What is claimed of this host, by resource class, or V(null) where the line does not say.
+      description: What is claimed of this host, by resource
+        class, or V(null) where the line does not say.
       returned: success
       type: dict
       sample:
@@ -129,7 +144,8 @@ records:
       type: dict
       sample: null
     provider:
-      description: The C(uuid) of the resource provider that could not be created, and the C(name) that is taken, or V(null).
+      description: The C(uuid) of the resource provider that could not be
+        created, and the C(name) that is taken, or V(null).
       returned: success
       type: dict
       sample: null
@@ -206,39 +222,33 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 )
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import (
+    Source,
     read_files,
     read_unit,
 )
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    wish = module.params
-    if wish["max_records"] < 1:
+    """Read the logs, and return the result of the module."""
+    options = module.params
+    if options["max_records"] < 1:
         raise InvalidInput("max_records must be 1 or more.")
-    try:
-        since = (
-            datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(wish["since"]))
-            if wish["since"]
-            else None
-        )
-    except OverflowError:
-        raise InvalidInput(f"since {wish['since']!r} is longer ago than any log.") from None
+    since = _parse_since(options["since"])
+    zone = None
+    if options["utc"]:
+        zone = UTC
     complaints = Complaints(
-        wish["host"], socket.gethostname(), wish["max_records"], since, UTC if wish["utc"] else None
+        options["host"], socket.gethostname(), options["max_records"], since, zone
     )
-    sources = read_files(wish["paths"], complaints, since)
-    journalctl = module.get_bin_path("journalctl") if wish["units"] else None
-    sources += [read_unit(journalctl, unit, complaints, since) for unit in wish["units"]]
-    for source in sources:
-        if source.error:
-            module.warn(source.error)
-    if all(source.error for source in sources):
-        module.warn(
-            f"No log was read: there is nothing readable at {', '.join([*wish['paths'], *wish['units']]) or 'no path and no unit'}."
-        )
+    sources = read_files(options["paths"], complaints, since)
+    if options["units"]:
+        journalctl = module.get_bin_path("journalctl")
+        sources += [read_unit(journalctl, unit, complaints, since) for unit in options["units"]]
+    _warn_unread(module, sources)
     if complaints.truncated:
         module.warn(
-            f"There are more complaints than max_records ({wish['max_records']}): the others are left out."
+            f"There are more complaints than max_records ({options['max_records']}): "
+            "the others are left out."
         )
     return {
         "changed": False,
@@ -246,6 +256,27 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         "truncated": complaints.truncated,
         "sources": [d.asdict(source) for source in sources],
     }
+
+
+def _parse_since(age: str | None) -> datetime.datetime | None:
+    """Return the time from which on lines are read; None for all of them."""
+    if not age:
+        return None
+    try:
+        return datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(age))
+    except OverflowError:
+        raise InvalidInput(f"since {age!r} is longer ago than any log.") from None
+
+
+def _warn_unread(module: AnsibleModule, sources: list[Source]) -> None:
+    for source in sources:
+        if source.error:
+            module.warn(source.error)
+    if all(source.error for source in sources):
+        names = ", ".join([*module.params["paths"], *module.params["units"]])
+        module.warn(
+            f"No log was read: there is nothing readable at {names or 'no path and no unit'}."
+        )
 
 
 def main() -> None:

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The current time. The pure rooms do not import this: two runs of a rule on the same snapshot give the same verdict."""
+"""The current time.
+
+The pure rooms do not import this: two runs of a rule on the same snapshot give the same verdict.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.times impo
 
 
 def read_monotonic_clock() -> float:
-    """Return seconds of a clock that nobody sets and that goes on while the machine sleeps; only differences mean anything."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    """Return the seconds of a clock that is never set; only the difference of two calls matters."""
+    # CLOCK_MONOTONIC stops while the machine sleeps.
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
 
 
 def get_utc_now() -> str:
-    """Return the time, in UTC and to the second, as both APIs write it."""
+    """Return the current time in UTC and to the second, as both APIs write it."""
     return format_time(datetime.datetime.now(UTC))

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """The errors that our own code raises; `_common.runner.run_offline` turns them into `fail_json`."""
@@ -19,19 +20,19 @@ class CloudError(PlacementToolsError):
 
 
 class MalformedResponse(CloudError):
-    """A service answered with something that is cut off or not of its API: worth asking again."""
+    """A service's answer is cut off or not of its API: the request is worth repeating."""
 
 
 class WriteRefused(CloudError):
-    """A service refused a write: it surely did not take effect."""
+    """A service refused a write, which certainly did not take effect."""
 
 
 class AllocationConflict(WriteRefused):
-    """A write was refused because a consumer is not, or no longer, what the writer takes it for."""
+    """A write was refused because a consumer is not, or no longer, as the writer expects it."""
 
 
 class ProofExpired(AllocationConflict):
-    """A write was not sent, because others took so long that what it was proven by is too old."""
+    """A write was not sent, because other writes took so long that its proof is too old."""
 
 
 class ProviderConflict(WriteRefused):
@@ -39,11 +40,11 @@ class ProviderConflict(WriteRefused):
 
 
 class HostError(PlacementToolsError):
-    """Something on a hypervisor could not be read or done, or is not as it must be for it to be done."""
+    """Something on a hypervisor could not be read or done, or is not as a step requires."""
 
 
 class UnsoundReading(PlacementToolsError):
-    """The reading as a whole is not sound enough for anything to be changed (a dead cell, the wrong region, …)."""
+    """The reading as a whole is not sound enough for a change: a cell is dead, for example."""
 
 
 class BreakerTripped(PlacementToolsError):
@@ -55,7 +56,7 @@ class NotApproved(PlacementToolsError):
 
 
 class JournalError(PlacementToolsError):
-    """The journal could not be written; what it should have recorded must not happen."""
+    """The journal could not be written; the change that it should record must not be made."""
 
 
 class InvalidInput(PlacementToolsError):

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The JSON files that pass from one task to the next; mode 0600, for they name projects and users."""
+"""The JSON files that one task hands to the next.
+
+They have mode 0600, because they name projects and users.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +27,41 @@ T = t.TypeVar("T")
 
 
 def write_json(path: str, contents: Mapping[str, t.Any]) -> None:
-    """Write `contents` to `path`, making its folder if need be, so that a reader sees the old file or the whole new one."""
+    """Write `contents` to `path`, whose folder is made if it is missing.
+
+    A reader sees the old file or the whole new one.
+
+    Raises InvalidInput when the file cannot be written.
+    """
     folder = os.path.dirname(os.path.abspath(path))
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")
-        try:
-            with os.fdopen(file, "w", encoding="utf-8") as stream:
-                json.dump(contents, stream, indent=2, sort_keys=True)
-                stream.write("\n")
-            os.replace(unfinished, path)
-        except BaseException:
-            os.unlink(unfinished)
-            raise
+        _replace_file(folder, path, contents)
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}. Choose another folder or make this one writable."
+            f"{path} cannot be written: {error.strerror}. "
+            "Choose another folder or make this one writable."
         ) from error
 
 
+def _replace_file(folder: str, path: str, contents: Mapping[str, t.Any]) -> None:
+    # In the same folder, because a file cannot be renamed to another file system.
+    file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            json.dump(contents, stream, indent=2, sort_keys=True)
+            stream.write("\n")
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+
+
 def read_json(path: str) -> t.Any:
-    """Return what `path` holds. Raises InvalidInput when it is not there or not JSON."""
+    """Return the contents of the JSON file `path`.
+
+    Raises InvalidInput when the file cannot be read or is not JSON.
+    """
     try:
         return json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
@@ -55,9 +73,10 @@ def read_json(path: str) -> t.Any:
 def read_or_put_aside(
     path: str | None, read: Callable[[t.Any, str], T], lost: str, warn: Callable[[str], None]
 ) -> T | None:
-    """Return what `read_xml` makes of the JSON in `path`; None without such a file.
+    """Return what `read` makes of the JSON in `path`; None without such a file.
 
-    A file that cannot be read is put aside, so that the next one can be written in its place; the warning says what is `lost`.
+    A file that `read` refuses is renamed, so that the next one can be written in its place;
+    the warning says what is `lost`.
     """
     if not path or not os.path.isfile(path):
         return None
@@ -78,7 +97,7 @@ def _put_aside(path: str) -> str:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return what the file `path` holds. Raises InvalidInput when it is not there."""
+    """Return the contents of the file `path`. Raises InvalidInput when it cannot be read."""
     try:
         with open(os.path.expanduser(path), "rb") as stream:
             return stream.read()
@@ -87,10 +106,12 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_json_option(option: str, value: t.Any) -> t.Any:
-    """Return the contents of an option that takes the path of a JSON file or the contents themselves.
+    """Return the contents of an option that takes either those or the path of a JSON file.
 
-    Raises InvalidInput when it is empty, or a path where there is no JSON.
+    Raises InvalidInput when the option is empty, or a path without a JSON file.
     """
     if not value:
         raise InvalidInput(f"{option} is empty: give the path of a file, or its contents.")
-    return read_json(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return read_json(value)
+    return value

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Many small requests at once."""
+"""Many small requests side by side, in threads."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ B = t.TypeVar("B")
 
 
 def map_parallel(function: Callable[[A], B], items: Sequence[A], workers: int = WORKERS) -> list[B]:
-    """Return `function` of each item, in their order. The first error ends the work and is raised."""
+    """Return `function` of each item, in their order.
+
+    The first error is raised, and what has not begun by then is not begun.
+    """
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:
@@ -34,7 +38,10 @@ def map_parallel(function: Callable[[A], B], items: Sequence[A], workers: int = 
 
 
 def run_parallel(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """Return what two functions return, run side by side. When one fails, its error is raised as soon as the other is done."""
+    """Run two functions side by side, and return what each returns.
+
+    When one fails, its error is raised as soon as the other has ended.
+    """
     with concurrent.futures.ThreadPoolExecutor(max_workers=1) as pool:
         future = pool.submit(second)
         return first(), future.result()

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The one place where errors become `fail_json`. Modules that run on hypervisors need it, too: any Python from 3.9 on reads this."""
+"""The one place where errors become `fail_json`.
+
+Modules that run on hypervisors need this file too: it runs with any Python from 3.9 on.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def run_offline(
     module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]
 ) -> t.NoReturn:
-    """Do `work`, for which no cloud is needed, and exit with its result. One with `failed` in it fails the task and keeps what was done."""
+    """Do `work`, for which no cloud is needed, and exit with its result.
+
+    A result with `failed` in it fails the task, and still returns what was done.
+    """
     try:
         result = work(module)
     except PlacementToolsError as error:

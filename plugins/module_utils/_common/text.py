@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Text from a cloud, which is hostile until shown: names may hold escape sequences, newlines or 255 characters."""
+"""Text from a cloud, made safe to show.
+
+Names of users may contain escape sequences, newlines or 255 characters.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,26 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def make_printable(text: t.Any, limit: int | None = None) -> str:
-    """Return `text` with every character that a terminal would act on spelled out, cut to `limit` characters."""
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text)
-    )
-    return shown if limit is None or len(shown) <= limit else shown[: limit - 1] + "…"
+    """Return `text` with each character spelled out on which a terminal would act.
+
+    Text of more than `limit` characters is cut to that length.
+    """
+    shown = "".join(_escape_unprintable(character) for character in str(text))
+    if limit is None or len(shown) <= limit:
+        return shown
+    return shown[: limit - 1] + "…"
+
+
+def _escape_unprintable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def summarize_names(names: Iterable[str]) -> str:
-    """Name the first three, and say how many there are besides."""
+    """Return the first three names, and how many more there are."""
     listed = list(names)
-    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+    shown = ", ".join(listed[:3])
+    if len(listed) > 3:
+        return f"{shown} and {len(listed) - 3} more"
+    return shown

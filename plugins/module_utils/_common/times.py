@@ -2,12 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """Times and durations as users and the two APIs write them.
 
-Modules that run on hypervisors need it, too: any Python from 3.9 on reads this.
+Modules that run on hypervisors need this file too: it runs with any Python from 3.9 on.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ _DURATION = re.compile(r"\s*(\d+)\s*([smhd]?)\s*")
 
 
 def parse_duration(text: str | int) -> int:
-    """Return the number of seconds that `text` stands for.
+    """Return the number of seconds that `text` stands for, such as 900 for `15m`.
 
-    Raises InvalidInput when it is no duration.
+    Raises InvalidInput when `text` is not a duration.
     """
     match = _DURATION.fullmatch(str(text))
     if match is None:
         raise InvalidInput(
-            f"{str(text)!r} is no duration: write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d."
+            f"{str(text)!r} is no duration: "
+            "write seconds or a number with s, m, h or d, such as 90s, 15m, 24h or 7d."
         )
     number, unit = match.groups()
     return int(number) * _SECONDS_PER_UNIT[unit]
@@ -50,40 +52,52 @@ def format_duration(total: int) -> str:
 
 
 def seconds_between(earlier: str | None, later: str | None) -> int | None:
-    """Return the seconds from one time to another, as Nova and HTTP write them in UTC; None where one is not known."""
-    start, end = _parse_time(earlier), _parse_time(later)
+    """Return the seconds from one time in UTC to another; None where either is unknown.
+
+    The result is 0 when the later time is before the earlier one.
+    """
+    start = _parse_time(earlier)
+    end = _parse_time(later)
     if start is None or end is None:
         return None
     return max(0, int((end - start).total_seconds()))
 
 
 def _parse_time(text: str | None) -> datetime.datetime | None:
+    if not text:
+        return None
     try:
-        return (
-            datetime.datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC)
-            if text
-            else None
-        )
+        # Before Python 3.11, fromisoformat refuses a Z.
+        moment = datetime.datetime.fromisoformat(text.removesuffix("Z"))
+        return moment.replace(tzinfo=UTC)
     except ValueError:
         return None
 
 
 def is_earlier(first: str | None, second: str | None) -> bool:
-    """Tell whether one time is known to be before another, as Nova writes them in UTC; of equal times, or an unknown one, it is not."""
-    moments = [_parse_time(text) for text in (first, second)]
-    return moments[0] is not None and moments[1] is not None and moments[0] < moments[1]
+    """Return whether one time in UTC is known to be before another.
+
+    The answer is False for equal times and when either is unknown.
+    """
+    start = _parse_time(first)
+    end = _parse_time(second)
+    if start is None or end is None:
+        return False
+    return start < end
 
 
 def parse_http_date(header: str | None) -> str | None:
-    """Return the time in a `Date` header as `get_utc_now` writes it; None where there is none."""
+    """Return the time in a `Date` header as `get_utc_now` writes it; None without a time."""
+    if not header:
+        return None
     try:
-        return format_time(email.utils.parsedate_to_datetime(header)) if header else None
+        return format_time(email.utils.parsedate_to_datetime(header))
     except ValueError:
         return None
 
 
 def format_timestamp(seconds_since_epoch: float) -> str:
-    """Return a time as `format_time` does."""
+    """Return a time, which is in seconds since the epoch, as `format_time` does."""
     return format_time(datetime.datetime.fromtimestamp(seconds_since_epoch, UTC))
 
 

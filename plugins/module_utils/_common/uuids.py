@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """UUIDs as users write them, in the one spelling that Placement answers with."""
@@ -15,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 
 
 def normalize_uuid(text: str) -> str | None:
-    """Return `text` as Placement writes uuids, or None when it is none."""
+    """Return `text` as Placement writes uuids; None when it is not a uuid."""
     try:
         return str(uuid.UUID(text))
     except ValueError:
@@ -23,8 +24,11 @@ def normalize_uuid(text: str) -> str | None:
 
 
 def require_uuid(text: str, option: str) -> str:
-    """Return `text` as Placement writes uuids. Raises InvalidInput, naming the `option`, when it is none."""
-    known = normalize_uuid(text)
-    if known is None:
+    """Return `text` as Placement writes uuids.
+
+    Raises InvalidInput, which names the `option`, when `text` is not a uuid.
+    """
+    canonical = normalize_uuid(text)
+    if canonical is None:
         raise InvalidInput(f"{option} {text!r} is no UUID.")
-    return known
+    return canonical

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The XML of domains, kept so that they can be defined again. Runs on hypervisors: any Python from 3.9 on reads this."""
+"""The XML of domains, saved so that they can be defined again.
+
+This runs on hypervisors, with any Python from 3.9 on.
+"""
 
 from __future__ import annotations
 
@@ -27,45 +31,60 @@ DEFAULT_BACKUP_PATH = "/var/lib/osops-placement"
 
 
 def save_xml(folder: str, uuid: str, xml: bytes) -> str:
-    """Write the XML of a domain to a new file, flush it to disk, and return its path. It holds secrets: only its owner may read it."""
+    """Write the XML of a domain to a new file, flush it to disk, and return its path.
+
+    The XML contains secrets: only its owner may read the file.
+
+    Raises HostError when the file cannot be written, or when others can change the folder.
+    """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            status = os.fstat(held)
-            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-                raise HostError(
-                    f"backup_path {folder} can be changed by others: make it root's own with mode 0700."
-                )
-            name = find_free_name(uuid, ".xml", held)
-            file = os.open(
-                name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=held
-            )
-            with os.fdopen(file, "wb") as stream:
-                stream.write(xml)
-                stream.flush()
-                os.fsync(file)
-            os.fsync(held)
+            name = _write_new_file(directory, folder, uuid, xml)
         finally:
-            os.close(held)
+            os.close(directory)
     except OSError as error:
         raise HostError(
-            f"backup_path {folder} cannot be written: {describe_os_error(error)}. Nothing was done; give another folder."
+            f"backup_path {folder} cannot be written: {describe_os_error(error)}. "
+            "Nothing was done; give another folder."
         ) from error
     return os.path.join(folder, name)
 
 
+def _write_new_file(directory: int, folder: str, uuid: str, xml: bytes) -> str:
+    """Write the file in the open `directory`, whose path is `folder`, and return its name."""
+    status = os.fstat(directory)
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+        raise HostError(
+            f"backup_path {folder} can be changed by others: make it root's own with mode 0700."
+        )
+    name = find_free_name(uuid, ".xml", directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    file = os.open(name, flags, 0o600, dir_fd=directory)
+    with os.fdopen(file, "wb") as stream:
+        stream.write(xml)
+        stream.flush()
+        os.fsync(file)
+    # Without this the entry of the file in the folder could be lost in a crash.
+    os.fsync(directory)
+    return name
+
+
 def find_newest_xml(folder: str, uuid: str) -> str:
-    """Return the path of what was saved last of a domain. Raises InvalidInput when there is nothing."""
+    """Return the path of the XML that was saved last of a domain.
+
+    Raises InvalidInput when there is none, or when the folder cannot be read.
+    """
     try:
         names = os.listdir(folder)
     except OSError as error:
         raise InvalidInput(
-            f"backup_path {folder} cannot be read: {describe_os_error(error)}. Give xml_path, or another folder."
+            f"backup_path {folder} cannot be read: {describe_os_error(error)}. "
+            "Give xml_path, or another folder."
         ) from error
-    saved = sorted(
-        name for name in names if re.fullmatch(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml", name)
-    )
+    pattern = re.compile(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml")
+    saved = sorted(filter(pattern.fullmatch, names))
     if not saved:
         raise InvalidInput(
             f"backup_path {folder} has no XML of {uuid}: give xml_path, or another folder."
@@ -74,7 +93,10 @@ def find_newest_xml(folder: str, uuid: str) -> str:
 
 
 def read_xml(path: str) -> bytes:
-    """Return the XML that a file holds, or as much of it as tells that it is too long."""
+    """Return the XML in a file, or of one that is too long the beginning that shows this.
+
+    Raises InvalidInput when the file cannot be read.
+    """
     try:
         with open(path, "rb") as stream:
             return stream.read(MAX_XML_BYTES + 1)

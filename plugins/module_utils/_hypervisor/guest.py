@@ -2,12 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is to be done with a guest on its hypervisor: refused as a whole, or done step by step, each with a look right before it.
+"""The steps that bring a guest on its hypervisor into the requested state.
 
-Runs on hypervisors: any Python from 3.9 on reads this.
+They are refused as a whole, or done one after the other, each with a check immediately before it.
+This runs on hypervisors, with any Python from 3.9 on.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ _DISPLAY_NAMES = {"managed_save": "a managed save", "snapshots": "snapshots"}
 
 
 def require_canonical_uuid(uuid: str, option: str) -> str:
-    """Return `uuid`. Raises InvalidInput when it is not spelled as Nova names domains and directories."""
+    """Return `uuid`. Raises InvalidInput when it is not spelled as Nova spells uuids.
+
+    Nova names domains and directories so; no other spelling would match them.
+    """
     if normalize_uuid(uuid) != uuid:
         raise InvalidInput(
             f"{option} {uuid!r} is no UUID in the spelling of Nova (lower case, with dashes)."
@@ -57,9 +62,12 @@ def require_canonical_uuid(uuid: str, option: str) -> str:
 
 
 def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
-    """Bring a guest into the state that the options ask for, or say in check mode what would be done. Return the result of the module.
+    """Bring a guest into the state that the options request, and return the result of the module.
 
-    Raises PlacementToolsError, with nothing done, when a part of it is refused; what fails half-way is told with what was done.
+    In check mode the result says what would be done. When a step fails, the result has `failed` in
+    it, with the error and with what was done until then.
+
+    Raises PlacementToolsError, with nothing done, when any of the steps is refused.
     """
     task = _Task(module)
     steps = task.plan_steps()
@@ -73,14 +81,14 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 class _Task:
-    """A guest, as far as it was looked at, and what was done with it."""
+    """A guest, as it was last seen, and what was done with it."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self._options = options = module.params
         self._check = module.check_mode
-        self._uuid: str | None = (
-            None if options["uuid"] is None else require_canonical_uuid(options["uuid"], "uuid")
-        )
+        self._uuid: str | None = None
+        if options["uuid"] is not None:
+            self._uuid = require_canonical_uuid(options["uuid"], "uuid")
         self._virsh = Virsh(module)
         self._instances = InstanceDirectories.from_options(options)
         self._domain: Domain | None = None
@@ -92,43 +100,50 @@ class _Task:
         self._purged: list[str] = []
 
     def plan_steps(self) -> list[Callable[[], None]]:
-        """Return the steps that are to be taken, after a look at all that stands against any of them."""
-        wanted, directory = self._options["domain"], self._options["directory"]
-        if self._uuid is not None and (wanted or directory == "quarantined"):
+        """Return the steps to take, after all of them were checked. Raises PlacementToolsError."""
+        domain_state = self._options["domain"]
+        directory_state = self._options["directory"]
+        if self._uuid is not None and (domain_state or directory_state == "quarantined"):
             self._domain = self._virsh.get_domain(self._uuid)
-        removal = (
-            [self._plan_removal(self._domain)] if wanted == "undefined" and self._domain else []
-        )
-        move = (
-            {
-                "quarantined": self._plan_quarantine,
-                "present": self._plan_restore,
-                "purged": self._plan_purge,
-            }[directory]()
-            if directory
-            else []
-        )
-        definition = self._plan_definition() if wanted == "defined" and self._domain is None else []
-        return [*removal, *move, *definition]
+        steps: list[Callable[[], None]] = []
+        # The domain goes before its directory, which it may still use, and comes back after it.
+        if domain_state == "undefined" and self._domain is not None:
+            steps.append(self._plan_removal(self._domain))
+        if directory_state == "quarantined":
+            steps += self._plan_quarantine()
+        elif directory_state == "present":
+            steps += self._plan_restore()
+        elif directory_state == "purged":
+            steps += self._plan_purge()
+        if domain_state == "defined" and self._domain is None:
+            steps += self._plan_definition()
+        return steps
 
     def describe_state(self) -> dict[str, t.Any]:
         """Return what Ansible shows with `--diff`."""
-        domain = self._domain and {
-            key: getattr(self._domain, key) for key in ("name", "state", "uuid")
-        }
-        sides: dict[str, t.Any] = {"domain": domain, "directory": self._path}
+        domain = None
+        if self._domain is not None:
+            domain = {
+                "name": self._domain.name,
+                "state": self._domain.state,
+                "uuid": self._domain.uuid,
+            }
+        state: dict[str, t.Any] = {"domain": domain, "directory": self._path}
         if self._options["directory"] == "purged":
-            sides["quarantined"] = [
-                entry.path for entry in self._quarantined_dirs if entry.path not in self._purged
-            ]
-        return sides
+            paths = [entry.path for entry in self._quarantined_dirs]
+            state["quarantined"] = [path for path in paths if path not in self._purged]
+        return state
 
     def build_result(self, **more: t.Any) -> dict[str, t.Any]:
+        """Return the result of the module, with the fields `more` added."""
+        domain = None
+        if self._domain is not None:
+            domain = self._domain.as_dict()
         return {
             "changed": bool(self._actions),
             "uuid": self._uuid,
             "actions": self._actions,
-            "domain": self._domain.as_dict() if self._domain else None,
+            "domain": domain,
             "directory": self._path,
             "xml_path": self._xml_path,
             "quarantined": self._moved_to,
@@ -137,44 +152,58 @@ class _Task:
         }
 
     def _plan_removal(self, domain: Domain) -> Callable[[], None]:
-        if domain.nova is None:
-            raise HostError(
-                f"The {domain} has no metadata of Nova, so that it is somebody else's: it is left alone."
-            )
-        expected = self._options["expect_state"]
-        if expected not in (None, domain.state):
-            raise HostError(
-                f"The {domain} is {domain.state}, and was {expected} when it was looked at: look again what it is used for."
-            )
-        created, now = self._options["expect_created_at"], domain.nova["created_at"]
-        if created not in (None, now):
-            raise HostError(
-                f"The {domain} was defined by Nova at {now}, and not at {created}: it is another one than was looked at."
-            )
+        self._check_expected_domain(domain)
         self._check_undefine_allowed(domain, destroy=self._options["destroy"])
         self._virsh.check_undefine_allowed(domain, self._options["remove"])
 
         def remove() -> None:
             if self._check:
-                self._actions += [
-                    *([] if domain.state == SHUT_OFF else ["destroy"]),
-                    *(["undefine"] if domain.persistent else []),
-                ]
-                self._domain = None
+                self._pretend_removal(domain)
             else:
                 self._undefine_domain(domain)
 
         return remove
 
+    def _check_expected_domain(self, domain: Domain) -> None:
+        """Raise HostError when the domain is not Nova's, or not the one that the user has seen."""
+        if domain.nova is None:
+            raise HostError(
+                f"The {domain} has no metadata of Nova, so that it is somebody else's: "
+                "it is left alone."
+            )
+        expected_state = self._options["expect_state"]
+        if expected_state not in (None, domain.state):
+            raise HostError(
+                f"The {domain} is {domain.state}, and was {expected_state} when it was looked at: "
+                "look again what it is used for."
+            )
+        created_at = domain.nova["created_at"]
+        expected_created_at = self._options["expect_created_at"]
+        if expected_created_at not in (None, created_at):
+            raise HostError(
+                f"The {domain} was defined by Nova at {created_at}, and not at "
+                f"{expected_created_at}: it is another one than was looked at."
+            )
+
+    def _pretend_removal(self, domain: Domain) -> None:
+        if domain.state != SHUT_OFF:
+            self._actions.append("destroy")
+        # A transient domain is gone as soon as it is destroyed.
+        if domain.persistent:
+            self._actions.append("undefine")
+        self._domain = None
+
     def _check_undefine_allowed(self, domain: Domain, *, destroy: bool) -> None:
         if domain.state != SHUT_OFF and not destroy:
             raise HostError(
-                f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, unless destroy says otherwise."
+                f"The {domain} is {domain.state}: only one that is {SHUT_OFF} is undefined, "
+                "unless destroy says otherwise."
             )
         for hindrance in REFUSED_UNLESS_REMOVED:
             if getattr(domain, hindrance) and hindrance not in self._options["remove"]:
                 raise HostError(
-                    f"The {domain} has {_DISPLAY_NAMES[hindrance]}, which would be lost: name {hindrance} in remove if it may be."
+                    f"The {domain} has {_DISPLAY_NAMES[hindrance]}, which would be lost: "
+                    f"name {hindrance} in remove if it may be."
                 )
 
     def _undefine_domain(self, domain: Domain) -> None:
@@ -188,17 +217,19 @@ class _Task:
             self._virsh.destroy(domain)
             self._actions.append("destroy")
         self._domain = self._virsh.get_domain(domain.uuid)
+        # A transient domain is gone as soon as it is destroyed.
         if self._domain is None:
             return
         self._check_undefine_allowed(self._domain, destroy=False)
         self._virsh.undefine(self._domain, self._options["remove"])
         self._domain = self._virsh.get_domain(domain.uuid)
         if self._domain is not None:
-            # libvirt undefines also what runs, and would forget it as soon as it stops.
+            # libvirt also undefines a domain that runs, and forgets it as soon as it stops.
             self._virsh.define(xml)
             self._domain = self._virsh.get_domain(domain.uuid)
             raise HostError(
-                f"The {domain} was started while it was undefined. It was defined again as it was: find out who started it."
+                f"The {domain} was started while it was undefined. "
+                "It was defined again as it was: find out who started it."
             )
         self._actions.append("undefine")
 
@@ -209,35 +240,44 @@ class _Task:
         expected = self._options["expect_changed_at"]
         if expected not in (None, seen.changed_at):
             raise HostError(
-                f"{seen.path} has changed at {seen.changed_at}, and not at {expected}, as when it was looked at: look again what it is used for."
+                f"{seen.path} has changed at {seen.changed_at}, and not at {expected}, "
+                "as when it was looked at: look again what it is used for."
             )
         running = self._domain is not None and self._domain.state != SHUT_OFF
+        # The removal of the domain, which was planned before, destroys its guest first.
         gone_by_then = running and self._options["domain"] == "undefined"
         if not gone_by_then:
             self._check_shut_off(seen)
-        allow_shared = self._options["allow_shared"]
         self._instances.check_move_allowed(
-            seen, allow_shared=allow_shared, to_be_closed=gone_by_then
+            seen, allow_shared=self._options["allow_shared"], to_be_closed=gone_by_then
         )
 
         def move() -> None:
             if not self._check:
-                self._domain = self._virsh.get_domain(seen.uuid)
-                self._check_shut_off(seen)
-                # A guest that was destroyed may have written until then.
-                now = self._find_directory() if "destroy" in self._actions else seen
-                self._moved_to = self._instances.quarantine(now or seen, allow_shared=allow_shared)
+                self._move_to_quarantine(seen)
             self._path = None
             self._actions.append("quarantine")
 
         return [move]
 
-    def _find_directory(self) -> InstanceDirectory | None:
-        found = self._instances.get_directory(
-            f"{self._uuid}{SUFFIX_BY_KIND[self._options['directory_kind']]}"
+    def _move_to_quarantine(self, seen: InstanceDirectory) -> None:
+        self._domain = self._virsh.get_domain(seen.uuid)
+        self._check_shut_off(seen)
+        current = seen
+        # A guest that was destroyed may have written until then.
+        if "destroy" in self._actions:
+            current = self._find_directory() or seen
+        self._moved_to = self._instances.quarantine(
+            current, allow_shared=self._options["allow_shared"]
         )
-        self._path = found.path if found else None
-        return found
+
+    def _find_directory(self) -> InstanceDirectory | None:
+        suffix = SUFFIX_BY_KIND[self._options["directory_kind"]]
+        directory = self._instances.get_directory(f"{self._uuid}{suffix}")
+        self._path = None
+        if directory is not None:
+            self._path = directory.path
+        return directory
 
     def _check_shut_off(self, seen: InstanceDirectory) -> None:
         if self._domain is not None and self._domain.state != SHUT_OFF:
@@ -246,46 +286,47 @@ class _Task:
             )
 
     def _plan_restore(self) -> list[Callable[[], None]]:
-        seen = self._find_directory()
-        if seen is not None:
-            if seen.link:
-                raise HostError(
-                    f"{seen.path} is a symbolic link: what is in quarantine stays there until that is gone."
-                )
+        existing = self._find_directory()
+        if existing is not None and existing.link:
+            raise HostError(
+                f"{existing.path} is a symbolic link: "
+                "what is in quarantine stays there until that is gone."
+            )
+        if existing is not None:
             return []
         kind = self._options["directory_kind"]
-        entries = [
-            entry
-            for entry in self._instances.list_quarantined([str(self._uuid)])
-            if entry.kind == kind
-        ]
+        quarantined = self._instances.list_quarantined([str(self._uuid)])
+        entries = [entry for entry in quarantined if entry.kind == kind]
         if not entries:
             raise HostError(
-                f"The directory of {self._uuid} (kind {kind}) is neither in {self._instances.path} nor in {self._instances.store}."
+                f"The directory of {self._uuid} (kind {kind}) is neither in "
+                f"{self._instances.path} nor in {self._instances.store}."
             )
+        newest = entries[-1]
 
-        def bring_back() -> None:
-            self._path = (
-                self._instances.get_original_path(entries[-1])
-                if self._check
-                else self._instances.restore(entries[-1])
-            )
+        def restore() -> None:
+            if self._check:
+                self._path = self._instances.get_original_path(newest)
+            else:
+                self._path = self._instances.restore(newest)
             self._actions.append("restore")
 
-        return [bring_back]
+        return [restore]
 
     def _plan_purge(self) -> list[Callable[[], None]]:
-        least = parse_duration(self._options["older_than"])
-        self._quarantined_dirs = self._instances.list_quarantined(
-            None if self._uuid is None else [self._uuid]
-        )
-        old = [entry for entry in self._quarantined_dirs if entry.age_seconds >= least]
+        min_age = parse_duration(self._options["older_than"])
+        uuids = None
+        if self._uuid is not None:
+            uuids = [self._uuid]
+        self._quarantined_dirs = self._instances.list_quarantined(uuids)
+        old = [entry for entry in self._quarantined_dirs if entry.age_seconds >= min_age]
         self._instances.check_purge_allowed(old)
 
         def purge() -> None:
             for entry in old:
                 if not self._check:
                     self._instances.purge(entry)
+                # One action for all of them, and only once something is deleted.
                 if not self._purged:
                     self._actions.append("purge")
                 self._purged.append(entry.path)
@@ -294,18 +335,21 @@ class _Task:
 
     def _plan_definition(self) -> list[Callable[[], None]]:
         uuid = str(self._uuid)
-        path = self._options["xml_path"] or domain_xml.find_newest_xml(
-            self._options["backup_path"], uuid
-        )
+        path = self._options["xml_path"]
+        if not path:
+            path = domain_xml.find_newest_xml(self._options["backup_path"], uuid)
         xml = domain_xml.read_xml(path)
-        found = parse_domain(xml, state=SHUT_OFF, persistent=True)
-        if found.uuid != uuid or found.nova is None:
+        described = parse_domain(xml, state=SHUT_OFF, persistent=True)
+        if described.uuid != uuid or described.nova is None:
             raise InvalidInput(
-                f"{path} describes the {found}, and not a domain of Nova with the UUID {uuid}."
+                f"{path} describes the {described}, and not a domain of Nova with the UUID {uuid}."
             )
 
         def define() -> None:
-            self._domain = found if self._check else self._define_domain(uuid, xml)
+            if self._check:
+                self._domain = described
+            else:
+                self._domain = self._define_domain(uuid, xml)
             self._xml_path = path
             self._actions.append("define")
 
@@ -315,9 +359,10 @@ class _Task:
         if uuid in self._virsh.list_uuids():
             raise HostError(f"A domain {uuid} has come up meanwhile, and is left as it is.")
         self._virsh.define(xml)
-        found = self._virsh.get_domain(uuid)
-        if found is None or not found.persistent:
+        domain = self._virsh.get_domain(uuid)
+        if domain is None or not domain.persistent:
             raise HostError(
-                f"libvirt took the XML of {uuid}, and has no such domain for all that: look into its log."
+                f"libvirt took the XML of {uuid}, and has no such domain for all that: "
+                "look into its log."
             )
-        return found
+        return domain

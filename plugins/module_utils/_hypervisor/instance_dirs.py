@@ -2,13 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """The folders of instances on a hypervisor, and the quarantine for those that are left over.
 
-A folder is moved by its name within folders that are held open, and never by way of a symbolic link.
-Runs on hypervisors: any Python from 3.9 on reads this.
+A folder is moved by its name, from one open folder to another, and never through a symbolic link.
+This runs on hypervisors, with any Python from 3.9 on.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _QUARANTINED_NAME = re.compile(rf"({_DIRECTORY_NAME.pattern})\.({TIMESTAMP_PATTE
 
 @d.dataclass(frozen=True)
 class InstanceDirectory:
-    """The folder of an instance. What is not known of it is None."""
+    """The folder of an instance. What is unknown about it is None."""
 
     name: str
     path: str
@@ -72,9 +73,10 @@ class InstanceDirectory:
     inode: Inode
 
     def as_dict(self) -> dict[str, t.Any]:
-        told = d.asdict(self)
-        del told["inode"]
-        return told
+        """Return the folder as the modules return it."""
+        fields = d.asdict(self)
+        del fields["inode"]
+        return fields
 
 
 @d.dataclass(frozen=True)
@@ -90,11 +92,12 @@ class QuarantinedDirectory:
     size_bytes: int | None
 
     def as_dict(self) -> dict[str, t.Any]:
+        """Return the folder as the modules return it."""
         return d.asdict(self)
 
 
 def instances_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options that say where the folders are."""
+    """Return the module options that say where the folders are."""
     return {
         "instances_path": {"type": "path", "default": DEFAULT_INSTANCES_PATH},
         "quarantine_path": {"type": "path"},
@@ -102,7 +105,7 @@ def instances_options() -> dict[str, dict[str, t.Any]]:
 
 
 class InstanceDirectories:
-    """The folder that holds those of all instances, and the quarantine."""
+    """The folder with those of all instances (`path`), and the quarantine (`store`)."""
 
     def __init__(self, path: str, quarantine: str | None) -> None:
         self.path = os.path.abspath(path)
@@ -110,30 +113,42 @@ class InstanceDirectories:
 
     @classmethod
     def from_options(cls, options: t.Mapping[str, t.Any]) -> InstanceDirectories:
+        """Return the folders that the options of `instances_options` name."""
         return cls(options["instances_path"], options["quarantine_path"])
 
     def compute_id(self) -> str | None:
-        """Return the uuid that nova-compute has as a compute node; None where it does not keep that beside this folder."""
+        """Return the uuid of the compute node that nova-compute is on this host.
+
+        None where nova-compute does not keep it beside the folder of instances.
+        """
         path = os.path.join(os.path.dirname(self.path), "compute_id")
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
             return normalize_uuid(file.read(100).strip())
         return None
 
     def list_directories(self, uuids: t.Collection[str] | None = None) -> list[InstanceDirectory]:
-        """Return the folders that are named as Nova names those of instances, or those of `uuids`."""
+        """Return the folders of all instances, or of those with these `uuids`, by name.
+
+        Folders that Nova does not name so are not among them.
+        """
+        directories = []
         with self._open_instances_dir() as folder:
-            names = [
-                match
-                for match in map(_DIRECTORY_NAME.fullmatch, sorted(os.listdir(folder)))
-                if match
-            ]
+            names = sorted(os.listdir(folder))
             in_use, around = find_open_files(), list_mounts()
-            chosen = [match for match in names if uuids is None or match.group(1) in uuids]
-            found = [self._read_directory(folder, match, in_use, around) for match in chosen]
-        return [directory for directory in found if directory]
+            for name in names:
+                match = _DIRECTORY_NAME.fullmatch(name)
+                if match is None or not _is_selected(match.group(1), uuids):
+                    continue
+                directory = self._read_directory(folder, match, in_use, around)
+                if directory is not None:
+                    directories.append(directory)
+        return directories
 
     def get_directory(self, name: str) -> InstanceDirectory | None:
-        """Return the folder of that name, None when there is none."""
+        """Return the folder with that name; None when there is none.
+
+        Raises HostError when Nova does not name folders of instances so.
+        """
         match = _DIRECTORY_NAME.fullmatch(name)
         if match is None:
             raise HostError(f"{name!r} is no name of the directory of an instance.")
@@ -143,51 +158,56 @@ class InstanceDirectories:
     def list_quarantined(
         self, uuids: t.Collection[str] | None = None
     ) -> list[QuarantinedDirectory]:
-        """Return what is in the quarantine, the oldest of each name first; whatever has another name is not ours."""
+        """Return the folders in the quarantine, all or those of `uuids`, by name and time.
+
+        Only what has a name as `quarantine` gives it is among them.
+        """
+        entries: list[QuarantinedDirectory] = []
         with self._open_store() as store:
             if store is None:
-                return []
-            matches = [
-                match
-                for match in map(_QUARANTINED_NAME.fullmatch, sorted(os.listdir(store)))
-                if match
-            ]
-            found = [
-                self._read_quarantined(store, match)
-                for match in matches
-                if uuids is None or match.group(2) in uuids
-            ]
-        return [entry for entry in found if entry]
+                return entries
+            for name in sorted(os.listdir(store)):
+                match = _QUARANTINED_NAME.fullmatch(name)
+                if match is None or not _is_selected(match.group(2), uuids):
+                    continue
+                entry = self._read_quarantined(store, match)
+                if entry is not None:
+                    entries.append(entry)
+        return entries
 
     def check_move_allowed(
         self, seen: InstanceDirectory, *, allow_shared: bool, to_be_closed: bool = False
     ) -> None:
-        """Raise HostError when the folder must not be moved. to_be_closed: whoever has it open will be gone by then."""
+        """Raise HostError when the folder must not be moved.
+
+        to_be_closed: whether the process that has a file in it open will have ended by then.
+        """
         if seen.link:
             raise HostError(
-                f"{seen.path} is a symbolic link and not a directory: it is left to you, for nobody knows what else uses its target."
+                f"{seen.path} is a symbolic link and not a directory: "
+                "it is left to you, for nobody knows what else uses its target."
             )
+        # None means unknown, which is as dangerous as a file system that is shared.
         if seen.shared is not False and not allow_shared:
-            known = (
-                "is on a file system that other hosts may use, too,"
-                if seen.shared
-                else "is on a file system of which no type is known,"
-            )
             raise HostError(
-                f"{seen.path} {known} where an open file cannot be seen from here: look at the others, and set allow_shared."
+                f"{seen.path} {_describe_shared(seen)} "
+                "where an open file cannot be seen from here: "
+                "look at the others, and set allow_shared."
             )
         if seen.open is None:
             raise HostError(
-                f"Whether a file in {seen.path} is open cannot be told: run the task as root, with become."
+                f"Whether a file in {seen.path} is open cannot be told: "
+                "run the task as root, with become."
             )
         if seen.open and not to_be_closed:
-            raise HostError(
-                f"{seen.path} is in use, for a file in it is open or something is mounted there: find out by whom (fuser, lsof)."
-            )
+            raise HostError(_describe_in_use(seen.path))
         self._check_store(seen.device)
 
     def quarantine(self, seen: InstanceDirectory, *, allow_shared: bool) -> str:
-        """Move a folder that is as it was `seen`, or raise HostError. Return where it is then."""
+        """Move a folder into the quarantine, and return its new path.
+
+        Raises HostError when the folder is not as it was `seen`, or must not be moved.
+        """
         now = self.get_directory(seen.name)
         if now is None or now.inode != seen.inode or now.changed_at != seen.changed_at:
             raise HostError(
@@ -200,58 +220,65 @@ class InstanceDirectories:
                 raise HostError(f"quarantine_path {self.store} was removed meanwhile.")
             target = find_free_name(seen.name, "", store)
             self._rename(seen.name, folder, target, store)
-            inside = scan_dir(os.path.join(f"/proc/self/fd/{store}", target)).inodes
-            busy, complete = find_open_files()
-            moved = os.stat(target, dir_fd=store, follow_symlinks=False)
-            if get_inode(moved) != seen.inode or inside & busy or not complete:
-                # Between the look and the move somebody came; those who have it open do not notice either way.
+            if not _is_unused(store, target, seen.inode):
+                # A process opened a file between the check and the move. It does not notice either
+                # move.
                 self._rename(target, store, seen.name, folder)
                 raise HostError(
-                    f"{seen.path} came into use while it was moved, and is where it was: find out by whom (fuser, lsof)."
+                    f"{seen.path} came into use while it was moved, and is where it was: "
+                    "find out by whom (fuser, lsof)."
                 )
         return os.path.join(self.store, target)
 
     def restore(self, entry: QuarantinedDirectory) -> str:
-        """Move a folder back to where it was. Return where that is."""
+        """Move a folder back to its original path, and return that path.
+
+        Raises HostError when something is there already.
+        """
         target = self.get_original_path(entry)
+        name = os.path.basename(target)
         with self._open_instances_dir() as folder, self._open_store() as store:
             if store is None:
                 raise HostError(f"{self.store} is not there any more.")
             with contextlib.suppress(FileNotFoundError):
-                os.stat(os.path.basename(target), dir_fd=folder, follow_symlinks=False)
+                os.stat(name, dir_fd=folder, follow_symlinks=False)
                 raise HostError(f"{target} is there already: what is in quarantine stays there.")
-            self._rename(entry.name, store, os.path.basename(target), folder)
+            self._rename(entry.name, store, name, folder)
         return target
 
     def get_original_path(self, entry: QuarantinedDirectory) -> str:
-        """Return where a folder in quarantine was before."""
+        """Return the path that a folder had before it was moved into the quarantine."""
         return os.path.join(self.path, entry.uuid + SUFFIX_BY_KIND[entry.kind])
 
     def check_purge_allowed(self, entries: t.Iterable[QuarantinedDirectory]) -> None:
         """Raise HostError when one of the entries must not be deleted."""
         if not shutil.rmtree.avoids_symlink_attacks:
             raise HostError(
-                "Python cannot delete a directory safely on this system: delete by hand what is in quarantine."
+                "Python cannot delete a directory safely on this system: "
+                "delete by hand what is in quarantine."
             )
         in_use, around = find_open_files(), list_mounts()
         for entry in entries:
             busy = is_open(entry.path, scan_dir(entry.path), in_use, around)
             if busy:
-                raise HostError(
-                    f"{entry.path} is in use, for a file in it is open or something is mounted there: find out by whom (fuser, lsof)."
-                )
+                raise HostError(_describe_in_use(entry.path))
+            # For an entry that was deleted meanwhile it is unknown too, and does not matter.
             if busy is None and os.path.lexists(entry.path):
                 raise HostError(
-                    f"Whether a file in {entry.path} is open cannot be told: run the task as root, with become. "
+                    f"Whether a file in {entry.path} is open cannot be told: "
+                    "run the task as root, with become. "
                     f"What holds more than {MAX_ENTRIES} files is left to you."
                 )
 
     def purge(self, entry: QuarantinedDirectory) -> None:
-        """Delete a folder from the quarantine, never what a link in it points to."""
+        """Delete a folder from the quarantine, but never the target of a link in it.
+
+        Raises HostError when the folder must not or cannot be deleted.
+        """
         self.check_purge_allowed([entry])
         with self._open_store() as store:
             try:
-                # By way of the folder that is open: whatever its path leads to by now is not touched.
+                # Through the open folder, because its path may lead somewhere else by now.
                 shutil.rmtree(f"/proc/self/fd/{store}/{entry.name}")
             except FileNotFoundError:
                 return
@@ -267,39 +294,51 @@ class InstanceDirectories:
         in_use: tuple[set[Inode], bool],
         around: list[tuple[str, str]],
     ) -> InstanceDirectory | None:
-        name, (uuid, suffix) = match.group(), match.groups()
+        """Return one folder; None when there is none, or when it is something else."""
+        name = match.group()
+        uuid, suffix = match.groups()
         path = os.path.join(self.path, name)
         try:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return None
         link = stat.S_ISLNK(status.st_mode)
-        if not link and not stat.S_ISDIR(status.st_mode):
+        if link:
+            # A link is never followed: what is open behind it stays unknown.
+            inside = DirScan(None, status.st_mtime, set())
+            opened = None
+            shared = is_shared(self.path, around)
+        elif stat.S_ISDIR(status.st_mode):
+            inside = scan_dir(path)
+            opened = is_open(path, inside, in_use, around)
+            shared = is_shared(path, around)
+        else:
             return None
-        inside = DirScan(None, status.st_mtime, set()) if link else scan_dir(path)
+        changed_at, age_seconds = _describe_time(inside.newest)
         return InstanceDirectory(
             name=name,
             path=path,
             uuid=uuid,
             kind=_KIND_BY_SUFFIX[suffix],
             size_bytes=inside.size,
-            changed_at=None if inside.newest is None else format_timestamp(inside.newest),
-            age_seconds=None if inside.newest is None else calculate_age(inside.newest),
-            open=None if link else is_open(path, inside, in_use, around),
+            changed_at=changed_at,
+            age_seconds=age_seconds,
+            open=opened,
             link=link,
             device=status.st_dev,
-            shared=is_shared(self.path if link else path, around),
+            shared=shared,
             inode=get_inode(status),
         )
 
     def _read_quarantined(self, store: int, match: re.Match[str]) -> QuarantinedDirectory | None:
+        """Return one folder of the quarantine; None when there is none, or something else."""
         _name, uuid, suffix, stamp = match.groups()
         moved = parse_timestamp(stamp)
         try:
             status = os.stat(match.group(), dir_fd=store, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        # We put no links here and no times that do not exist: what is so named is left alone.
+        # `quarantine` makes neither links nor impossible times: these are not its own.
         if moved is None or not stat.S_ISDIR(status.st_mode):
             return None
         path = os.path.join(self.store, match.group())
@@ -319,7 +358,8 @@ class InstanceDirectories:
             folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise HostError(
-                f"instances_path {self.path} cannot be read: {describe_os_error(error)}. Set it to Nova's own, and use become."
+                f"instances_path {self.path} cannot be read: {describe_os_error(error)}. "
+                "Set it to Nova's own, and use become."
             ) from error
         try:
             yield folder
@@ -337,50 +377,89 @@ class InstanceDirectories:
 
     @contextlib.contextmanager
     def _open_store(self) -> t.Iterator[int | None]:
-        """Hold the quarantine open; None when there is none."""
+        """Open the quarantine; None when there is none."""
         try:
             store = os.open(self.store, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
             yield None
             return
         except OSError as error:
-            link = (
-                "it is a symbolic link" if os.path.islink(self.store) else describe_os_error(error)
-            )
+            reason = describe_os_error(error)
+            if os.path.islink(self.store):
+                reason = "it is a symbolic link"
             raise HostError(
-                f"quarantine_path {self.store} cannot be used: {link}. Give a real folder, and use become."
+                f"quarantine_path {self.store} cannot be used: {reason}. "
+                "Give a real folder, and use become."
             ) from error
         try:
             status = os.fstat(store)
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise HostError(
-                    f"quarantine_path {self.store} can be changed by others: make it root's own with mode 0700."
+                    f"quarantine_path {self.store} can be changed by others: "
+                    "make it root's own with mode 0700."
                 )
             yield store
         finally:
             os.close(store)
 
     def _check_store(self, device: int) -> None:
+        """Raise HostError when the quarantine cannot be made, or is not on the file system."""
         with self._open_store() as store:
-            if store is None and not os.path.isdir(os.path.dirname(self.store)):
+            if self._stat_store_or_parent(store).st_dev != device:
                 raise HostError(
-                    f"quarantine_path {self.store} cannot be made: the folder above it is not there."
+                    f"quarantine_path {self.store} is on another file system than {self.path}: "
+                    "choose a folder on the same one."
                 )
-            status = os.stat(os.path.dirname(self.store)) if store is None else os.fstat(store)
-            if status.st_dev != device:
-                raise HostError(
-                    f"quarantine_path {self.store} is on another file system than {self.path}: choose a folder on the same one."
-                )
+
+    def _stat_store_or_parent(self, store: int | None) -> os.stat_result:
+        if store is not None:
+            return os.fstat(store)
+        parent = os.path.dirname(self.store)
+        if not os.path.isdir(parent):
+            raise HostError(
+                f"quarantine_path {self.store} cannot be made: the folder above it is not there."
+            )
+        return os.stat(parent)
 
     def _rename(self, name: str, folder: int, target: str, other: int) -> None:
         try:
             os.rename(name, target, src_dir_fd=folder, dst_dir_fd=other)
         except OSError as error:
-            why = (
-                "they are on different file systems"
-                if error.errno == errno.EXDEV
-                else describe_os_error(error)
-            )
+            reason = describe_os_error(error)
+            if error.errno == errno.EXDEV:
+                reason = "they are on different file systems"
             raise HostError(
-                f"{name} could not be moved between {self.path} and {self.store}: {why}."
+                f"{name} could not be moved between {self.path} and {self.store}: {reason}."
             ) from error
+
+
+def _is_selected(uuid: str, uuids: t.Collection[str] | None) -> bool:
+    return uuids is None or uuid in uuids
+
+
+def _is_unused(store: int, name: str, inode: Inode) -> bool:
+    """Return whether a folder in the open `store` is the one with `inode`, and surely not open."""
+    inside = scan_dir(os.path.join(f"/proc/self/fd/{store}", name))
+    open_inodes, complete = find_open_files()
+    status = os.stat(name, dir_fd=store, follow_symlinks=False)
+    return get_inode(status) == inode and not inside.inodes & open_inodes and complete
+
+
+def _describe_time(moment: float | None) -> tuple[str | None, int | None]:
+    """Return a time as text and the seconds since then; None for both when it is unknown."""
+    if moment is None:
+        return None, None
+    return format_timestamp(moment), calculate_age(moment)
+
+
+def _describe_shared(directory: InstanceDirectory) -> str:
+    if directory.shared:
+        return "is on a file system that other hosts may use, too,"
+    return "is on a file system of which no type is known,"
+
+
+def _describe_in_use(path: str) -> str:
+    return (
+        f"{path} is in use, for a file in it is open or something is mounted there: "
+        "find out by whom (fuser, lsof)."
+    )

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The complaints that nova-compute writes into its log, as records. This runs on hypervisors: any Python from 3.9 on reads it."""
+"""The complaints that nova-compute writes into its log, as records.
+
+This runs on hypervisors, with any Python from 3.9 on.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +26,20 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANCE = rf"Instance (?P<instance>{_UUID})"
-# A dict as Python prints it, in older releases as Python 2 did; what is not in this form is left out, not evaluated.
+# A dict as Python prints it, in older releases as Python 2 did. Anything else is left out, because
+# nothing of a log is evaluated.
 _AMOUNTS = r"(?:\{[^{}]{0,100}'resources': \{(?P<amounts>[^{}]{0,1000})\})?"
 _AMOUNT = re.compile(r"u?'([A-Z0-9_]{1,255})': ([0-9]{1,18})L?")
 
 
 @d.dataclass(frozen=True)
 class ComplaintKind:
-    """A kind of complaint: who logs it, a part of it by which to find its lines fast, and the whole of it."""
+    """A kind of complaint.
+
+    logger: the logger that writes it; None when there are several.
+    needle: a part of the message, by which its lines are found fast.
+    message_pattern: the whole message.
+    """
 
     name: str
     logger: str | None
@@ -44,7 +54,8 @@ COMPLAINT_KINDS = (
         "nova.compute.resource_tracker",
         " has allocations against this compute host",
         re.compile(
-            rf"{_INSTANCE} has allocations against this compute host but is not found in the database"
+            rf"{_INSTANCE} has allocations against this compute host "
+            r"but is not found in the database"
         ),
     ),
     ComplaintKind(
@@ -61,8 +72,10 @@ COMPLAINT_KINDS = (
         "nova.compute.resource_tracker",
         " has been moved to another host ",
         re.compile(
-            rf"{_INSTANCE} has been moved to another host (?P<other_host>[^\s()]{{1,255}})\([^\s()]{{0,255}}\)\. "
-            rf"There are allocations remaining against the source host that might need to be removed: {_AMOUNTS}"
+            rf"{_INSTANCE} has been moved to another host "
+            r"(?P<other_host>[^\s()]{1,255})\([^\s()]{0,255}\)\. "
+            r"There are allocations remaining against the source host "
+            rf"that might need to be removed: {_AMOUNTS}"
         ),
     ),
     ComplaintKind(
@@ -70,7 +83,8 @@ COMPLAINT_KINDS = (
         "nova.compute.manager",
         "While synchronizing instance power states, found ",
         re.compile(
-            r"While synchronizing instance power states, found (?P<database>[0-9]{1,9}) instances in the database "
+            r"While synchronizing instance power states, "
+            r"found (?P<database>[0-9]{1,9}) instances in the database "
             r"and (?P<hypervisor>[0-9]{1,9}) instances on the hypervisor"
         ),
     ),
@@ -79,18 +93,23 @@ COMPLAINT_KINDS = (
         "nova.scheduler.client.report",
         "Conflicting resource provider name: ",
         re.compile(
-            rf"(?:\[[^\]]{{0,100}}\] )?Failed to create resource provider record in placement API for UUID (?P<provider>{_UUID})\. "
+            r"(?:\[[^\]]{0,100}\] )?"
+            r"Failed to create resource provider record in placement API "
+            rf"for UUID (?P<provider>{_UUID})\. "
             r"Got 409: .*Conflicting resource provider name: (?P<name>\S{1,255}) already exists"
         ),
     ),
-    # Raised in oslo.messaging, and logged by whoever caught it, at the end of a traceback or of a longer sentence.
+    # oslo.messaging raises it. Any logger may log it, at the end of a traceback or of a longer
+    # sentence.
     ComplaintKind(
         "rpc_version_cap",
         None,
         "Requested message version, ",
         re.compile(
-            r"(?s:.*)Requested message version, (?P<requested>[0-9.]{1,20}) is incompatible\. +It needs to be equal in major version and "
-            r"less than or equal in minor version as the specified version cap (?P<cap>[0-9.]{0,19}[0-9])"
+            r"(?s:.*)Requested message version, (?P<requested>[0-9.]{1,20}) is incompatible\. +"
+            r"It needs to be equal in major version and "
+            r"less than or equal in minor version "
+            r"as the specified version cap (?P<cap>[0-9.]{0,19}[0-9])"
         ),
     ),
 )
@@ -98,26 +117,33 @@ _NEEDLES = tuple(kind.needle.encode() for kind in COMPLAINT_KINDS)
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _TIME = re.compile(
-    r"(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?(?:(Z)|([+-][0-9]{2}):?([0-9]{2}))?"
+    r"(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,][0-9]{1,9})?"
+    r"(?:(Z)|([+-][0-9]{2}):?([0-9]{2}))?"
 )
+# The time is in the beginning of a line, if it is there at all.
 _TIME_WITHIN = 80
-# What oslo.log puts before a message: time, process, level, logger, context and instance. DevStack leaves out the first two.
+# What oslo.log writes before a message: time, process, level, logger, context and instance.
+# DevStack leaves out the first two.
 _PREFIX = re.compile(
-    r"(?:[0-9T:., Z+-]*[0-9Z] )?(?:DEBUG|INFO|AUDIT|WARNING|ERROR|CRITICAL|TRACE) (?P<logger>[\w.]+) "
+    r"(?:[0-9T:., Z+-]*[0-9Z] )?"
+    r"(?:DEBUG|INFO|AUDIT|WARNING|ERROR|CRITICAL|TRACE) (?P<logger>[\w.]+) "
     r"(?:\[[^\]]*\] )?(?:\[instance: [^\]]*\] )?"
 )
-# What `journalctl --output=short-unix` puts before a line.
+# What `journalctl --output=short-unix` writes before a line.
 _JOURNAL = re.compile(r"(?P<epoch>[0-9]{1,11})\.[0-9]{6} (?P<host>[^\s:]{1,255}) \S+: ")
 
 
 def may_contain_complaint(text: bytes) -> bool:
-    """Tell whether there may be a complaint in these lines: all of them together are told faster than each by itself."""
+    """Return whether there may be a complaint in these lines.
+
+    It is faster to ask for many lines together than for each by itself.
+    """
     return any(needle in text for needle in _NEEDLES)
 
 
 @d.dataclass
 class _ComplaintRecord:
-    """How often, when and where one complaint was read."""
+    """One complaint: how often, when and where it was logged."""
 
     kind: str
     host: str
@@ -128,6 +154,7 @@ class _ComplaintRecord:
     last: datetime.datetime | None = None
 
     def add_occurrence(self, at: datetime.datetime | None, source: str) -> None:
+        """Count one more line. at: None when the line has no time."""
         self.count += 1
         if at is None:
             return
@@ -137,6 +164,7 @@ class _ComplaintRecord:
             self.last, self.source = at, source
 
     def as_dict(self) -> dict[str, t.Any]:
+        """Return the record as `nova_log_info` returns it."""
         return {
             "kind": self.kind,
             "host": self.host,
@@ -150,7 +178,10 @@ class _ComplaintRecord:
 
 @d.dataclass(frozen=True)
 class _LogEntry:
-    """One entry of a log: its message, and who logged it, where and when, as far as the entry tells."""
+    """One entry of a log.
+
+    logger, host, at: None where the entry does not say.
+    """
 
     message: str
     logger: str | None
@@ -159,12 +190,12 @@ class _LogEntry:
 
     @property
     def has_logger(self) -> bool:
-        """Tell whether the message begins where it was taken to begin."""
+        """Whether the logger was recognized, so that it is known where the message begins."""
         return self.logger is not None
 
 
 class Complaints:
-    """The complaints in the lines that were added, each kept once, and no more of them than `limit`."""
+    """The complaints in the lines that were added, each kept once, and at most `limit` of them."""
 
     def __init__(
         self,
@@ -175,9 +206,9 @@ class Complaints:
         zone: datetime.tzinfo | None = None,
     ) -> None:
         """
-        host: the name to give to all records; without it that in the line, else `own_name`.
-        since: older lines are left out; those that tell no time are not.
-        zone: that of the times in the log, None for that of this machine.
+        host: the host of all records; None for the host in the line, or else `own_name`.
+        since: older lines are left out, but not those without a time.
+        zone: the time zone of the times in the log; None for that of this machine.
         """
         self._host = host
         self._own_name = own_name
@@ -188,29 +219,27 @@ class Complaints:
         self.truncated = False
 
     def add(self, raw: bytes, source: str, journal: bool = False) -> None:
-        """Take the complaint from a line, if there is one. journal: whether the line is journalctl's."""
-        line = self._parse_line(_COLOR.sub("", raw.decode("utf-8", "replace")), journal)
+        """Add the complaint in a line, if there is one.
+
+        journal: whether journalctl has written the line.
+        """
+        text = _COLOR.sub("", raw.decode("utf-8", "replace"))
+        line = self._parse_line(text, journal)
         if self._since and line.at and line.at < self._since:
             return
         for kind in COMPLAINT_KINDS:
-            if line.logger is not None and kind.logger not in (None, line.logger):
-                continue
-            match = (
-                kind.message_pattern.match(line.message)
-                if line.has_logger
-                else kind.message_pattern.search(line.message)
-            )
+            match = _match_kind(kind, line)
             if match:
                 self._add(kind, match, line, source)
                 return
 
     def records(self) -> list[dict[str, t.Any]]:
-        """Return the complaints, those seen last before others."""
-        records = sorted(
-            (seen.as_dict() for seen in self._seen.values()),
-            key=lambda row: (row["kind"], row["instance"] or ""),
-        )
-        return sorted(records, key=lambda row: row["last_seen"] or "", reverse=True)
+        """Return the complaints: those logged last first, then by kind and instance."""
+        records = [record.as_dict() for record in self._seen.values()]
+        records.sort(key=lambda row: (row["kind"], row["instance"] or ""))
+        # A sort keeps the order of what is equal, also in reverse.
+        records.sort(key=lambda row: row["last_seen"] or "", reverse=True)
+        return records
 
     def _add(self, kind: ComplaintKind, match: re.Match[str], line: _LogEntry, source: str) -> None:
         host = self._host or line.host or self._own_name
@@ -226,50 +255,66 @@ class Complaints:
 
     def _parse_line(self, text: str, journal: bool) -> _LogEntry:
         host, at = None, None
-        journaled = _JOURNAL.match(text) if journal else None
-        if journaled:
-            host, at = (
-                journaled["host"],
-                datetime.datetime.fromtimestamp(int(journaled["epoch"]), UTC),
-            )
-            text = text[journaled.end() :]
+        if journal:
+            host, at, text = _split_journal_prefix(text)
         if text.startswith("{"):
             entry = _parse_json_line(text)
             if entry is not None:
                 return d.replace(entry, host=entry.host or host, at=entry.at or at)
-        prefix = _PREFIX.match(text)
         at = at or _parse_time(_TIME.search(text, 0, _TIME_WITHIN), self._zone)
-        return _LogEntry(
-            text[prefix.end() :] if prefix else text, prefix["logger"] if prefix else None, host, at
-        )
+        prefix = _PREFIX.match(text)
+        if prefix is None:
+            return _LogEntry(text, None, host, at)
+        return _LogEntry(text[prefix.end() :], prefix["logger"], host, at)
+
+
+def _match_kind(kind: ComplaintKind, line: _LogEntry) -> re.Match[str] | None:
+    if not line.has_logger:
+        return kind.message_pattern.search(line.message)
+    if kind.logger not in (None, line.logger):
+        return None
+    # Where the message begins is known: it must begin with the pattern.
+    return kind.message_pattern.match(line.message)
+
+
+def _split_journal_prefix(text: str) -> tuple[str | None, datetime.datetime | None, str]:
+    """Return the host and the time of a line of journalctl, and the rest of the line."""
+    prefix = _JOURNAL.match(text)
+    if prefix is None:
+        return None, None, text
+    at = datetime.datetime.fromtimestamp(int(prefix["epoch"]), UTC)
+    return prefix["host"], at, text[prefix.end() :]
 
 
 def _parse_json_line(text: str) -> _LogEntry | None:
-    """Return an entry as oslo.log's JSON formatter writes it; None where this is none."""
+    """Return an entry as oslo.log's JSON formatter writes it; None for any other line."""
     try:
         entry = json.loads(text)
-        message, logger, host, created = (
-            entry["message"],
-            entry["name"],
-            entry.get("hostname"),
-            entry.get("created"),
-        )
-        at = None if created is None else datetime.datetime.fromtimestamp(created, UTC)
+        message = entry["message"]
+        logger = entry["name"]
+        host = entry.get("hostname") or ""
         trace = entry.get("traceback") or ""
+        at = _parse_epoch(entry.get("created"))
     except (ValueError, TypeError, LookupError, OverflowError, OSError, RecursionError):
         return None
-    if not all(isinstance(part, str) for part in (message, logger, host or "", trace)):
+    if not all(isinstance(part, str) for part in (message, logger, host, trace)):
         return None
     return _LogEntry(
-        _replace_surrogates(f"{message}\n{trace}"),
-        logger,
-        _replace_surrogates(host or "")[:255] or None,
-        at,
+        message=_replace_surrogates(f"{message}\n{trace}"),
+        logger=logger,
+        host=_replace_surrogates(host)[:255] or None,
+        at=at,
     )
 
 
+def _parse_epoch(seconds: t.Any) -> datetime.datetime | None:
+    if seconds is None:
+        return None
+    return datetime.datetime.fromtimestamp(seconds, UTC)
+
+
 def _replace_surrogates(text: str) -> str:
-    """Return a text without the halves of surrogate pairs, which JSON may hold and UTF-8 may not."""
+    """Return a text without halves of surrogate pairs, which JSON allows and UTF-8 does not."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -279,34 +324,54 @@ def _parse_time(
     if match is None:
         return None
     day, clock, utc, hours, minutes = match.groups()
+    offset = ""
+    if utc:
+        # Before Python 3.11, fromisoformat refuses a Z.
+        offset = "+00:00"
+    elif hours:
+        offset = f"{hours}:{minutes}"
     try:
-        moment = datetime.datetime.fromisoformat(
-            f"{day}T{clock}{'+00:00' if utc else f'{hours}:{minutes}' if hours else ''}"
-        )
-        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+        moment = datetime.datetime.fromisoformat(f"{day}T{clock}{offset}")
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=zone)
+        return moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
 
 def _extract_facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
-    """Return what a sentence says, by the names of its groups; null where it says nothing of the kind."""
-    name, other = groups.get("name"), groups.get("other_host")
-    database, hypervisor = groups.get("database"), groups.get("hypervisor")
-    requested, cap = groups.get("requested"), groups.get("cap")
-    return {
+    """Return what a message says, by the names of its groups; None for what it does not say."""
+    facts: dict[str, t.Any] = {
         "instance": groups.get("instance"),
         "amounts": _parse_amounts(groups.get("amounts")),
-        # Nova writes None where a server is on no host, as one that is shelved and offloaded.
-        "other_host": None if other == "None" else other,
-        "counts": {"database": int(database), "hypervisor": int(hypervisor)}
-        if database and hypervisor
-        else None,
-        "versions": {"requested": requested, "cap": cap} if requested and cap else None,
-        "provider": {"uuid": groups["provider"], "name": name} if name else None,
+        "other_host": groups.get("other_host"),
+        "counts": None,
+        "versions": None,
+        "provider": None,
     }
+    # Nova writes None for a server without a host, such as one that is shelved and offloaded.
+    if facts["other_host"] == "None":
+        facts["other_host"] = None
+    database, hypervisor = groups.get("database"), groups.get("hypervisor")
+    if database and hypervisor:
+        facts["counts"] = {"database": int(database), "hypervisor": int(hypervisor)}
+    requested, cap = groups.get("requested"), groups.get("cap")
+    if requested and cap:
+        facts["versions"] = {"requested": requested, "cap": cap}
+    name = groups.get("name")
+    if name:
+        facts["provider"] = {"uuid": groups["provider"], "name": name}
+    return facts
 
 
 def _parse_amounts(text: str | None) -> dict[str, int] | None:
-    matches = [_AMOUNT.fullmatch(part) for part in text.split(", ")] if text else []
-    found = {match[1]: int(match[2]) for match in matches if match}
-    return found if found and None not in matches else None
+    """Return the amounts by resource class; None when any part of `text` is not an amount."""
+    if not text:
+        return None
+    amounts = {}
+    for part in text.split(", "):
+        match = _AMOUNT.fullmatch(part)
+        if match is None:
+            return None
+        amounts[match[1]] = int(match[2])
+    return amounts

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Where nova-compute's log lies, read in pieces of bounded size. This runs on hypervisors: any Python from 3.9 on reads it."""
+"""The log files and journals of nova-compute, read in pieces of bounded size.
+
+This runs on hypervisors, with any Python from 3.9 on.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
 
 _CHUNK_BYTES = 256 * 1024
-# Of a longer line only its beginning is looked at.
+# Of a longer line only the beginning is read.
 _MAX_LINE_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _MAX_ERROR_BYTES = 300
@@ -40,7 +44,10 @@ _MAX_ERROR_BYTES = 300
 
 @d.dataclass
 class Source:
-    """A file or a unit, and what was read of it."""
+    """A file or a unit, and what was read of it.
+
+    bytes: unpacked. skipped: whether a file is too old to be read. error: one sentence.
+    """
 
     name: str
     bytes: int = 0
@@ -52,54 +59,67 @@ class Source:
 def read_files(
     patterns: Iterable[str], complaints: Complaints, since: datetime.datetime | None
 ) -> list[Source]:
-    """Read all files that match, the newest first, but for those last written before `since`."""
-    paths = {
-        os.path.realpath(path): path for pattern in patterns for path in sorted(glob.glob(pattern))
-    }
-    return [
-        _read_file(path, complaints, since)
-        for path in sorted(paths.values(), key=_get_mtime, reverse=True)
-    ]
+    """Read all files that match `patterns`, and return them as sources, the newest first.
+
+    Files that were last written before `since` are skipped.
+    """
+    # Each file once, also when several patterns or a link lead to it.
+    paths_by_target = {}
+    for pattern in patterns:
+        for path in sorted(glob.glob(pattern)):
+            paths_by_target[os.path.realpath(path)] = path
+    newest_first = sorted(paths_by_target.values(), key=_get_mtime, reverse=True)
+    return [_read_file(path, complaints, since) for path in newest_first]
 
 
 def read_unit(
     journalctl: str | None, unit: str, complaints: Complaints, since: datetime.datetime | None
 ) -> Source:
-    """Read what journald has of a systemd unit."""
+    """Read the journal of a systemd unit, and return it as a source.
+
+    journalctl: the path of the command; None when the host does not have it.
+    """
     source = Source(unit)
     if journalctl is None:
         source.error = f"The journal of {unit} cannot be read: there is no journalctl."
         return source
     # Without --all, journalctl writes "blob data" instead of a line with colors in it.
-    command = [
-        journalctl,
-        f"--unit={unit}",
-        "--output=short-unix",
-        "--all",
-        "--quiet",
-        "--no-pager",
-    ]
-    command += [f"--since=@{int(since.timestamp())}"] if since else []
+    command = [journalctl, f"--unit={unit}", "--output=short-unix", "--all"]
+    command += ["--quiet", "--no-pager"]
+    if since:
+        command.append(f"--since=@{int(since.timestamp())}")
     try:
-        with tempfile.TemporaryFile() as errors:
-            # Ansible's run_command would keep the whole journal in memory.
-            with subprocess.Popen(  # pylint: disable=ansible-bad-function
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
-            ) as process:
-                _feed_complaints(
-                    t.cast("t.IO[bytes]", process.stdout), source, complaints, journal=True
-                )
-            errors.seek(0)
-            told = " ".join(errors.read(_MAX_ERROR_BYTES).decode("utf-8", "replace").split())
-        if process.returncode:
-            source.error = f"The journal of {unit} cannot be read: journalctl ended with {process.returncode}: {told}"
+        status, complaint = _run_journalctl(command, source, complaints)
     except OSError as error:
         source.error = f"The journal of {unit} cannot be read: {error.strerror}."
+        return source
+    if status:
+        source.error = (
+            f"The journal of {unit} cannot be read: journalctl ended with {status}: {complaint}"
+        )
     return source
 
 
+def _run_journalctl(command: list[str], source: Source, complaints: Complaints) -> tuple[int, str]:
+    """Add the complaints in the journal. Return the exit status and the errors of journalctl."""
+    with tempfile.TemporaryFile() as errors:
+        # Ansible's run_command would keep the whole journal in memory.
+        with subprocess.Popen(  # pylint: disable=ansible-bad-function
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+        ) as process:
+            stream = t.cast("t.IO[bytes]", process.stdout)
+            _feed_complaints(stream, source, complaints, journal=True)
+        errors.seek(0)
+        output = errors.read(_MAX_ERROR_BYTES).decode("utf-8", "replace")
+    return process.returncode, " ".join(output.split())
+
+
 def read_chunks(stream: t.IO[bytes]) -> Iterator[bytes]:
-    """Yield what `stream` holds in pieces of whole lines, of a line that is too long only its beginning."""
+    """Yield the contents of `stream` in pieces of whole lines.
+
+    Of a line that is too long, the piece has only the beginning.
+    """
+    # The line that the last chunk has begun, and whether its end is dropped.
     rest, cut = b"", False
     while piece := stream.read(_CHUNK_BYTES):
         if cut:
@@ -134,12 +154,16 @@ def _read_file(path: str, complaints: Complaints, since: datetime.datetime | Non
             else:
                 _feed_complaints(file, source, complaints)
     except (OSError, EOFError, zlib.error) as error:
-        source.error = f"{path} cannot be read{' to its end' if source.bytes else ''}: {getattr(error, 'strerror', None) or error}."
+        extent = ""
+        if source.bytes:
+            extent = " to its end"
+        reason = getattr(error, "strerror", None) or error
+        source.error = f"{path} cannot be read{extent}: {reason}."
     return source
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    """Open a file, or a pipe without waiting for whoever writes to it."""
+    """Open a file, or a pipe without waiting for a process that writes to it."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -149,14 +173,16 @@ def _feed_complaints(
     for piece in read_chunks(stream):
         source.bytes += len(piece)
         source.lines += piece.count(b"\n")
-        if may_contain_complaint(piece):
-            for line in piece.split(b"\n"):
-                if may_contain_complaint(line):
-                    complaints.add(line[:_MAX_LINE_BYTES], source.name, journal)
+        if not may_contain_complaint(piece):
+            continue
+        for line in piece.split(b"\n"):
+            if may_contain_complaint(line):
+                complaints.add(line[:_MAX_LINE_BYTES], source.name, journal)
 
 
 def _get_mtime(path: str) -> float:
     try:
         return os.stat(path).st_mtime
     except OSError:
+        # It is read last, where its error is reported.
         return 0.0

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Names of files with the time in them at which they were made. Runs on hypervisors: any Python from 3.9 on reads this."""
+"""Names of files that contain the time at which the files were made.
+
+This runs on hypervisors, with any Python from 3.9 on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,12 @@ _MAX_TRIES = 60
 
 
 def find_free_name(before: str, after: str, folder: int) -> str:
-    """Return a name that nothing in the open `folder` has: `before`, the time and `after`. Within one second the next one is taken."""
+    """Return a name that is not used in the open `folder`: `before`, the time and `after`.
+
+    When the name with the current second is used, that with the next second is returned.
+
+    Raises HostError when the names of a whole minute are used.
+    """
     start = int(time.time())
     for moment in range(start, start + _MAX_TRIES):
         name = f"{before}.{time.strftime(_FORMAT, time.gmtime(moment))}{after}"
@@ -36,7 +45,10 @@ def find_free_name(before: str, after: str, folder: int) -> str:
 
 
 def parse_timestamp(stamp: str) -> int | None:
-    """Return the time that `stamp` stands for, in seconds since the epoch; None when there is no such time."""
+    """Return the time that `stamp` stands for, in seconds since the epoch.
+
+    None when there is no such time, such as that of a 13th month.
+    """
     try:
         return calendar.timegm(time.strptime(stamp, _FORMAT))
     except ValueError:
@@ -44,10 +56,14 @@ def parse_timestamp(stamp: str) -> int | None:
 
 
 def calculate_age(seconds: float) -> int:
-    """Return how long ago that was; 0 for what lies ahead."""
+    """Return the seconds that have passed since a time; 0 for a time in the future.
+
+    seconds: the time, in seconds since the epoch.
+    """
     return max(0, int(time.time() - seconds))
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return what the system says of an error, for the middle of a sentence."""
+    """Return the system's words for an error, for the middle of a sentence."""
+    # An OSError that Python itself raises may have no words.
     return t.cast("str", error.strerror) or type(error).__name__

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Domains of libvirt, by its command `virsh`. Runs on hypervisors: any Python from 3.9 on reads this."""
+"""Domains of libvirt, by its command `virsh`.
+
+This runs on hypervisors, with any Python from 3.9 on.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +35,17 @@ MAX_XML_BYTES = 10 * 1024 * 1024
 
 _MAX_ERROR_LENGTH = 500
 _KEEP_TPM_VERSION = (8, 9)
-_TIMEOUT_STATUSES = (124, 137)  # of timeout
+# timeout exits with 124; with 137 when it had to kill the command.
+_TIMEOUT_STATUSES = (124, 137)
 _NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
 
 
 @d.dataclass(frozen=True)
 class Domain:
-    """A domain as libvirt knows it. `nova` is None when it has no metadata of Nova: it is somebody else's."""
+    """A domain as libvirt describes it.
+
+    nova: its metadata of Nova; None for a domain without them, which does not belong to Nova.
+    """
 
     uuid: str
     name: str
@@ -54,16 +62,17 @@ class Domain:
     disks: tuple[str, ...]
 
     def as_dict(self) -> dict[str, t.Any]:
-        told = {**d.asdict(self), "disks": list(self.disks)}
-        del told["firmware"]
-        return told
+        """Return the domain as the modules return it."""
+        fields = {**d.asdict(self), "disks": list(self.disks)}
+        del fields["firmware"]
+        return fields
 
     def __str__(self) -> str:
         return f"domain {self.name!r} ({self.uuid})"
 
 
 def virsh_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options by which libvirt is reached."""
+    """Return the module options that say how to reach libvirt."""
     return {
         "virsh": {"type": "str", "default": "virsh"},
         "uri": {"type": "str", "default": "qemu:///system"},
@@ -72,7 +81,7 @@ def virsh_options() -> dict[str, dict[str, t.Any]]:
 
 
 class Virsh:
-    """`virsh`, run without a shell; each call ends in time."""
+    """`virsh`, run without a shell; each call ends after `virsh_timeout` seconds at most."""
 
     def __init__(self, module: AnsibleModule) -> None:
         command, timeout = module.params["virsh"], module.params["virsh_timeout"]
@@ -91,52 +100,68 @@ class Virsh:
         self._timeout = timeout
 
     def list_uuids(self, *which: str) -> list[str]:
-        """Return the uuids of all domains, or of those of `which` libvirt says that."""
-        told = self._run("list", "--all", "--uuid", *which).decode(errors="replace").split()
-        if foreign := [word for word in told if normalize_uuid(word) != word]:
-            raise HostError(
-                f"{self._command_line} list --uuid answers with {foreign[0]!r}, which is no UUID: set virsh to libvirt's own client."
-            )
-        return sorted(told)
+        """Return the uuids of all domains, or of those that the options `which` select."""
+        output = self._run("list", "--all", "--uuid", *which)
+        uuids = output.decode(errors="replace").split()
+        for uuid in uuids:
+            if normalize_uuid(uuid) != uuid:
+                raise HostError(
+                    f"{self._command_line} list --uuid answers with {uuid!r}, which is no UUID: "
+                    "set virsh to libvirt's own client."
+                )
+        return sorted(uuids)
 
     def list_domains(self, uuids: t.Collection[str] | None = None) -> list[Domain]:
-        """Return the domains, or those of `uuids` that there are."""
-        known = self.list_uuids()
-        facts = {fact: set(self.list_uuids(option)) for fact, option in _LIST_OPTIONS.items()}
-        chosen = known if uuids is None else [uuid for uuid in known if uuid in uuids]
-        found = (
-            self._read_domain(uuid, {fact: uuid in those for fact, those in facts.items()})
-            for uuid in chosen
-        )
-        return [domain for domain in found if domain]
+        """Return all domains, or those of `uuids` that exist."""
+        existing = self.list_uuids()
+        uuids_by_fact = {
+            fact: set(self.list_uuids(option)) for fact, option in _LIST_OPTIONS.items()
+        }
+        domains = []
+        for uuid in existing:
+            if uuids is not None and uuid not in uuids:
+                continue
+            facts = {fact: uuid in members for fact, members in uuids_by_fact.items()}
+            domain = self._read_domain(uuid, facts)
+            if domain is not None:
+                domains.append(domain)
+        return domains
 
     def get_domain(self, uuid: str) -> Domain | None:
-        """Return the domain of that uuid, None when there is none."""
-        return next(iter(self.list_domains([uuid])), None)
+        """Return the domain with that uuid; None when there is none."""
+        domains = self.list_domains([uuid])
+        if not domains:
+            return None
+        return domains[0]
 
     def dump_xml(self, uuid: str) -> bytes:
-        """Return the XML from which the domain could be defined again, secrets in it."""
+        """Return the XML from which the domain can be defined again, including its secrets."""
         return self._run("dumpxml", uuid, "--inactive", "--security-info").strip() + b"\n"
 
     def destroy(self, domain: Domain) -> None:
+        """Stop the guest at once, as by pulling the plug of a machine."""
         self._run("destroy", domain.uuid)
 
     def check_undefine_allowed(self, domain: Domain, remove: t.Collection[str]) -> None:
-        """Raise HostError when libvirt would not keep what is not in `remove`, and would not say so."""
-        if domain.tpm and "tpm" not in remove:
-            # A newer virsh asks an older libvirt again without the flag, which then removes the state.
-            match = re.search(rb"daemon: (\d+)\.(\d+)", self._run("version", "--daemon"))
-            if match is None or tuple(map(int, match.groups())) < _KEEP_TPM_VERSION:
-                raise HostError(
-                    f"The {domain} has a TPM, whose state libvirt cannot keep before version {'.'.join(map(str, _KEEP_TPM_VERSION))}: "
-                    "name tpm in remove if it may be lost."
-                )
+        """Raise HostError when libvirt would silently lose something that is not in `remove`."""
+        if not domain.tpm or "tpm" in remove:
+            return
+        # A newer virsh repeats the request to an older libvirt without the flag, which then removes
+        # the state.
+        match = re.search(rb"daemon: (\d+)\.(\d+)", self._run("version", "--daemon"))
+        if match is None or tuple(map(int, match.groups())) < _KEEP_TPM_VERSION:
+            raise HostError(
+                f"The {domain} has a TPM, whose state libvirt cannot keep before version "
+                f"{'.'.join(map(str, _KEEP_TPM_VERSION))}: name tpm in remove if it may be lost."
+            )
 
     def undefine(self, domain: Domain, remove: t.Collection[str]) -> None:
         """Undefine the domain. What is not in `remove` is kept, or makes libvirt refuse."""
         flags = []
-        if domain.firmware:
-            flags.append("--nvram" if "nvram" in remove else "--keep-nvram")
+        if domain.firmware and "nvram" in remove:
+            flags.append("--nvram")
+        elif domain.firmware:
+            flags.append("--keep-nvram")
         if domain.tpm and "tpm" not in remove:
             # Otherwise libvirt removes the state.
             flags.append("--keep-tpm")
@@ -147,35 +172,40 @@ class Virsh:
         self._run("undefine", domain.uuid, *flags)
 
     def define(self, xml: bytes) -> None:
+        """Define the domain that `xml` describes."""
         # By way of its input: in a container, virsh does not see the host's files.
         self._run("define", "/dev/stdin", stdin=xml)
 
     def _read_domain(self, uuid: str, facts: t.Mapping[str, bool]) -> Domain | None:
         try:
-            # Together, so that a hypervisor with many domains is asked in half the time; the uuid is one, and cannot be a command.
-            told = self._run(f"domstate {uuid}; dumpxml {uuid}")
-            names = self._run("snapshot-list", uuid, "--name") if facts["snapshots"] else b""
+            # Both in one call, which halves the time on a hypervisor with many domains. A uuid from
+            # libvirt's own listing was checked to be one, and cannot be a command.
+            output = self._run(f"domstate {uuid}; dumpxml {uuid}")
+            snapshots = 0
+            if facts["snapshots"]:
+                snapshots = self._count_snapshots(uuid)
         except HostError:
+            # The domain may have been undefined since the listing.
             if uuid not in self.list_uuids():
                 return None
             raise
-        state, start, xml = told.partition(b"<")
+        state, start, xml = output.partition(b"<")
         return parse_domain(
             start + xml,
             state=state.decode(errors="replace").strip(),
             persistent=facts["persistent"],
             managed_save=facts["managed_save"],
-            snapshots=sum(1 for line in names.splitlines() if line.strip()),
+            snapshots=snapshots,
         )
 
+    def _count_snapshots(self, uuid: str) -> int:
+        names = self._run("snapshot-list", uuid, "--name")
+        return sum(1 for line in names.splitlines() if line.strip())
+
     def _run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
-        program = self._module.get_bin_path(self._command[0])
-        if program is None:
-            raise HostError(
-                f"{self._command[0]} is not there on this host, or cannot be run: install libvirt's client, or set virsh to the command "
-                "that reaches it, such as docker exec -i nova_libvirt virsh."
-            )
-        command = [program, *self._command[1:], "--quiet", "--connect", self._uri, *arguments]
+        """Return what virsh writes. Raises HostError when it fails or takes too long."""
+        command = [self._find_program(), *self._command[1:]]
+        command += ["--quiet", "--connect", self._uri, *arguments]
         status, output, complaint = self._module.run_command(
             ["timeout", "--kill-after=5", str(self._timeout), *command],
             data=stdin,
@@ -184,17 +214,28 @@ class Virsh:
             environ_update={"LC_ALL": "C"},
             expand_user_and_vars=False,
         )
-        shown = f"{self._command_line} {arguments[0].partition(' ')[0]}"
+        subcommand = arguments[0].partition(" ")[0]
+        shown = f"{self._command_line} {subcommand}"
         if status in _TIMEOUT_STATUSES:
             raise HostError(
-                f"{shown} has not ended in {self._timeout} seconds, and what it was to do may still come: "
+                f"{shown} has not ended in {self._timeout} seconds, "
+                "and what it was to do may still come: "
                 "look whether libvirt hangs, or raise virsh_timeout."
             )
         if status:
-            raise HostError(
-                f"{shown} failed at {self._uri}: {sanitize_output(complaint.decode(errors='replace')) or f'exit status {status}'}"
-            )
+            reason = sanitize_output(complaint.decode(errors="replace"))
+            raise HostError(f"{shown} failed at {self._uri}: {reason or f'exit status {status}'}")
         return t.cast("bytes", output)
+
+    def _find_program(self) -> str:
+        program = self._module.get_bin_path(self._command[0])
+        if program is None:
+            raise HostError(
+                f"{self._command[0]} is not there on this host, or cannot be run: "
+                "install libvirt's client, or set virsh to the command that reaches it, "
+                "such as docker exec -i nova_libvirt virsh."
+            )
+        return t.cast("str", program)
 
     @property
     def _command_line(self) -> str:
@@ -211,26 +252,11 @@ _LIST_OPTIONS = {
 def parse_domain(
     xml: bytes, *, state: str, persistent: bool, managed_save: bool = False, snapshots: int = 0
 ) -> Domain:
-    """Return the domain that `xml` describes. Raises HostError when it describes none."""
-    # libvirt writes no document type, with which a few lines could grow to gigabytes.
-    if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
-        raise HostError(
-            f"The XML of a domain has {len(xml)} bytes or a document type: libvirt writes neither such."
-        )
-    try:
-        root = ET.fromstring(xml)
-    except ET.ParseError as error:
-        raise HostError(f"The XML of a domain cannot be read: {error}.") from error
+    """Return the domain that `xml` describes. Raises HostError when it does not describe one."""
+    root = _parse_xml(xml)
     uuid = normalize_uuid(root.findtext("uuid", ""))
     if root.tag != "domain" or uuid is None:
         raise HostError("The XML of a domain describes none, or one without a UUID.")
-    system = root.find("os")
-    nvram, source = root.findtext("os/nvram", "").strip(), root.find("os/nvram/source")
-    if source is not None:
-        nvram = source.get("file") or ""
-    disks = [
-        source.get("file") or source.get("dev") for source in root.findall("devices/disk/source")
-    ]
     return Domain(
         uuid=uuid,
         name=root.findtext("name", ""),
@@ -240,41 +266,96 @@ def parse_domain(
         persistent=persistent,
         managed_save=managed_save,
         snapshots=snapshots,
-        nvram=nvram or None,
-        firmware=system is not None
-        and (system.find("nvram") is not None or system.get("firmware") is not None),
-        tpm=any(
-            backend.get("type") == "emulator" for backend in root.findall("devices/tpm/backend")
-        ),
+        nvram=_parse_nvram_path(root),
+        firmware=_has_firmware(root),
+        tpm=_has_emulated_tpm(root),
         nova=_parse_nova_metadata(root),
-        disks=tuple(path for path in disks if path),
+        disks=_parse_disk_paths(root),
     )
 
 
 def sanitize_output(text: str) -> str:
-    """Return what a program said in one line that can do a terminal no harm, and not too long."""
-    words = "".join(character if character.isprintable() else " " for character in text).split()
+    """Return the output of a program as one line, safe for a terminal and not too long."""
+    printable = [character if character.isprintable() else " " for character in text]
+    words = "".join(printable).split()
     return " ".join(words)[:_MAX_ERROR_LENGTH]
 
 
+def _parse_xml(xml: bytes) -> ET.Element:
+    # libvirt writes no document type, with which a few lines could grow to gigabytes.
+    if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
+        raise HostError(
+            f"The XML of a domain has {len(xml)} bytes or a document type: "
+            "libvirt writes neither such."
+        )
+    try:
+        return ET.fromstring(xml)
+    except ET.ParseError as error:
+        raise HostError(f"The XML of a domain cannot be read: {error}.") from error
+
+
+def _parse_nvram_path(root: ET.Element) -> str | None:
+    # The path is either the text of the element, or an attribute of the source in it.
+    source = root.find("os/nvram/source")
+    if source is not None:
+        return source.get("file") or None
+    return root.findtext("os/nvram", "").strip() or None
+
+
+def _has_firmware(root: ET.Element) -> bool:
+    """Return whether the domain has firmware with variables, for which libvirt needs a flag."""
+    system = root.find("os")
+    if system is None:
+        return False
+    return system.find("nvram") is not None or system.get("firmware") is not None
+
+
+def _has_emulated_tpm(root: ET.Element) -> bool:
+    backends = root.findall("devices/tpm/backend")
+    return any(backend.get("type") == "emulator" for backend in backends)
+
+
+def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
+    paths = []
+    for source in root.findall("devices/disk/source"):
+        path = source.get("file") or source.get("dev")
+        # The disk of a network, for example, has neither.
+        if path:
+            paths.append(path)
+    return tuple(paths)
+
+
 def _parse_number(text: str | None) -> int:
-    return int(text) if text and text.strip().isdigit() else 0
+    if not text or not text.strip().isdigit():
+        return 0
+    return int(text)
 
 
 def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
-    """Return what Nova wrote into the metadata of a domain, None when it wrote nothing."""
+    """Return what Nova wrote into the metadata of a domain; None when it wrote nothing."""
     for element in root.findall("metadata/*"):
         match = _NOVA_METADATA_TAG.fullmatch(element.tag)
         if match is None:
             continue
         space = f"{{{match.group(1)}}}"
-        known = {part: element.find(f"{space}owner/{space}{part}") for part in ("project", "user")}
-        flavor = element.find(f"{space}flavor")
         created = element.findtext(f"{space}creationTime")
         return {
             "name": element.findtext(f"{space}name"),
-            "flavor": None if flavor is None else flavor.get("name"),
-            **{part: None if found is None else found.get("uuid") for part, found in known.items()},
-            "created_at": f"{created.replace(' ', 'T')}Z" if created else None,
+            "flavor": _get_attribute(element.find(f"{space}flavor"), "name"),
+            "project": _get_attribute(element.find(f"{space}owner/{space}project"), "uuid"),
+            "user": _get_attribute(element.find(f"{space}owner/{space}user"), "uuid"),
+            "created_at": _format_creation_time(created),
         }
     return None
+
+
+def _get_attribute(element: ET.Element | None, name: str) -> str | None:
+    if element is None:
+        return None
+    return element.get(name)
+
+
+def _format_creation_time(created: str | None) -> str | None:
+    if not created:
+        return None
+    return f"{created.replace(' ', 'T')}Z"

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Changes of allocations: documents before and after, in the shape that `PUT /allocations/{consumer}` takes."""
+"""Changes of allocations: documents before and after.
+
+The documents have the shape that `PUT /allocations/{consumer}` takes.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 Amounts = dict[str, dict[str, int]]
 """Amounts by provider and resource class."""
 
-
 DELETE_PROVIDERS = "delete_providers"
 
-# What is told of a change that was made, by its action, and of one that was not.
+# The outcome of a change that was made, by its action, and of a change that was not made.
 OUTCOME_BY_ACTION = {
     "remove": "removed",
     "reduce": "reduced",
@@ -36,7 +39,7 @@ OUTCOME_BY_ACTION = {
     DELETE_PROVIDERS: "removed",
 }
 SKIPPED, FAILED = "skipped", "failed"
-# What a journal tells of was given back.
+# The outcome when the allocations before a change were restored from its journal.
 RESTORED = "restored"
 
 
@@ -44,8 +47,9 @@ RESTORED = "restored"
 class Change:
     """One write to Placement: the consumer's whole document before and after it.
 
-    The generation is that of detection, None for a consumer that holds nothing. `partner` is the change of another consumer
-    that is right only together with this one: both go into one `POST /allocations`.
+    generation: the consumer generation at detection; None for a consumer without allocations.
+    partner: the change of another consumer that is right only together with this one; both go into
+        one `POST /allocations`.
     """
 
     consumer: str
@@ -57,7 +61,9 @@ class Change:
     @property
     def parts(self) -> tuple[Change, ...]:
         """The change of each consumer that is written: this one and its partner's."""
-        return (self, self.partner) if self.partner else (self,)
+        if self.partner is None:
+            return (self,)
+        return (self, self.partner)
 
     @property
     def action(self) -> str:
@@ -66,21 +72,21 @@ class Change:
             return "remove"
         if not self.before["allocations"]:
             return "create"
+        # What the partner takes says nothing about the action for this consumer.
         alone = d.replace(self, partner=None)
-        owners = [
-            {key: value for key, value in side.items() if key != "allocations"}
-            for side in (self.before, self.after)
-        ]
-        return "reduce" if owners[0] == owners[1] and not alone.allocates else "rewrite"
+        same_owner = _get_owner(self.before) == _get_owner(self.after)
+        if same_owner and not alone.allocates:
+            return "reduce"
+        return "rewrite"
 
     @property
     def frees(self) -> Amounts:
-        """The amounts that the change gives back."""
+        """The amounts that are allocated before the change and not after it."""
         return _subtract_amounts(self._sum_amounts("before"), self._sum_amounts("after"))
 
     @property
     def allocates(self) -> Amounts:
-        """The amounts that the change takes anew."""
+        """The amounts that are allocated after the change and not before it."""
         return _subtract_amounts(self._sum_amounts("after"), self._sum_amounts("before"))
 
     def get_side(self, side: str) -> dict[str, t.Any]:
@@ -88,7 +94,8 @@ class Change:
         return {part.consumer: getattr(part, side) for part in self.parts}
 
     def as_dict(self) -> dict[str, t.Any]:
-        partner = self.partner.as_dict() if self.partner else None
+        """Return the change as JSON's types."""
+        partner = self.partner and self.partner.as_dict()
         return {
             **d.asdict(self),
             "partner": partner,
@@ -98,12 +105,14 @@ class Change:
         }
 
     def _sum_amounts(self, side: str) -> Amounts:
-        """Return what this consumer and its partner hold together on one side of the change."""
-        sums: Amounts = self.partner._sum_amounts(side) if self.partner else {}
-        for provider, share in getattr(self, side)["allocations"].items():
-            held = sums.setdefault(provider, {})
-            for cls, amount in share["resources"].items():
-                held[cls] = held.get(cls, 0) + amount
+        """Return the amounts of this consumer and its partner together, `before` or `after`."""
+        sums: Amounts = {}
+        if self.partner is not None:
+            sums = self.partner._sum_amounts(side)
+        for provider, allocation in getattr(self, side)["allocations"].items():
+            amounts = sums.setdefault(provider, {})
+            for cls, amount in allocation["resources"].items():
+                amounts[cls] = amounts.get(cls, 0) + amount
         return sums
 
 
@@ -119,32 +128,44 @@ class ProviderRemoval:
 
     def get_side(self, side: str) -> dict[str, t.Any]:
         """Return the names of the providers `before`, and nothing `after`, by uuid."""
-        return (
-            {provider.uuid: provider.name for provider in self.providers}
-            if side == "before"
-            else {}
-        )
+        if side != "before":
+            return {}
+        return {provider.uuid: provider.name for provider in self.providers}
 
     def as_dict(self) -> dict[str, t.Any]:
-        fields = ("uuid", "name", "generation", "parent")
-        told = [
-            {field: getattr(provider, field) for field in fields} for provider in self.providers
-        ]
-        return {"action": self.action, "providers": told}
+        """Return the removal as JSON's types."""
+        return {
+            "action": self.action,
+            "providers": [_describe_provider(provider) for provider in self.providers],
+        }
+
+
+def _describe_provider(provider: Provider) -> dict[str, t.Any]:
+    return {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "parent": provider.parent,
+    }
 
 
 def build_body(allocation: Allocation) -> dict[str, t.Any]:
-    """Return the body that would write `allocation`: its generation guards it, and an untyped consumer has no type in it."""
+    """Return the body that would write `allocation`, guarded by its generation.
+
+    The body of a consumer without a type has no type in it.
+    """
+    allocations = {}
+    for provider, amounts in sorted(allocation.resources.items()):
+        allocations[provider] = {"resources": dict(sorted(amounts.items()))}
     body: dict[str, t.Any] = {
-        "allocations": {
-            provider: {"resources": dict(sorted(share.items()))}
-            for provider, share in sorted(allocation.resources.items())
-        },
+        "allocations": allocations,
         "consumer_generation": allocation.generation,
         "project_id": allocation.project,
         "user_id": allocation.user,
     }
-    return body if allocation.type is None else {**body, "consumer_type": allocation.type}
+    if allocation.type is not None:
+        body["consumer_type"] = allocation.type
+    return body
 
 
 class Diffable(t.Protocol):
@@ -163,28 +184,34 @@ def build_diff(changes: Iterable[Diffable]) -> dict[str, dict[str, t.Any]]:
 
 
 def is_same_allocation(one: Mapping[str, t.Any], other: Mapping[str, t.Any]) -> bool:
-    """Tell whether two documents give a consumer the same shares and owner, whatever their generations; nobody owns nothing."""
+    """Return whether two documents give a consumer the same allocations and owner.
+
+    Their generations do not matter; nor does the owner when there are no allocations.
+    """
     if one["allocations"] != other["allocations"]:
         return False
-    return not one["allocations"] or all(
-        one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type")
-    )
+    if not one["allocations"]:
+        return True
+    return all(one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type"))
 
 
 def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change:
-    """Return the change that takes the `removed` providers from `allocation` and leaves every other share as it is."""
-    kept = {
-        provider: share
-        for provider, share in allocation.resources.items()
-        if provider not in removed
-    }
+    """Return the change that removes what `allocation` has of the `removed` providers.
+
+    The amounts of all other providers stay as they are.
+    """
     if allocation.generation is None:
         raise ValueError(f"{allocation.consumer} holds nothing that could be changed")
+    kept = {
+        provider: amounts
+        for provider, amounts in allocation.resources.items()
+        if provider not in removed
+    }
     return build_change(allocation, resources=kept)
 
 
 def build_change(allocation: Allocation, partner: Change | None = None, **fields: t.Any) -> Change:
-    """Return the change of `allocation` in which the fields `fields` (`resources`, `project`, `user`) are different."""
+    """Return the change of `allocation` that sets `fields` (`resources`, `project`, `user`)."""
     after = build_body(d.replace(allocation, **fields))
     before = build_body(allocation)
     if not allocation.resources:
@@ -193,27 +220,34 @@ def build_change(allocation: Allocation, partner: Change | None = None, **fields
 
 
 def sort_children_first(root: str, providers: Iterable[Provider]) -> tuple[Provider, ...]:
-    """Return the providers of the tree `root` in an order in which Placement lets them be deleted."""
+    """Return the providers of the tree `root` in an order in which Placement can delete them."""
     tree = {provider.uuid: provider for provider in providers if provider.root == root}
 
-    def depth(provider: Provider) -> int:
-        return 0 if provider.parent not in tree else 1 + depth(tree[provider.parent])
+    def measure_depth(provider: Provider) -> int:
+        if provider.parent not in tree:
+            return 0
+        return 1 + measure_depth(tree[provider.parent])
 
-    return tuple(sorted(tree.values(), key=lambda provider: (-depth(provider), provider.name)))
+    def sort_key(provider: Provider) -> tuple[int, str]:
+        return -measure_depth(provider), provider.name
+
+    return tuple(sorted(tree.values(), key=sort_key))
+
+
+def _get_owner(document: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return all of a document but its allocations."""
+    return {key: value for key, value in document.items() if key != "allocations"}
 
 
 def _subtract_amounts(
     here: Mapping[str, Mapping[str, int]], there: Mapping[str, Mapping[str, int]]
 ) -> Amounts:
-    """Return what is here and not there."""
-    found = {}
-    for provider, share in here.items():
-        other = there.get(provider, {})
-        more = {
-            cls: amount - other.get(cls, 0)
-            for cls, amount in share.items()
-            if amount > other.get(cls, 0)
-        }
-        if more:
-            found[provider] = more
-    return found
+    """Return the amounts that are `here` and not `there`, without zeros."""
+    differences: Amounts = {}
+    for provider, amounts in here.items():
+        subtracted = there.get(provider, {})
+        for cls, amount in amounts.items():
+            difference = amount - subtracted.get(cls, 0)
+            if difference > 0:
+                differences.setdefault(provider, {})[cls] = difference
+    return differences

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The table of kinds: what each means and whether it is changed by default. Their proofs are in `_rules`, under the same names."""
+"""The table of kinds: what each means, and whether it is changed by default.
+
+Their proofs are in `_rules`, under the same names.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,10 @@ class Kind:
     """A kind of finding.
 
     meaning: what it is, in the words of the table in the README.
-    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `build_findings` (never changed).
-    needs_every_cell: whether its proof is incomplete while any cell does not answer; else only the
-        cells of the hosts that the consumer touches have to (`_snapshot.gaps`).
+    by_default: `remediate`, `opt-in` (changed when the user chooses it) or `report` (never
+        changed).
+    needs_every_cell: whether its proof is incomplete while any cell does not answer; otherwise only
+        the cells of the consumer's hosts must answer (`_snapshot.gaps`).
     """
 
     name: str
@@ -32,7 +37,7 @@ class Kind:
     needs_every_cell: bool = False
 
 
-# Allocations that nobody needs.
+# Allocations that nothing needs.
 ORPHAN_KINDS = (
     Kind(
         "deleted_server", "Nova remembers the server and its deletion; the claim stayed", REMEDIATE
@@ -90,7 +95,7 @@ DRIFT_KINDS = (
     Kind("wrong_owner", "the claim counts for another project or user than the server's", OPT_IN),
     Kind("leaked_child", "the server holds a child provider that nothing of it explains", REPORT),
 )
-# What is not about one consumer.
+# Conditions that are not about one consumer.
 CONDITION_KINDS = (
     Kind(
         "orphaned_provider",
@@ -122,7 +127,7 @@ KINDS = (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
 CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
 CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind not in CONDITION_KINDS)
 
-# The names that version 1.0.0 had for kinds: its state files and journals have them.
+# The names of kinds in version 1.0.0, which its state files and journals contain.
 RENAMED_KINDS = {
     "wrong_host": "extra_host",
     "moved_server": "misplaced_allocation",
@@ -137,11 +142,11 @@ RENAMED_KINDS = {
 
 
 def rename_kind(kind: str) -> str:
-    """Return the name that a kind of an older version has now."""
+    """Return today's name of a kind, which may be named as in an older version."""
     return RENAMED_KINDS.get(kind, kind)
 
 
 def rename_finding(identity: str) -> str:
-    """Return the id of a finding (`kind/subject`) of an older version as it is now."""
+    """Return today's id (`kind/subject`) of a finding, whose kind may have an older name."""
     kind, slash, subject = identity.partition("/")
     return f"{rename_kind(kind)}{slash}{subject}"

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What Nova and Neutron say: services, compute nodes, servers, migrations and instance actions, in their own words. Frozen, and made of JSON's types."""
+"""What Nova and Neutron say: services, compute nodes, servers, migrations and instance actions.
+
+The words are their own. The classes are frozen, and made of JSON's types.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +21,29 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection
 
-
-# https://docs.openstack.org/api-ref/compute/#list-migrations; every other status is a migration under way,
-# `finished` (VERIFY_RESIZE, which holds its source on purpose) included.
+# https://docs.openstack.org/api-ref/compute/#list-migrations; every other status is a migration
+# under way, also `finished` (VERIFY_RESIZE, which keeps its source on purpose).
 ENDED_MIGRATION_STATUSES = frozenset(
     {"confirmed", "reverted", "error", "failed", "completed", "cancelled", "done"}
 )
 
-# Of these, the ones after which nobody may have cleaned up.
+# Of these, the ones after which Nova may not have cleaned up.
 FAILED_MIGRATION_STATUSES = frozenset({"error", "failed"})
 
 # Types of migrations that can fail when the guest already runs at the destination.
 GUEST_LEAVING_MIGRATION_TYPES = frozenset({"evacuation", "live-migration"})
 
-# Types of migrations in which Nova itself copies the guest, powered off, from one host to the other.
+# Types of migrations in which Nova itself copies the guest, powered off, to the other host.
 COLD_MIGRATION_TYPES = frozenset({"migration", "resize"})
 
-# Of these, the ones after which the server is at the destination.
+# Of the statuses of an ended migration, the ones after which the server is at the destination.
 SUCCESSFUL_MIGRATION_STATUSES = frozenset({"confirmed", "completed", "done"})
 
-# Statuses of a server that has no host and will have none unless somebody asks for it.
+# Statuses of a server that has no host, and gets none unless a user requests it.
 UNHOSTED_STATUSES = frozenset({"SHELVED_OFFLOADED", "ERROR"})
 
-# Instance actions that can give a host to a server that has none, with the event that the host itself records.
+# Instance actions that can give a host to a server that has none, with the event that the host
+# itself records.
 PLACING_ACTIONS = {
     "create": "compute__do_build_and_run_instance",
     "unshelve": "compute_unshelve_instance",
@@ -50,32 +54,35 @@ PLACING_ACTIONS = {
 # Instance actions for which Nova makes a migration, which stays for as long as its server does.
 MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
 
-# The instance action that gives a host to a server that was shelved, and leaves no migration behind.
+# The instance action that gives a host to a shelved server, and leaves no migration behind.
 UNSHELVE_ACTION = "unshelve"
 
-# The instance action that sets the state of a server by hand, and hides the task of an action that may still wait for its host.
+# The instance action that sets the state of a server by hand, and hides the task of an action that
+# may still wait for its host.
 RESET_ACTION = "resetState"
 
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
 
-# The instance actions that begin one.
+# The instance actions that begin a resize or cold migration.
 COLD_MOVING_ACTIONS = frozenset({"migrate", "resize"})
 
-# Instance actions after which a host runs the guest for certain, with the event that it records.
+# Instance actions after which a host certainly runs the guest, with the event that it records.
 STARTING_ACTIONS = {"start": "compute_start_instance", "reboot": "compute_reboot_instance"}
 
-# Instance actions that only a server takes that was on a host.
+# Instance actions that are only possible for a server that was on a host.
 SHELVING_ACTIONS = frozenset({"shelve", "shelveOffload"})
 
-# The events that the host itself records of them (nova/compute/manager.py, shelve_instance and shelve_offload_instance).
+# The events that the host itself records of them (nova/compute/manager.py, shelve_instance and
+# shelve_offload_instance).
 SHELVING_EVENTS = frozenset({"compute_shelve_instance", "compute_shelve_offload_instance"})
 
-# Instance actions that the API records for a delete, that of a soft delete included.
+# Instance actions that the API records for a delete, also for a soft delete.
 DELETING_ACTIONS = frozenset({"delete", "forceDelete"})
 
-# Instance actions that the API completes at once, so that they have no events and mean nothing for others that still run.
-# `resetState` is not one of them: it hides the task of an action that may still wait for its host.
+# Instance actions that the API completes at once, so that they have no events and mean nothing for
+# others that still run. `resetState` is not one of them: it hides the task of an action that may
+# still wait for its host.
 API_ACTIONS = frozenset({"lock", "unlock"})
 
 # Statuses in which a server rests on its host. ERROR is never among them.
@@ -84,9 +91,10 @@ SETTLED_STATUSES = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCU
 
 @d.dataclass(frozen=True)
 class Service:
-    """A service of Nova (`GET /os-services`); a service of an unreachable cell has the status `UNKNOWN` and little else.
+    """A service of Nova (`GET /os-services`).
 
-    `state` is `up` or `down` by its last report, `updated_at` the time of that report.
+    status: `UNKNOWN` for a service of an unreachable cell, which has little else.
+    state: `up` or `down` by its last report. updated_at: the time of that report.
     """
 
     binary: str
@@ -102,11 +110,14 @@ class Service:
 
 @d.dataclass(frozen=True)
 class Hypervisor:
-    """A compute node (`GET /os-hypervisors/detail`); `uuid` is also the uuid of its root provider.
+    """A compute node (`GET /os-hypervisors/detail`).
 
-    `servers` are those of the whole service, which for ironic means those of all its nodes; None where they were not asked for.
-    `has` and `used` are amounts by resource class and `running_vms` a number of servers, all as nova-compute last wrote them;
-    `used` includes what the host reserves.
+    uuid: also the uuid of its root provider.
+    servers: those of the whole service, which for ironic means those of all its nodes; None where
+        they were not requested.
+    has, used: amounts by resource class as nova-compute last wrote them; `used` includes what the
+        host reserves.
+    running_vms: the number of servers as nova-compute last wrote it.
     """
 
     uuid: str
@@ -119,7 +130,7 @@ class Hypervisor:
     used: Resources = d.field(default_factory=dict)
     running_vms: int = 0
 
-    # The classes of Placement that nova-compute counts as one: pinned and shared processors together.
+    # The classes of Placement that nova-compute counts as one: pinned and shared CPUs together.
     PLACEMENT_CLASSES: t.ClassVar[t.Mapping[str, tuple[str, ...]]] = {
         "VCPU": ("VCPU", "PCPU"),
         "MEMORY_MB": ("MEMORY_MB",),
@@ -144,6 +155,7 @@ class Migration:
 
     @property
     def ended(self) -> bool:
+        """Whether the migration is over, with success or without."""
         return self.status in ENDED_MIGRATION_STATUSES
 
 
@@ -159,9 +171,9 @@ class Aggregate:
 
 @d.dataclass(frozen=True)
 class Flavor:
-    """What a server was given, as kept with the server; RAM and swap in MiB, disks in GiB.
+    """The flavor of a server, as kept with the server; RAM and swap are in MiB, disks in GiB.
 
-    `extra_specs` is None where these credentials may not see them.
+    extra_specs: None where these credentials may not see them.
     """
 
     vcpus: int
@@ -174,7 +186,10 @@ class Flavor:
 
 @d.dataclass(frozen=True)
 class Port:
-    """A Neutron port of a server; `asks_placement` is None where these credentials may not see whether it asks for resources."""
+    """A Neutron port of a server.
+
+    asks_placement: whether it requests resources; None where these credentials may not see that.
+    """
 
     uuid: str
     vnic_type: str | None
@@ -182,7 +197,10 @@ class Port:
 
     @property
     def plain(self) -> bool:
-        """Whether it is known to ask neither Placement for resources nor its host for a device."""
+        """Whether the port is known to need neither resources of Placement nor a device.
+
+        The answer is False when that is unknown.
+        """
         return self.asks_placement is False and self.vnic_type in (None, "normal")
 
 
@@ -190,8 +208,10 @@ class Port:
 class Server:
     """A server (`GET /servers/{id}`).
 
-    `task_known` and `host_known` tell a server without a task or a host from an answer that left the field out.
-    `flavor` is None before compute microversion 2.47, `image_properties` before 2.98 and for a server without an image.
+    task_known, host_known: whether the answer has the field at all; False means that None says
+        nothing about the task or the host.
+    flavor: None before compute microversion 2.47.
+    image_properties: None before compute microversion 2.98, and for a server without an image.
     """
 
     uuid: str
@@ -215,10 +235,11 @@ class Server:
 
 @d.dataclass(frozen=True)
 class ActionEvent:
-    """A step of an instance action, and the host that took it; without a `finish_time` it still runs, or was cut.
+    """A step of an instance action, and the host that did it.
 
-    failed_in_copy: whether its traceback shows that the driver of the source gave up a resize or cold migration, before or while it
-        copied the disks.
+    finish_time: None while the step runs, and when it was cut off.
+    failed_in_copy: whether its traceback shows that the driver of the source gave up a resize or
+        cold migration, before or while it copied the disks.
     """
 
     event: str
@@ -231,7 +252,10 @@ class ActionEvent:
 
 @d.dataclass(frozen=True)
 class Action:
-    """An instance action (`GET /servers/{id}/os-instance-actions`); its events only where it was asked for by itself."""
+    """An instance action (`GET /servers/{id}/os-instance-actions`).
+
+    events: empty where the action was not requested by itself.
+    """
 
     action: str
     request_id: str
@@ -242,46 +266,52 @@ class Action:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing of it can still be waiting for a host.
+        """Whether no part of the action can still wait for a host.
 
-        Conductor records the end of its own part before it hands over, so the host must have ended its part, or some part
-        must have failed. Of an event that was recorded twice, as when a build is tried on a second host, Nova ends only the
-        first row (nova/db/main/api.py, action_event_finish): the times of all rows of a name count together.
+        Conductor records the end of its own part before it hands over, so the host must have ended
+        its part, or some part must have failed. Of an event that was recorded twice, as when a
+        build is tried on a second host, Nova ends only the first row (nova/db/main/api.py,
+        action_event_finish): the times of all rows of a name count together.
         """
         if self.action in API_ACTIONS:
             return True
+        if not self.events:
+            return False
         names = {event.event for event in self.events}
-        handed_over = PLACING_ACTIONS.get(self.action)
-        ended = (
-            handed_over is None
-            or handed_over in names
-            or any(event.result == "Error" for event in self.events)
-        )
-        return bool(names) and ended and all(self._has_ended(name) for name in names)
+        host_event = PLACING_ACTIONS.get(self.action)
+        host_has_begun = host_event is None or host_event in names
+        if not host_has_begun and not self._has_failed():
+            return False
+        return all(self._has_ended(name) for name in names)
 
     @property
     def placing_hosts(self) -> frozenset[str | None]:
-        """The hosts that began their part of an action that can give a host; None for one that these credentials may not see."""
-        handed_over = PLACING_ACTIONS.get(self.action)
-        return frozenset(event.host for event in self.events if event.event == handed_over)
+        """The hosts that began their part of an action that can give a server a host.
+
+        None stands for a host that these credentials may not see.
+        """
+        host_event = PLACING_ACTIONS.get(self.action)
+        return frozenset(event.host for event in self.events if event.event == host_event)
 
     @property
     def shelving_hosts(self) -> frozenset[str | None]:
-        """The hosts that ended their part of an action that shelves, and did not fail; None for one that these credentials may not see."""
-        return (
-            self._get_successful_hosts(SHELVING_EVENTS)
-            if self.action in SHELVING_ACTIONS
-            else frozenset()
-        )
+        """The hosts that ended their part of an action that shelves, and did not fail.
+
+        None stands for a host that these credentials may not see.
+        """
+        if self.action not in SHELVING_ACTIONS:
+            return frozenset()
+        return self._get_successful_hosts(SHELVING_EVENTS)
 
     @property
     def unshelving_hosts(self) -> frozenset[str | None]:
-        """The hosts that made the guest of a server that was unshelved."""
-        return (
-            self._get_successful_hosts({PLACING_ACTIONS[UNSHELVE_ACTION]})
-            if self.action == UNSHELVE_ACTION
-            else frozenset()
-        )
+        """The hosts that created the guest of a server that was unshelved."""
+        if self.action != UNSHELVE_ACTION:
+            return frozenset()
+        return self._get_successful_hosts({PLACING_ACTIONS[UNSHELVE_ACTION]})
+
+    def _has_failed(self) -> bool:
+        return any(event.result == "Error" for event in self.events)
 
     def _get_successful_hosts(self, names: Collection[str]) -> frozenset[str | None]:
         return frozenset(
@@ -292,5 +322,6 @@ class Action:
 
     def _has_ended(self, name: str) -> bool:
         rows = [event for event in self.events if event.event == name]
-        finished = max((row.finish_time or "" for row in rows), default="")
-        return bool(finished) and finished >= max(row.start_time or "" for row in rows)
+        last_start = max((row.start_time or "" for row in rows), default="")
+        last_finish = max((row.finish_time or "" for row in rows), default="")
+        return bool(last_finish) and last_finish >= last_start

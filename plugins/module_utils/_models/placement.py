@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What Placement says: providers, inventories and allocations, in its own words. Frozen, and made of JSON's types."""
+"""What Placement says: providers, inventories and allocations, in its own words.
+
+The classes are frozen, and made of JSON's types.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +20,14 @@ import typing as t
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    pass
-
-
 Resources = t.Mapping[str, int]
-
 """Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
 
 Allocations = t.Mapping[str, Resources]
+"""Amounts by provider uuid: everything that one consumer has."""
 
-"""Amounts by provider uuid: all that one consumer holds."""
-
-# The traits that only Nova gives to a provider, and gives to the root provider of each compute node: COMPUTE_NODE since Train
-# (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
+# The traits that only Nova gives to a provider, and gives to the root provider of each compute
+# node: COMPUTE_NODE since Train (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
 NOVA_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
 
 
@@ -46,7 +44,7 @@ class Provider:
 
     @property
     def is_host(self) -> bool:
-        """Whether it may stand for a host: a root that shares its inventory with no other tree."""
+        """Whether this may be the provider of a host: a root that is not a sharing provider."""
         return self.root == self.uuid and not self.sharing
 
 
@@ -63,13 +61,13 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """The most that can be in use, computed and cut to a whole number as Placement does it."""
+        """The most that can be in use, rounded down to a whole number as Placement does it."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
 
 @d.dataclass(frozen=True)
 class ProviderDetails:
-    """What a provider has, in use and about it; a part that was not asked for is empty."""
+    """Inventories, usages, traits and aggregates of a provider; what was not requested is empty."""
 
     inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
     usages: Resources = d.field(default_factory=dict)
@@ -78,7 +76,10 @@ class ProviderDetails:
 
     @property
     def free(self) -> dict[str, int]:
-        """Amounts by resource class that can still be claimed; below zero where more is in use than there is."""
+        """The amounts by resource class that can still be allocated.
+
+        An amount is below zero where more is in use than there is.
+        """
         return {
             cls: inventory.capacity - self.usages.get(cls, 0)
             for cls, inventory in self.inventories.items()
@@ -87,7 +88,7 @@ class ProviderDetails:
 
 @d.dataclass(frozen=True)
 class ProviderSummary:
-    """What a list of candidates says of a provider in the tree of one."""
+    """What a list of allocation candidates says of a provider in the tree of a candidate."""
 
     root: str
     traits: frozenset[str]
@@ -97,7 +98,10 @@ class ProviderSummary:
 
 @d.dataclass(frozen=True)
 class AllocationCandidates:
-    """Where Placement would put an allocation (`GET /allocation_candidates`): the shares that it could have, and of whom."""
+    """Where Placement would put an allocation (`GET /allocation_candidates`).
+
+    allocations: the possible allocations. summaries: by uuid, the providers of their trees.
+    """
 
     allocations: tuple[Allocations, ...]
     summaries: t.Mapping[str, ProviderSummary]
@@ -105,10 +109,11 @@ class AllocationCandidates:
 
 @d.dataclass(frozen=True)
 class Allocation:
-    """Everything that one consumer holds (`GET /allocations/{consumer}`).
+    """Everything that is allocated to one consumer (`GET /allocations/{consumer}`).
 
-    `generation` is None and `resources` empty when Placement does not know the consumer. `type` is None when it
-    has none ("unknown" to Placement). `age_seconds` is the time since the newest write, by Placement's own clock.
+    generation, resources: None and empty when Placement does not know the consumer.
+    type: None when the consumer has no type ("unknown" to Placement).
+    age_seconds: the time since the newest write, by Placement's own clock.
     """
 
     consumer: str
@@ -121,8 +126,8 @@ class Allocation:
 
 
 def totals(amounts: Iterable[Resources]) -> dict[str, int]:
-    """Add amounts up by resource class."""
+    """Return the sums of the amounts by resource class."""
     sums: collections.Counter[str] = collections.Counter()
-    for each in amounts:
-        sums.update(each)
+    for resources in amounts:
+        sums.update(resources)
     return dict(sorted(sums.items()))

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user asks of the rules. Frozen."""
+"""The policy of the user: what is protected, and from which age on something is reported."""
 
 from __future__ import annotations
 
@@ -15,9 +16,8 @@ import typing as t
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping
 
-
-# The types of services that allocate from Placement themselves, and what each is called here: Zun (also on Nova's own providers, without a
-# consumer type, and by either name), Cyborg and Blazar.
+# The types of services that allocate from Placement themselves, and what each is called here:
+# Zun (by either name; also on Nova's own providers and without a consumer type), Cyborg and Blazar.
 ALLOCATORS: Mapping[str, str] = {
     "container": "container",
     "application-container": "container",
@@ -28,13 +28,13 @@ ALLOCATORS: Mapping[str, str] = {
 
 @d.dataclass(frozen=True)
 class Policy:
-    """What the user asks of the judge; ages in seconds.
+    """The policy of the user; ages are in seconds.
 
-    The three for parked resizes, stuck migrations and stale services say from when on they are reported.
-
-    ignore_allocators: the services that hold nothing on Nova's hosts, as somebody found out.
-    exclusion_notes: of what is excluded with an end or a reason, what is to be said of it.
-    ended_exclusions: what is excluded no longer, as sentences.
+    unconfirmed_min_age, stuck_min_age, stale_min_age: the ages from which on unconfirmed resizes,
+        stuck migrations and stale services are reported.
+    ignore_allocators: the services that allocate nothing on Nova's hosts, as the user has checked.
+    exclusion_notes: by name, what to say of an exclusion that has an end or a reason.
+    ended_exclusions: the exclusions that have ended, as sentences.
     """
 
     min_age: int = 3600
@@ -49,14 +49,21 @@ class Policy:
     ended_exclusions: tuple[str, ...] = ()
 
     def explain_exclusion(self, names: Iterable[str]) -> str | None:
-        """Name one of these providers, or of their hosts, that is excluded."""
-        named = self.exclude_providers.intersection(names)
-        return (
-            f"Provider {min(named)} is excluded by name{self.get_exclusion_note(named)}."
-            if named
-            else None
-        )
+        """Return a sentence about one of these providers or hosts that is excluded.
+
+        None when none of `names` is.
+        """
+        excluded = self.exclude_providers.intersection(names)
+        if not excluded:
+            return None
+        note = self.get_exclusion_note(excluded)
+        return f"Provider {min(excluded)} is excluded by name{note}."
 
     def get_exclusion_note(self, names: Collection[str]) -> str:
-        """Return until when the first of the names that are excluded is, and why, if the user said so."""
-        return self.exclusion_notes.get(min(names), "") if names else ""
+        """Return until when the first of `names` is excluded, and why.
+
+        Empty when the user did not say so.
+        """
+        if not names:
+            return ""
+        return self.exclusion_notes.get(min(names), "")

@@ -2,10 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""One reading of a cloud: every question with its answer. Frozen, and made of JSON's types, so that it can be kept, compared and judged again."""
+"""One reading of a cloud: every question with its answer.
+
+The classes are frozen, and made of JSON's types, so that a reading can be kept, compared and
+judged again.
+"""
 
 from __future__ import annotations
 
@@ -31,19 +36,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Resources,
 )
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    pass
-
-
 T = t.TypeVar("T")
 
 
 @d.dataclass(frozen=True)
 class Answer(t.Generic[T]):
-    """One request to the cloud and what came back: the unit of evidence.
+    """One request to the cloud and its answer: the unit of evidence.
 
-    `status` is the HTTP status, 0 for a question that was not asked; `value` is what was read from the body, or None when the
-    body proves nothing.
+    status: the HTTP status; 0 for a request that was not sent.
+    value: what was read from the body; None when the body proves nothing.
     """
 
     request: str
@@ -53,7 +54,7 @@ class Answer(t.Generic[T]):
     value: T | None = None
 
 
-# The request of a listing of compute nodes that was made up of what the servers of answering cells show.
+# Stands for the request when compute nodes are listed by the servers of the cells that answer.
 LISTED_BY_SERVERS = "GET /servers?host=… of each host whose cell answers"
 
 NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
@@ -63,16 +64,22 @@ NOT_ASKED: Answer[t.Any] = Answer("", "", 0, "")
 class Evidence:
     """Every direct question that was asked about one uuid, and `NOT_ASKED` for the others.
 
-    deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it after its deletion.
-    marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's, 400 proves nothing.
-    markers: the same question, asked again of as many API workers as may answer.
-    last_actions: each by itself, newest first: of a server without a host, its actions down to the newest that shelved it, and the newest
-        that could give it a host; of one that is not where its newest move ended, the newest that unshelved it; of one whose claim a
-        failed cold migration holds, those since then that can tell where its guest is.
-    host_migrations: `GET /os-migrations?host=…` for each host held, to find there what the listing of all left out; several times each,
-        so that more than one API worker has answered.
-    shape, interfaces, ports, stock: of a server whose claim may have to be written anew, the properties of its image, its ports
-        as Nova and as Neutron know them, and what the root provider of its host has.
+    deleted_listing: `GET /servers/detail?deleted=True&uuid=…`, the server as Nova remembers it
+        after its deletion.
+    marker: `GET /os-migrations?limit=1&marker=…`; 200 proves that the uuid is or was a migration's,
+        400 proves nothing.
+    markers: the same question, repeated so that as many API workers as possible answer.
+    last_actions: each read by itself, newest first. Of a server without a host: its actions back to
+        the newest that shelved it, and the newest that could give it a host. Of a server that is
+        not where its newest move ended: the newest action that unshelved it. Of a server whose
+        allocation belongs to a failed cold migration: those actions since then that can show where
+        its guest is.
+    host_migrations: `GET /os-migrations?host=…` for each host with an allocation of the consumer,
+        because the listing of all migrations may leave some out; several times each, so that more
+        than one API worker has answered.
+    shape, interfaces, ports, stock: of a server whose allocation may have to be written again, the
+        properties of its image, its ports as Nova and as Neutron know them, and the inventories of
+        the root provider of its host.
     """
 
     uuid: str
@@ -93,11 +100,11 @@ class Evidence:
 
 @d.dataclass(frozen=True)
 class Cloud:
-    """Which cloud a reading is of.
+    """The cloud that was read.
 
-    allocators: the types of other services in its catalogue that claim from Placement.
-    other_novas: the other regions of the catalogue whose Nova has this same Placement.
-    placement_version, compute_version: the newest microversions that the services offer.
+    allocators: the types of other services in its catalogue that allocate from Placement.
+    other_novas: the other regions of the catalogue whose Nova uses the same Placement.
+    placement_version, compute_version: the newest microversions that the services support.
     """
 
     placement_endpoint: str
@@ -112,17 +119,18 @@ class Cloud:
 
 @d.dataclass(frozen=True)
 class Shard:
-    """One of `count` parts into which a cloud is cut; the first has the number 1.
+    """One of `count` parts of a cloud; the first has the number 1.
 
-    Who is in which part follows from a name alone, the same in every run and every Python.
+    The part follows from a name alone, and is the same in every run and with every Python.
     """
 
     number: int
     count: int
 
     def contains(self, name: str) -> bool:
-        """Tell whether a root provider (by uuid), a migration (by uuid) or a service (by host) is in this part."""
-        return int(hashlib.sha256(name.encode()).hexdigest(), 16) % self.count == self.number - 1
+        """Return whether a root provider or migration (by uuid) or service (by host) is in it."""
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        return int(digest, 16) % self.count == self.number - 1
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
@@ -130,11 +138,13 @@ class Shard:
 
 @d.dataclass(frozen=True)
 class Scope:
-    """What is looked at; nothing named stands for everything.
+    """The part of the cloud that is read; an empty field excludes nothing.
 
-    hosts: hypervisors by name or uuid. consumers: uuids; a server's stands for its migrations' too. projects: uuids.
+    hosts: hypervisors by name or uuid.
+    consumers: uuids; a server's stands for its migrations' too.
+    projects: uuids.
     mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
-    shard: the part of the cloud that is read, None for all of it; see `_collector.shards`.
+    shard: the part of the cloud that is read; None for all of it (see `_collector.shards`).
     """
 
     hosts: tuple[str, ...] = ()
@@ -146,36 +156,41 @@ class Scope:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it names hosts or consumers, so that nothing is read of others but what these need."""
+        """Whether hosts or consumers are named: of others, only what these need is read."""
         return bool(self.hosts or self.consumers)
 
     @property
     def needs_every_lookup(self) -> bool:
-        """Whether everybody in it is looked at closely, whatever the listings say."""
+        """Whether each consumer is looked up, even when the listings show it to be in order."""
         return self.is_narrow or "wrong_owner" in self.kinds
 
     def includes_any(self, *kinds: str) -> bool:
+        """Return whether findings of at least one of these kinds are reported."""
         return not self.kinds or bool(set(kinds) & set(self.kinds))
 
 
 @d.dataclass(frozen=True)
 class Snapshot:
-    """One reading of Placement and then of Nova; all that the judge may look at.
+    """One reading of Placement and then of Nova: everything that the rules may use.
 
-    holdings: what each consumer holds, from the one listing that each provider has.
-    trees: the roots of the trees whose holdings were read; None when all were.
-    usages: what is in use of each provider, where that was asked for instead of all holdings.
+    allocations: by consumer, from the one listing that each provider has.
+    trees: the roots of the trees whose allocations were read; None when all were.
+    usages: what is in use of each provider, where that was read instead of all allocations.
     services, services_after: the compute services before and after everything else was read.
-    samples: direct look-ups of live servers, preferably of other projects, to see whether these credentials may look.
-    control: the deleted listing asked for one of them that is still there, and must not be in it; None without a live server.
-    nominated: the consumers that the listings do not show to be in order, each with a dossier; these are judged.
-    dossiers: by uuid, for those, for the servers of nominated migrations and for the migrations of nominated servers.
-    details: by provider, what those have that were asked for it.
-    left_out: how many more consumers the listings would have nominated, had the reading been sound.
-    aggregates: the host aggregates of Nova, which every API worker knows whatever cells it knows.
-    host_lookups: by name, direct look-ups of hosts that are named somewhere and that a listing of Nova does not have.
+    samples: direct lookups of live servers, preferably of other projects, which show whether these
+        credentials may see them.
+    control: the listing of deleted servers for one of the samples, which is still there and must
+        not be in that listing; None without a live server.
+    candidates: the consumers that the listings do not show to be in order; these are judged.
+    evidence: by uuid, for the candidates, for the servers of candidates that are migrations and for
+        the migrations of candidates that are servers.
+    details: by uuid, for those providers of which they were read.
+    left_out: how many more candidates there would have been, had the reading been sound.
+    aggregates: the host aggregates of Nova, which every API worker knows, whatever cells it knows.
+    host_lookups: by name, direct lookups of hosts that are named in some answer but are not in a
+        listing of Nova.
     sampled_projects: the project of each of `samples` by the listing from which it was taken.
-    retried: how many broken answers were asked for again.
+    retried: how many requests were repeated because their answer was broken.
     """
 
     cloud: Cloud
@@ -203,5 +218,8 @@ class Snapshot:
 
     @property
     def every_cell_listed(self) -> bool:
-        """Whether `hypervisors` is Nova's own listing, and not what the servers of the cells that answer show (`_collector.answering_cells`)."""
+        """Whether `hypervisors` is Nova's own listing of all cells.
+
+        Otherwise it is what the servers of the answering cells show (`_collector.answering_cells`).
+        """
         return self.hypervisors.request != LISTED_BY_SERVERS

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What is concluded: the ruling of one rule, and the finding that it becomes."""
+"""Conclusions: the decision of one rule, and the finding that it becomes."""
 
 from __future__ import annotations
 
@@ -37,11 +38,12 @@ UNDECIDED = "undecided"
 
 @d.dataclass(frozen=True)
 class Decision:
-    """A verdict, why, and the answers that it rests on.
+    """A verdict, its reason, and the answers on which it rests.
 
-    freed_providers: of an orphan, the providers whose shares go; empty stands for the whole consumer.
-    change: of what is drifted, the write that would settle it.
-    server, migration: whom it is about, where that is not the case's own.
+    freed_providers: of an orphan, the providers whose allocations are removed; empty stands for
+        all of the consumer's.
+    change: of a drifted allocation, the write that would correct it.
+    server, migration: what the decision is about, where that is not the consumer's own.
     """
 
     verdict: str
@@ -73,10 +75,11 @@ def undecided(reason: str, *evidence: Answer[t.Any]) -> Decision:
 
 @d.dataclass(frozen=True)
 class Finding:
-    """A verdict on one consumer, or on something else of the cloud, with everything that an operator needs in order to check it.
+    """A verdict on one consumer, or on something else of the cloud, with all that proves it.
 
-    subject: the uuid of the consumer, provider, server or migration that it is about, or the name of a service's host.
-    allocation: what the consumer holds; None for a finding that is not about one.
+    subject: the uuid of the consumer, provider, server or migration that the finding is about, or
+        the name of a service's host.
+    allocation: what the consumer has; None for a finding that is not about a consumer.
     providers: uuids of the providers that a finding without an allocation is about.
     """
 
@@ -95,10 +98,14 @@ class Finding:
 
     @property
     def consumer(self) -> str | None:
-        return self.allocation.consumer if self.allocation else None
+        """The uuid of the consumer that the finding is about; None when it is not about one."""
+        if self.allocation is None:
+            return None
+        return self.allocation.consumer
 
     @property
     def id(self) -> str:
+        """The id of the finding in `findings.json`."""
         return f"{self.kind}/{self.subject}"
 
 
