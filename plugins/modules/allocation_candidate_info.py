@@ -10,7 +10,8 @@ module: allocation_candidate_info
 short_description: Ask Placement who has room for an allocation, and why a host has not
 version_added: 1.0.0
 description:
-  - Returns where Placement would put an allocation of certain amounts, as it tells Nova when a server is created or moved.
+  - Returns where Placement would put an allocation of certain amounts, as it tells Nova when a
+    server is created or moved.
   - Asked about one host that it would not put it on, the module also returns why not.
     This is for the operator who is told that no valid host was found.
   - Whether something fits is Placement's own answer. Why it does not is worked out by this module,
@@ -30,35 +31,45 @@ options:
     required: true
   resource_provider:
     description:
-      - Name or UUID of a host, or of any resource provider in its tree. Only this host may be the answer.
+      - Name or UUID of a host, or of any resource provider in its tree. Only this host may be the
+        answer.
       - One that Placement does not know fails the task.
       - Without it, every host may be.
     type: str
   required:
     description:
-      - Traits that the providers of the allocation must have together, or, with V(!) before them, that none of them may have.
-      - Nova forbids V(COMPUTE_STATUS_DISABLED) in all that it asks, the trait of a host with a disabled compute service.
+      - Traits that the providers of the allocation must have together, or, with V(!) before them,
+        that none of them may have.
+      - Nova forbids V(COMPUTE_STATUS_DISABLED) in all that it asks,
+        the trait of a host with a disabled compute service.
         This module does so only when told, but see RV(disabled) and RV(candidates[].disabled).
     type: list
     elements: str
   member_of:
     description:
-      - UUIDs of Placement's aggregates. Each provider of the allocation, or the root of its tree, must be in at least one of them.
+      - UUIDs of Placement's aggregates. Each provider of the allocation, or the root of its tree,
+        must be in at least one of them.
     type: list
     elements: str
   limit:
     description:
-      - The most candidates to return. Which ones is up to Placement, which may be configured to choose by chance.
+      - The most candidates to return. Which ones is up to Placement, which may be configured to
+        choose by chance.
       - Without it, all of them are.
     type: int
 notes:
   - Placement 1.31 (Stein) or newer is needed.
-  - A host that Placement offers need not be one that Nova takes. Nova's own filters come after Placement's answer,
-    such as those for services that are down, host aggregates, availability zones, affinity and NUMA.
-  - Nova asks for all that a server needs, which can be more than the amounts of its flavor, such as traits, ports and devices.
-    Each request group of such a request is not known to this module, which asks for one group of them all.
-  - A host may take a resource class from a provider that shares it through an aggregate, such as a storage pool.
-    Nova does not find this when it is told which host to use, as by C(openstack server migrate --host); RV(reason) says so then.
+  - A host that Placement offers need not be one that Nova takes.
+    Nova's own filters come after Placement's answer, such as those for services that are down,
+    host aggregates, availability zones, affinity and NUMA.
+  - Nova asks for all that a server needs, which can be more than the amounts of its flavor,
+    such as traits, ports and devices.
+    Each request group of such a request is not known to this module,
+    which asks for one group of them all.
+  - A host may take a resource class from a provider that shares it through an aggregate,
+    such as a storage pool.
+    Nova does not find this when it is told which host to use,
+    as by C(openstack server migrate --host); RV(reason) says so then.
     With O(resource_provider), at least one class must come of the host itself.
 seealso:
   - module: osops.placement.placement_provider_info
@@ -113,13 +124,15 @@ reason:
   sample: "compute-17 cannot take 30 VCPU, 741376 MEMORY_MB, 1638 DISK_GB: 0 of 30 VCPU are free."
 candidates:
   description:
-    - The ways in which Placement would grant the allocation, by name of the root. A host with nested providers can have several.
+    - The ways in which Placement would grant the allocation, by name of the root. A host with
+      nested providers can have several.
   returned: success
   type: list
   elements: dict
   contains:
     root:
-      description: UUID of the root of the tree. That of a compute node is also the ID of its hypervisor.
+      description: UUID of the root of the tree. That of a compute node is also the ID of its
+        hypervisor.
       returned: success
       type: str
       sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
@@ -129,7 +142,8 @@ candidates:
       type: str
       sample: compute-17
     disabled:
-      description: Whether the root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova passes over it.
+      description: Whether the root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova passes
+        over it.
       returned: success
       type: bool
       sample: false
@@ -150,7 +164,8 @@ candidates:
           type: str
           sample: compute-17
         root:
-          description: UUID of the root of the provider's tree, another than RV(candidates[].root) for one that shares what it has.
+          description: UUID of the root of the provider's tree, another than RV(candidates[].root)
+            for one that shares what it has.
           returned: success
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
@@ -173,14 +188,15 @@ candidates:
           sample:
             VCPU: 30
 disabled:
-  description: Whether the host's root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova passes over it.
+  description: Whether the host's root has the trait V(COMPUTE_STATUS_DISABLED), so that Nova passes
+    over it.
   returned: with O(resource_provider)
   type: bool
   sample: false
 lacking:
   description:
-    - The resource classes that no provider of the host can give in the amount asked for, with each provider that has the class,
-      those that share it with the host included.
+    - The resource classes that no provider of the host can give in the amount asked for,
+      with each provider that has the class, those that share it with the host included.
     - Empty when the host fits.
   returned: with O(resource_provider)
   type: list
@@ -209,7 +225,8 @@ lacking:
     violates:
       description:
         - What the amount asked for runs into.
-        - V(inventory) when there is no such inventory, V(free) when less than that is free, else the limit of that name.
+        - V(inventory) when there is no such inventory, V(free) when less than that is free, else
+          the limit of that name.
       returned: success
       type: list
       elements: str
@@ -252,7 +269,8 @@ lacking:
       type: float
       sample: 1.0
     capacity:
-      description: How much can be claimed in all, (total - reserved) * allocation_ratio, cut to a whole number.
+      description: How much can be claimed in all, (total - reserved) * allocation_ratio, cut to a
+        whole number.
       returned: success
       type: int
       sample: 30
@@ -267,13 +285,15 @@ lacking:
       type: int
       sample: 0
 missing_traits:
-  description: The traits of O(required) that no provider has which could give any of O(resources). Empty when the host fits.
+  description: The traits of O(required) that no provider has which could give any of O(resources).
+    Empty when the host fits.
   returned: with O(resource_provider)
   type: list
   elements: str
   sample: []
 forbidden_traits:
-  description: The traits that O(required) forbids and that stand against a resource class. Empty when the host fits.
+  description: The traits that O(required) forbids and that stand against a resource class. Empty
+    when the host fits.
   returned: with O(resource_provider)
   type: list
   elements: str
@@ -301,13 +321,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Return Placement's answer, with the reasons why a host named in the options does not fit."""
+    # Options that Placement would not take fail before anything is asked of the cloud.
     wanted = parse_request(module.params)
-    return {
-        "changed": False,
-        **find_candidates(
-            PlacementReader(connect().placement), wanted, module.params["resource_provider"]
-        ),
-    }
+    placement = PlacementReader(connect().placement)
+    name = module.params["resource_provider"]
+    return {"changed": False, **find_candidates(placement, wanted, name)}
 
 
 def main() -> None:

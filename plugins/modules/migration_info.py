@@ -10,8 +10,8 @@ module: migration_info
 short_description: Show migrations of servers
 version_added: 1.0.0
 description:
-  - Lists the migrations that Nova knows (cold and live migrations, resizes and evacuations), with their age and, as long as they are not over,
-    what can be done about them.
+  - Lists the migrations that Nova knows (cold and live migrations, resizes and evacuations),
+    with their age and, as long as they are not over, what can be done about them.
   - Nova forgets a migration together with its deleted server.
 author:
   - osops.placement contributors (@osops)
@@ -31,7 +31,8 @@ options:
       - instance_uuid
   status:
     description:
-      - Only migrations with one of these statuses, such as V(running), V(finished) (waits to be confirmed), V(error) or V(done).
+      - Only migrations with one of these statuses, such as V(running),
+        V(finished) (waits to be confirmed), V(error) or V(done).
     type: list
     elements: str
   under_way:
@@ -144,26 +145,25 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    wish = module.params
-    server = require_uuid(wish["server"], "server") if wish["server"] else None
+    """Return the migrations that the options ask for, newest first."""
+    params = module.params
+    server = None
+    if params["server"]:
+        server = require_uuid(params["server"], "server")
     nova = NovaReader(connect().compute)
-    answer = _list_migrations(nova, server, wish["host"])
+    answer = _list_migrations(nova, server, params["host"])
     if not has_every_cell_answered(nova.list_services()):
-        # Nova leaves a dead cell out of its listings without a word.
+        # Nova leaves a dead cell out of its listings without an error.
         module.warn("A cell is not answering: there may be more migrations than Nova lists.")
     if answer.value is None:
         raise CloudError(
-            f"Nova answered {answer.status} to {answer.request}, or with more than it lists at once."
+            f"Nova answered {answer.status} to {answer.request}, "
+            "or with more than it lists at once."
         )
-    chosen = [
-        row
-        for row in answer.value
-        if (not wish["host"] or wish["host"] in (row.source_compute, row.dest_compute))
-        and (not wish["status"] or row.status in wish["status"])
-        and wish["under_way"] in (None, not row.ended)
-    ]
-    chosen.sort(key=lambda row: row.created_at or "", reverse=True)
-    return {"changed": False, "migrations": [describe_migration(row, answer.at) for row in chosen]}
+    rows = [row for row in answer.value if _is_chosen(row, params)]
+    rows.sort(key=lambda row: row.created_at or "", reverse=True)
+    # The age counts to the time of the answer, so that only Nova's clock matters.
+    return {"changed": False, "migrations": [describe_migration(row, answer.at) for row in rows]}
 
 
 def _list_migrations(
@@ -171,7 +171,19 @@ def _list_migrations(
 ) -> Answer[tuple[Migration, ...]]:
     if server:
         return nova.list_migrations_of_server(server)
-    return nova.list_migrations_of_host(host) if host else nova.list_migrations()
+    if host:
+        return nova.list_migrations_of_host(host)
+    return nova.list_migrations()
+
+
+def _is_chosen(row: Migration, params: dict[str, t.Any]) -> bool:
+    """Return whether a migration matches every option that is set."""
+    # Nova was asked for the server or for the host, and not for both.
+    if params["host"] and params["host"] not in (row.source_compute, row.dest_compute):
+        return False
+    if params["status"] and row.status not in params["status"]:
+        return False
+    return params["under_way"] in (None, not row.ended)
 
 
 def main() -> None:

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Allocations as the allocation modules take and return them: from a user's wish to the whole allocation to be written."""
+"""Allocations as the allocation modules take and return them.
+
+From the module options to the whole allocation of a consumer that is to be written.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,19 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def describe_allocation(
     allocation: Allocation, providers: Mapping[str, Provider]
 ) -> dict[str, t.Any]:
-    """Return `allocation` as the modules return it."""
+    """Return `allocation` as the modules return it, its providers sorted by uuid."""
+    described = []
+    for uuid, amounts in sorted(allocation.resources.items()):
+        # A provider that was deleted meanwhile is not listed.
+        provider = providers.get(uuid)
+        described.append(
+            {
+                "uuid": uuid,
+                "name": provider.name if provider else None,
+                "root": provider.root if provider else None,
+                "resources": dict(amounts),
+            }
+        )
     return {
         "consumer": allocation.consumer,
         "generation": allocation.generation,
@@ -39,89 +54,110 @@ def describe_allocation(
         "project": allocation.project,
         "user": allocation.user,
         "age": allocation.age_seconds,
-        "providers": [
-            {
-                "uuid": uuid,
-                "name": providers[uuid].name if uuid in providers else None,
-                "root": providers[uuid].root if uuid in providers else None,
-                "resources": dict(share),
-            }
-            for uuid, share in sorted(allocation.resources.items())
-        ],
+        "providers": described,
     }
 
 
 def set_resources(
     current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]
 ) -> Allocation:
-    """Return `current` with the wished resources, and nothing else, in it."""
+    """Return `current` with the resources of `params`, and nothing else, in it.
+
+    Raises InvalidInput when the options contradict each other or name a provider that Placement
+    does not have.
+    """
     if not params["resources"]:
         raise InvalidInput(
-            f"state=present of {current.consumer} needs resources; use state=absent to remove what it holds."
+            f"state=present of {current.consumer} needs resources; "
+            "use state=absent to remove what it holds."
         )
     if params["resource_provider"] is not None or params["resource_classes"] is not None:
         raise InvalidInput(
-            "resource_provider and resource_classes say what goes with state=absent; state=present takes resources."
+            "resource_provider and resource_classes say what goes with state=absent; "
+            "state=present takes resources."
         )
-    shares = {name: find_provider_uuid(name, providers) for name in params["resources"]}
-    if len(set(shares.values())) < len(shares):
-        raise InvalidInput(
-            f"resources of {current.consumer} names a provider twice, by its name and by its UUID."
-        )
-    if unknown := sorted(set(shares.values()) - set(providers)):
-        # Placement would refuse it and keep an empty record of a new consumer, in the way of every later claim.
-        raise InvalidInput(
-            f"Placement has no resource provider with the UUID {', '.join(unknown)}."
-        )
-    wanted = d.replace(
+    changed = d.replace(
         current,
         project=params["project"] or current.project,
         user=params["user"] or current.user,
         type=params["consumer_type"] or current.type,
-        resources={
-            shares[name]: parse_amounts(f"resources of {name}", share)
-            for name, share in params["resources"].items()
-        },
+        resources=_parse_resources(current.consumer, params["resources"], providers),
     )
-    if not wanted.project or not wanted.user:
+    # Only the record of a consumer that has allocations names a project and a user.
+    if not changed.project or not changed.user:
         raise InvalidInput(
-            f"Consumer {current.consumer} holds nothing yet: give project and user, which Placement asks for a new one."
+            f"Consumer {current.consumer} holds nothing yet: give project and user, "
+            "which Placement asks for a new one."
         )
-    return wanted
+    return changed
+
+
+def _parse_resources(
+    consumer: str, resources: Mapping[str, t.Any], providers: Mapping[str, Provider]
+) -> dict[str, Resources]:
+    """Return the amounts that a user named by provider, with the uuid of each provider."""
+    uuids = {name: find_provider_uuid(name, providers) for name in resources}
+    if len(set(uuids.values())) < len(uuids):
+        raise InvalidInput(
+            f"resources of {consumer} names a provider twice, by its name and by its UUID."
+        )
+    missing = sorted(set(uuids.values()) - set(providers))
+    if missing:
+        # Placement would refuse it and keep an empty record of a new consumer, in the way of every
+        # later allocation.
+        raise InvalidInput(
+            f"Placement has no resource provider with the UUID {', '.join(missing)}."
+        )
+    parsed: dict[str, Resources] = {}
+    for name, amounts in resources.items():
+        parsed[uuids[name]] = parse_amounts(f"resources of {name}", amounts)
+    return parsed
 
 
 def remove_resources(
     current: Allocation, params: Mapping[str, t.Any], providers: Mapping[str, Provider]
 ) -> Allocation:
-    """Return `current` without the shares that the wish names: all of them, or those of some providers, some classes, or both."""
-    where, what = params["resource_provider"], params["resource_classes"]
-    named = (
-        set(current.resources)
-        if where is None
-        else {find_provider_uuid(name, providers) for name in where}
-    )
-    left = {}
-    for provider, share in current.resources.items():
-        if provider not in named:
-            left[provider] = share
-        elif what is not None and (
-            kept := {cls: amount for cls, amount in share.items() if cls not in what}
-        ):
-            left[provider] = kept
-    return d.replace(current, resources=left)
+    """Return `current` without what the options `params` name.
+
+    They name some providers, some resource classes, or both. Without either, all goes.
+    """
+    providers_named, classes = params["resource_provider"], params["resource_classes"]
+    affected = set(current.resources)
+    if providers_named is not None:
+        affected = {find_provider_uuid(name, providers) for name in providers_named}
+    remaining: dict[str, Resources] = {}
+    for provider, amounts in current.resources.items():
+        if provider not in affected:
+            remaining[provider] = amounts
+        elif classes is not None:
+            kept = {cls: amount for cls, amount in amounts.items() if cls not in classes}
+            # Placement refuses a provider without any amount.
+            if kept:
+                remaining[provider] = kept
+    return d.replace(current, resources=remaining)
 
 
 def check_generation(current: Allocation, generation: int | None) -> None:
-    """Raise AllocationConflict when the caller expects another generation than the consumer has."""
-    if generation is not None and generation != current.generation:
-        now = "none, for it holds nothing" if current.generation is None else current.generation
-        raise AllocationConflict(
-            f"Consumer {current.consumer} was expected at generation {generation} and has {now}: it changed. Read it again, then decide anew."
-        )
+    """Raise AllocationConflict when the consumer is not at the `generation` that the user expects.
+
+    None stands for any generation.
+    """
+    if generation is None or generation == current.generation:
+        return
+    now: int | str = "none, for it holds nothing"
+    if current.generation is not None:
+        now = current.generation
+    raise AllocationConflict(
+        f"Consumer {current.consumer} was expected at generation {generation} and has {now}: "
+        "it changed. Read it again, then decide anew."
+    )
 
 
 def find_provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
-    """Return the uuid of the provider with that name or uuid; a uuid need not be one that Placement has."""
+    """Return the uuid of the provider with that name or uuid.
+
+    A uuid need not be one that Placement has. Raises InvalidInput for a name that it does not have.
+    """
     uuid = normalize_uuid(name)
     if uuid is not None:
         return uuid
@@ -132,7 +168,10 @@ def find_provider_uuid(name: str, providers: Mapping[str, Provider]) -> str:
 
 
 def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
-    """Return amounts by resource class as a user gave them. Raises InvalidInput, naming `what`, when they are none."""
+    """Return the amounts of a user's option by resource class, as whole numbers.
+
+    what: the name of the option in the message of InvalidInput, which is raised for anything else.
+    """
     try:
         # A template makes text of a number; everything else that int() would take is a mistake.
         return {cls: int(str(amount)) for cls, amount in resources.items()}

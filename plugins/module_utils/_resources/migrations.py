@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
 """Migrations as the modules return them."""
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
-    """Return a migration with its age in seconds and what can be done about it."""
+    """Return a migration with its age in seconds and what can be done about it.
+
+    at: the time of Nova's answer, by Nova's own clock.
+    """
     return {
+        # A migration that was never updated has only the time at which it began.
         **d.asdict(migration),
         "age_seconds": seconds_between(migration.updated_at or migration.created_at, at),
         "advice": get_advice(migration),
@@ -27,9 +32,10 @@ def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
 
 
 def get_advice(migration: Migration) -> str:
-    """Say what can be done about a migration under way; nothing about one that ended."""
+    """Return what can be done about a migration under way, or an empty text for one that ended."""
     if migration.ended:
         return ""
+    # A finished resize holds its source on purpose, until it is confirmed or reverted.
     if migration.status == "finished":
         return "confirm or revert the resize"
     if migration.type == "live-migration":

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
 """Resource providers as the modules return them: tree by tree, each with what it has."""
 
@@ -29,45 +29,56 @@ def describe_providers(
     details: Mapping[str, ProviderDetails],
     parts: Collection[str],
 ) -> list[dict[str, t.Any]]:
-    """Return the `providers` that have details, with these `parts` of them; roots by name, each before the providers below it."""
-    known = sorted(
-        (provider for uuid, provider in providers.items() if uuid in details),
-        key=lambda provider: _build_path(provider, providers),
-    )
-    return [
-        {**d.asdict(provider), **_describe_details(details[provider.uuid], parts)}
-        for provider in known
-    ]
+    """Return the `providers` that have details, as the modules return them.
+
+    Roots are sorted by name, and each provider comes before the providers below it. parts: which
+    details to return: `inventories`, `usages`, `traits`, `aggregates`.
+    """
+    detailed = [provider for uuid, provider in providers.items() if uuid in details]
+    detailed.sort(key=lambda provider: _build_path(provider, providers))
+    described = []
+    for provider in detailed:
+        shown_details = _describe_details(details[provider.uuid], parts)
+        described.append({**d.asdict(provider), **shown_details})
+    return described
 
 
 def find_unknown_names(wanted: Iterable[str], providers: Mapping[str, Provider]) -> list[str]:
     """Return those of the `wanted` names and uuids that none of the `providers` has."""
-    known = {*providers, *(provider.name for provider in providers.values())}
-    return [name for name in wanted if (normalize_uuid(name) or name) not in known]
+    names = set(providers)
+    for provider in providers.values():
+        names.add(provider.name)
+    return [name for name in wanted if (normalize_uuid(name) or name) not in names]
 
 
 def _build_path(provider: Provider, providers: Mapping[str, Provider]) -> tuple[str, ...]:
     """Return the names from the root down to `provider`; no two providers have the same name."""
-    parent = providers.get(provider.parent) if provider.parent else None
-    return (*(_build_path(parent, providers) if parent else ()), provider.name)
+    path_of_parent: tuple[str, ...] = ()
+    # A parent that is not listed ends the path, as a root does.
+    if provider.parent and provider.parent in providers:
+        path_of_parent = _build_path(providers[provider.parent], providers)
+    return (*path_of_parent, provider.name)
 
 
 def _describe_details(details: ProviderDetails, parts: Collection[str]) -> dict[str, t.Any]:
+    inventories = {
+        cls: _describe_inventory(inventory)
+        for cls, inventory in sorted(details.inventories.items())
+    }
     described: dict[str, t.Any] = {
-        "inventories": {
-            cls: _describe_inventory(inventory)
-            for cls, inventory in sorted(details.inventories.items())
-        },
+        "inventories": inventories,
         "usages": dict(sorted(details.usages.items())),
         "traits": sorted(details.traits),
         "aggregates": sorted(details.aggregates),
     }
-    shown = {part: value for part, value in described.items() if part in parts}
-    return (
-        {**shown, "free": dict(sorted(details.free.items()))}
-        if {"inventories", "usages"} <= {*parts}
-        else shown
-    )
+    shown: dict[str, t.Any] = {}
+    for part, value in described.items():
+        if part in parts:
+            shown[part] = value
+    # What is free follows from both, and from neither alone.
+    if "inventories" in parts and "usages" in parts:
+        shown["free"] = dict(sorted(details.free.items()))
+    return shown
 
 
 def _describe_inventory(inventory: Inventory) -> dict[str, t.Any]:

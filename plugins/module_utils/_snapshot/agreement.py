@@ -2,15 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Whether all answers of a reading are of the same Nova: whether its API workers know the same cells. Pure.
+"""Whether all answers of a reading come from API workers that know the same cells. Pure.
 
-A nova-api worker keeps two lists of cells for its whole life, each as long as it was when it was first needed: one for services, servers
-and migrations (nova/context.py, CELLS), one for compute nodes (nova/compute/api.py, CELLS). A cell that was added later is missing
-from the listings of such a worker, without an error and without the status `UNKNOWN`. What is asked directly goes through the mappings
-of the API database and always knows every cell: servers and their actions, host aggregates, and `GET /os-hosts/{host}`.
+A nova-api worker keeps two lists of cells for its whole life, each as long as it was when it was
+first needed: one for services, servers and migrations (nova/context.py, CELLS), one for compute
+nodes (nova/compute/api.py, CELLS). A cell that was added later is missing from the listings of such
+a worker, without an error and without the status `UNKNOWN`. A direct lookup goes through the
+mappings of the API database and always knows every cell: servers and their actions, host
+aggregates, and `GET /os-hosts/{host}`.
 """
 
 from __future__ import annotations
@@ -30,12 +32,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Snapshot,
     )
 
+# Only a restart renews what a worker knows of the cells.
 _ADVICE = "Its API workers do not all know the same cells: restart every nova-api, then run again."
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
 
 
 def list_disagreements(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return a sentence for each way in which the answers of a reading contradict each other; none when all agree."""
+    """Return a sentence for each way in which the answers of a reading contradict each other.
+
+    The result is empty when all answers agree.
+    """
     checks = (
         _check_services,
         _check_hypervisors,
@@ -44,47 +50,64 @@ def list_disagreements(snapshot: Snapshot) -> tuple[str, ...]:
         _check_markers,
         _check_migrations,
     )
-    found = [check(snapshot) for check in checks]
-    return tuple(sentence for sentence in found if sentence)
+    disagreements = []
+    for check in checks:
+        disagreement = check(snapshot)
+        if disagreement:
+            disagreements.append(disagreement)
+    return tuple(disagreements)
 
 
 def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
-    """Return the hosts whose nova-compute the answer names, those of a cell that does not answer included."""
+    """Return the hosts whose nova-compute the answer names, those of unreachable cells included."""
     return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
 
 
 def have_same_compute_hosts(
     one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]
 ) -> bool:
-    """Tell whether two answers name the same compute services."""
+    """Return whether two answers name the same compute services."""
     return get_compute_hosts(one) == get_compute_hosts(other)
 
 
 def list_hosts_to_look_up(snapshot: Snapshot) -> list[str]:
     """Return the hosts that aggregates and servers name and that a listing lacks."""
-    named = {host for aggregate in snapshot.aggregates for host in aggregate.hosts}
-    named |= {host for host, _uuid in _list_server_hosts(snapshot)}
+    # Aggregates and direct lookups of servers know every cell, whatever the worker knows.
+    named: set[str] = set()
+    for aggregate in snapshot.aggregates:
+        named.update(aggregate.hosts)
+    for host, _uuid in _list_server_hosts(snapshot):
+        named.add(host)
     return sorted(named - get_hosts_in_every_listing(snapshot))
 
 
 def list_doubtful_hosts(snapshot: Snapshot) -> list[str]:
-    """Return the hosts that aggregates and servers name, that a listing lacks, and of which a direct look-up did not say whether they exist."""
-    lookups = snapshot.host_lookups
-    return [
-        name
-        for name in list_hosts_to_look_up(snapshot)
-        if name in lookups and lookups[name].status not in (200, 404)
-    ]
+    """Return the hosts of which a direct lookup did not say whether they exist.
+
+    Only hosts count that aggregates or servers name and that a listing lacks.
+    """
+    doubtful = []
+    for name in list_hosts_to_look_up(snapshot):
+        lookup = snapshot.host_lookups.get(name)
+        # 200 says that the host exists, 404 that it does not; any other status says neither.
+        if lookup is not None and lookup.status not in (200, 404):
+            doubtful.append(name)
+    return doubtful
 
 
 def list_host_names(name: str) -> tuple[str, ...]:
-    """Return the names that the host behind a root provider may have: the provider's own, and that without its domain."""
+    """Return the names that the host behind a root provider may have.
+
+    These are the provider's own name, and that name without its domain.
+    """
+    # A dict keeps the order and drops the second name where it is the same.
     return tuple(dict.fromkeys((name, name.partition(".")[0])))
 
 
 def get_hosts_in_every_listing(snapshot: Snapshot) -> frozenset[str]:
     """Return the hosts that each listing has in which a host must be."""
     listed = get_compute_hosts(snapshot.services) & get_compute_hosts(snapshot.services_after)
+    # Compute nodes that servers of answering cells show are not a listing of all of them.
     if snapshot.hypervisors.value is None or not snapshot.every_cell_listed:
         return listed
     return listed & {node.host for node in snapshot.hypervisors.value}
@@ -97,65 +120,79 @@ def _check_services(snapshot: Snapshot) -> str | None:
     differing = get_compute_hosts(snapshot.services) ^ get_compute_hosts(snapshot.services_after)
     if not differing:
         return None
-    return f"Nova named the compute services of {summarize_names(sorted(differing))} in one answer and not in another. {_ADVICE}"
+    return (
+        f"Nova named the compute services of {summarize_names(sorted(differing))} in one answer "
+        f"and not in another. {_ADVICE}"
+    )
 
 
 def _check_hypervisors(snapshot: Snapshot) -> str | None:
     """Each compute node has a compute service."""
     if snapshot.services.value is None or snapshot.hypervisors.value is None:
         return None
-    lacking = {node.host for node in snapshot.hypervisors.value} - get_compute_hosts(
-        snapshot.services
-    )
-    if not lacking:
+    node_hosts = {node.host for node in snapshot.hypervisors.value}
+    without_service = node_hosts - get_compute_hosts(snapshot.services)
+    if not without_service:
         return None
-    return f"Nova lists compute nodes of {summarize_names(sorted(lacking))}, and no compute service there. {_ADVICE}"
+    return (
+        f"Nova lists compute nodes of {summarize_names(sorted(without_service))}, "
+        f"and no compute service there. {_ADVICE}"
+    )
 
 
 def _check_host_lookups(snapshot: Snapshot) -> str | None:
     """No host that a listing lacks is found by a direct look-up."""
     listed = get_hosts_in_every_listing(snapshot)
-    found = [
-        name
-        for name, answer in sorted(snapshot.host_lookups.items())
-        if answer.status == 200 and name not in listed
-    ]
-    if not found:
+    unlisted = []
+    for name, lookup in sorted(snapshot.host_lookups.items()):
+        if lookup.status == 200 and name not in listed:
+            unlisted.append(name)
+    if not unlisted:
         return None
-    return f"Nova has compute nodes on {summarize_names(found)} (GET /os-hosts), which its listings leave out. {_ADVICE} {_STALE_HOST}"
+    return (
+        f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts), "
+        f"which its listings leave out. {_ADVICE} {_STALE_HOST}"
+    )
 
 
 def _check_servers(snapshot: Snapshot) -> str | None:
-    """Each server that was read is on a host that the listings have, or on one that a direct look-up does not find either."""
+    """Each server that was read is on a host that the listings have, or on one that a direct
+    look-up does not find either.
+    """
     listed = get_compute_hosts(snapshot.services)
     if snapshot.services.value is None:
         return None
     for host, uuid in _list_server_hosts(snapshot):
         lookup = snapshot.host_lookups.get(host)
+        # A host that a lookup finds is not in doubt here: `_check_host_lookups` reports it.
         if host in listed or (lookup is not None and lookup.status in (200, 404)):
             continue
         status = lookup.status if lookup else "nothing"
         return (
-            f"Server {uuid} is on {host}, which has no compute service in Nova's listing, and Nova answered {status} when asked for "
-            f"that host. {_ADVICE}"
+            f"Server {uuid} is on {host}, which has no compute service in Nova's listing, "
+            f"and Nova answered {status} when asked for that host. {_ADVICE}"
         )
     return None
 
 
 def _list_server_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield the host and the uuid of each server that was read directly and has a host."""
-    read = [*snapshot.samples, *(evidence.server for evidence in snapshot.evidence.values())]
-    for answer in read:
-        if answer.value is not None and answer.value.host:
-            yield answer.value.host, answer.value.uuid
+    lookups = [*snapshot.samples, *(evidence.server for evidence in snapshot.evidence.values())]
+    for lookup in lookups:
+        if lookup.value is not None and lookup.value.host:
+            yield lookup.value.host, lookup.value.uuid
 
 
 def _check_markers(snapshot: Snapshot) -> str | None:
     """A uuid that one answer knows as a migration's is known by all."""
     for evidence in snapshot.evidence.values():
         statuses = {answer.status for answer in (evidence.marker, *evidence.markers)}
+        # A worker that does not know the cell of a migration answers 400 to its uuid.
         if {200, 400} <= statuses:
-            return f"Nova knew {evidence.uuid} as a migration's in one answer and not in another. {_ADVICE}"
+            return (
+                f"Nova knew {evidence.uuid} as a migration's in one answer and not in another. "
+                f"{_ADVICE}"
+            )
     return None
 
 
@@ -165,11 +202,15 @@ def _check_migrations(snapshot: Snapshot) -> str | None:
     for row in snapshot.migrations.value or ():
         listed.setdefault(row.server, set()).add(row.uuid)
     for evidence in snapshot.evidence.values():
+        # Nova deletes the migrations of a server together with it, which is not a contradiction.
         if evidence.server.status != 200 or evidence.migrations.value is None:
             continue
-        lacking = listed.get(evidence.uuid, set()) - _get_migration_uuids(evidence)
-        if lacking:
-            return f"Nova listed migration {min(lacking)} of server {evidence.uuid} in one answer and not in another. {_ADVICE}"
+        missing = listed.get(evidence.uuid, set()) - _get_migration_uuids(evidence)
+        if missing:
+            return (
+                f"Nova listed migration {min(missing)} of server {evidence.uuid} in one answer "
+                f"and not in another. {_ADVICE}"
+            )
     return None
 
 

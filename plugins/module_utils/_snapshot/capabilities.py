@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
 """Which proofs a cloud cannot give because its services are older than they need. Pure."""
 
@@ -18,7 +18,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 @d.dataclass(frozen=True)
 class Requirement:
-    """What a microversion is needed for; without it no finding of `kinds` (None: of any kind) is proven."""
+    """What a microversion is needed for.
+
+    Without it no finding of `kinds` is proven; None stands for any kind.
+    """
 
     service: str
     since: tuple[int, int]
@@ -26,10 +29,14 @@ class Requirement:
     kinds: tuple[str, ...] | None = None
 
     def explain(self, offered: tuple[int, int]) -> str:
-        undecided = "everything" if self.kinds is None else ", ".join(self.kinds)
+        """Return the sentence that says what is undecided while the service offers only this."""
+        undecided = "everything"
+        if self.kinds is not None:
+            undecided = ", ".join(self.kinds)
         return (
-            f"{self.service} offers microversions up to {format_version(offered)}, and {format_version(self.since)} is needed to see "
-            f"{self.proof}: {undecided} is undecided."
+            f"{self.service} offers microversions up to {format_version(offered)}, "
+            f"and {format_version(self.since)} is needed to see {self.proof}: "
+            f"{undecided} is undecided."
         )
 
 
@@ -41,6 +48,7 @@ REQUIREMENTS = (
         (1, 28),
         "the generations of consumers, without which no claim can be changed safely",
     ),
+    # Before consumer types, a consumer of another service looks like a server unknown to Nova.
     Requirement(
         "Placement", (1, 38), "which consumers are of another service", ("unknown_consumer",)
     ),
@@ -49,34 +57,37 @@ REQUIREMENTS = (
 
 def list_unmet_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return a sentence for each proof that `cloud` cannot give."""
-    return tuple(need.explain(offered) for need, offered in _find_unmet(cloud))
+    return tuple(requirement.explain(offered) for requirement, offered in _list_unmet(cloud))
 
 
 def list_blocking_requirements(cloud: Cloud) -> tuple[str, ...]:
     """Return those sentences that mean that nothing may be changed at all."""
-    return tuple(
-        need.explain(offered) for need, offered in _find_unmet(cloud) if need.kinds is None
-    )
+    sentences = []
+    for requirement, offered in _list_unmet(cloud):
+        if requirement.kinds is None:
+            sentences.append(requirement.explain(offered))
+    return tuple(sentences)
 
 
 def explain_unprovable(kind: str, cloud: Cloud) -> str | None:
-    """Say why no finding of `kind` can be proven; None if it can."""
-    return next(
-        (
-            need.explain(offered)
-            for need, offered in _find_unmet(cloud)
-            if need.kinds is None or kind in need.kinds
-        ),
-        None,
-    )
+    """Return why no finding of `kind` can be proven, or None if one can."""
+    for requirement, offered in _list_unmet(cloud):
+        if requirement.kinds is None or kind in requirement.kinds:
+            return requirement.explain(offered)
+    return None
 
 
-def _find_unmet(cloud: Cloud) -> list[tuple[Requirement, tuple[int, int]]]:
-    offered = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    return [
-        (need, offered[need.service]) for need in REQUIREMENTS if offered[need.service] < need.since
-    ]
+def _list_unmet(cloud: Cloud) -> list[tuple[Requirement, tuple[int, int]]]:
+    """Return the unmet requirements, each with the newest microversion that its service offers."""
+    offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
+    unmet = []
+    for requirement in REQUIREMENTS:
+        offered = offered_by_service[requirement.service]
+        if offered < requirement.since:
+            unmet.append((requirement, offered))
+    return unmet
 
 
 def format_version(version: tuple[int, int]) -> str:
+    """Return a microversion as the APIs write it, such as `2.69`."""
     return f"{version[0]}.{version[1]}"

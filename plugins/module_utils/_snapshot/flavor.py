@@ -2,12 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Plain servers: those that ask for VCPU, MEMORY_MB and DISK_GB and nothing else, so that their claim is known from their flavor.
+"""Plain servers: those that ask for VCPU, MEMORY_MB and DISK_GB and nothing else.
 
-How Nova makes a claim of a flavor: nova/scheduler/utils.py, ResourceRequest.from_request_spec.
+Their flavor says what their allocation has to be. How Nova makes an allocation of a flavor:
+nova/scheduler/utils.py, ResourceRequest.from_request_spec.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor, Server
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
+        Resources,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Evidence
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import (
         ConsumerView,
@@ -27,10 +31,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _PLAIN_CLASSES = frozenset({"VCPU", "MEMORY_MB", "DISK_GB"})
 
-# Extra specs and image properties (`hw:` there is `hw_` here) that ask for other resource classes or for other amounts.
+# Extra specs and image properties that ask for other resource classes or for other amounts. What is
+# `hw:` in an extra spec is `hw_` in an image property.
 _SPECIAL_SPECS = re.compile(
     r"resources.*|pci_passthrough:.*|accel:.*"
-    r"|hw[:_](cpu_policy|cpu_dedicated_mask|cpu_realtime.*|emulator_threads_policy|numa_.*|mem_page_size|mem_encryption.*|pmem)"
+    r"|hw[:_](cpu_policy|cpu_dedicated_mask|cpu_realtime.*|emulator_threads_policy|numa_.*"
+    r"|mem_page_size|mem_encryption.*|pmem)"
 )
 
 
@@ -40,14 +46,24 @@ def list_special_specs(specs: Mapping[str, str]) -> list[str]:
 
 
 def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:
-    """Return what Nova claims for a server of a plain flavor: VCPU, MEMORY_MB, and DISK_GB unless that is nothing."""
-    disk = flavor.ephemeral + -(-flavor.swap // 1024) + (0 if volume_backed else flavor.disk)
-    claim = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": disk}
-    return {cls: amount for cls, amount in claim.items() if amount}
+    """Return the amounts that Nova allocates for a server of a plain flavor.
+
+    These are VCPU, MEMORY_MB (MiB) and DISK_GB (GiB). A class of which the server needs nothing is
+    left out.
+    """
+    # Swap is in MiB and rounded up to GiB.
+    disk = flavor.ephemeral + -(-flavor.swap // 1024)
+    if not volume_backed:
+        disk += flavor.disk
+    amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": disk}
+    return {cls: amount for cls, amount in amounts.items() if amount}
 
 
 def needs_resource_lookups(view: ConsumerView) -> bool:
-    """Tell whether the server rests on a host of which it does not hold just what its flavor says, so that more has to be known of it."""
+    """Return whether more has to be read about a server to decide on its allocation.
+
+    That is so for a settled server whose allocation on its host is not just what its flavor says.
+    """
     server, own = view.server, view.own_tree
     if server is None or own is None or not view.settled:
         return False
@@ -55,59 +71,92 @@ def needs_resource_lookups(view: ConsumerView) -> bool:
         return True
     if not view.healthy or server.flavor is None:
         return False
-    claims = [calculate_resources(server.flavor, volume_backed) for volume_backed in (False, True)]
-    return view.trees[own] != {own} or dict(view.allocation.resources[own]) not in claims
+    if view.trees[own] != {own}:
+        return True
+    # Whether the root disk is on the host is not read yet: either amount is right.
+    amounts = dict(view.allocation.resources[own])
+    return amounts not in (
+        calculate_resources(server.flavor, volume_backed=False),
+        calculate_resources(server.flavor, volume_backed=True),
+    )
 
 
 def calculate_plain_resources(view: ConsumerView) -> tuple[Resources | None, str]:
-    """Return what the server has to claim on the root of its host and nothing, or None and why that is not known."""
-    server, subject = view.server, view.subject
-    shape, ports, stock = subject.shape.value, subject.ports.value, subject.stock.value
+    """Return the amounts that the server has to have on the root provider of its host.
+
+    The second item is empty. Where the amounts cannot be concluded, return None and the reason.
+    """
+    server, stock = view.server, view.subject.stock.value
     if server is None or server.flavor is None or server.flavor.extra_specs is None:
         return None, "its flavor is not shown in full"
-    if special := list_special_specs(server.flavor.extra_specs):
-        return None, f"its flavor asks for more ({', '.join(special)})"
-    if shape is None or not shape.image or shape.image_properties is None:
-        # Booted from a volume, a server has the properties of that volume's image, which only Cinder shows.
-        return (
-            None,
-            "the properties of its image are not shown (it is booted from a volume, or this is before compute microversion 2.98)",
-        )
-    if special := list_special_specs(shape.image_properties):
-        return None, f"its image asks for more ({', '.join(special)})"
-    if shape.volumes:
-        return None, "it has an image and volumes, so where its root disk is cannot be told"
-    if ports is None or not _has_all_ports(subject):
-        return None, "not all of its ports could be read from Neutron"
-    if special := [port.uuid for port in ports if not port.plain]:
-        return None, f"port {special[0]} asks for resources of its own"
-    claim = calculate_resources(server.flavor, volume_backed=False)
-    if foreign := sorted(
-        {cls for share in view.allocation.resources.values() for cls in share} - _PLAIN_CLASSES
-    ):
+    special_specs = list_special_specs(server.flavor.extra_specs)
+    if special_specs:
+        return None, f"its flavor asks for more ({', '.join(special_specs)})"
+    doubt = _find_image_doubt(view.subject) or _find_port_doubt(view.subject)
+    if doubt:
+        return None, doubt
+    foreign = sorted(_collect_classes(view.allocation) - _PLAIN_CLASSES)
+    if foreign:
         return None, f"it holds {', '.join(foreign)}, which no plain server has"
-    if stock is None or set(claim) - set(stock):
-        return None, f"its host does not itself have all of {', '.join(claim)}"
-    return claim, ""
+    amounts = calculate_resources(server.flavor, volume_backed=False)
+    # A class that the root lacks may be that of a child or of a sharing provider.
+    if stock is None or set(amounts) - set(stock):
+        return None, f"its host does not itself have all of {', '.join(amounts)}"
+    return amounts, ""
+
+
+def _find_image_doubt(subject: Evidence) -> str:
+    """Return why the image or the volumes of a server may ask for more; empty if they do not."""
+    shape = subject.shape.value
+    if shape is None or not shape.image or shape.image_properties is None:
+        # Booted from a volume, a server has the properties of that volume's image, which only
+        # Cinder shows.
+        return (
+            "the properties of its image are not shown (it is booted from a volume, or this is "
+            "before compute microversion 2.98)"
+        )
+    special_properties = list_special_specs(shape.image_properties)
+    if special_properties:
+        return f"its image asks for more ({', '.join(special_properties)})"
+    if shape.volumes:
+        return "it has an image and volumes, so where its root disk is cannot be told"
+    return ""
+
+
+def _find_port_doubt(subject: Evidence) -> str:
+    """Return why the ports of a server may ask for more; empty if they do not."""
+    ports = subject.ports.value
+    if ports is None or not _has_all_ports(subject):
+        return "not all of its ports could be read from Neutron"
+    for port in ports:
+        if not port.plain:
+            return f"port {port.uuid} asks for resources of its own"
+    return ""
+
+
+def _collect_classes(allocation: Allocation) -> set[str]:
+    return {cls for amounts in allocation.resources.values() for cls in amounts}
 
 
 def may_explain_children(server: Server, view: ConsumerView) -> bool:
-    """Tell whether anything that the server asked for may be a share of a child provider, or that is not known."""
+    """Return whether the server may have asked for an allocation on a child provider.
+
+    What could not be read counts as such a request.
+    """
     shape, ports = view.subject.shape.value, view.subject.ports.value
     if server.flavor is None or server.flavor.extra_specs is None or shape is None or ports is None:
         return True
     if shape.image_properties is None or not _has_all_ports(view.subject):
         return True
-    return bool(
-        list_special_specs({**server.flavor.extra_specs, **shape.image_properties})
-    ) or not all(port.plain for port in ports)
+    if list_special_specs({**server.flavor.extra_specs, **shape.image_properties}):
+        return True
+    return not all(port.plain for port in ports)
 
 
 def _has_all_ports(subject: Evidence) -> bool:
-    """Tell whether Neutron shows just the ports that Nova knows: to some roles it shows nothing of other projects, and says so to nobody."""
+    """Return whether Neutron shows just the ports that Nova lists for the server."""
+    # To some roles Neutron shows no ports of other projects, and does not say so.
     attached, shown = subject.interfaces.value, subject.ports.value
-    return (
-        attached is not None
-        and shown is not None
-        and set(attached) == {port.uuid for port in shown}
-    )
+    if attached is None or shown is None:
+        return False
+    return set(attached) == {port.uuid for port in shown}

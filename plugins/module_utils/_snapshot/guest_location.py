@@ -2,15 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
 """What proves that a guest is at the source of a resize or cold migration that failed. Pure.
 
-That Nova says so is not enough. `resize_instance` saves the destination as the server's host only after the driver has copied the
-disks (nova/compute/manager.py, _resize_instance), and what fails between the two leaves a disk on the destination and the source in
-the API. What does prove it is what hosts have recorded in the server's instance actions: how far the move came, or that the
-source has started the guest since.
+That Nova says so is not enough. `resize_instance` saves the destination as the server's host only
+after the driver has copied the disks (nova/compute/manager.py, _resize_instance), and what fails
+between the two leaves a disk on the destination and the source in the API. What does prove it is
+what hosts have recorded in the server's instance actions: how far the move came, or that the source
+has started the guest since.
 """
 
 from __future__ import annotations
@@ -38,53 +39,64 @@ if t.TYPE_CHECKING:  # pragma: no cover
         ConsumerView,
     )
 
-# The event around the part of conductor in which it creates the migration, so that one process wrote both times.
+# The event around the part of conductor in which it creates the migration, so that one process
+# wrote both times.
 _SCHEDULED = "conductor_migrate_server"
 # What happens before the source is asked for anything; all of it can fail and has touched no guest.
 _BEFORE_THE_SOURCE = frozenset({_SCHEDULED, "cold_migrate", "compute_prep_resize"})
 _AT_THE_SOURCE = "compute_resize_instance"
 _DESTROYED_AT_THE_DESTINATION = "compute_revert_resize"
 
+# What a move can end with that this module can prove anything about.
+_PROVABLE_STATUSES = FAILED_MIGRATION_STATUSES | {"reverted"}
+
 # Beyond so many that concern a move nothing more is asked, and it stays unproven.
 _MAX_ACTIONS = 20
 
 
 def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> list[str]:
-    """Return the requests of those `actions` (newest first) that can tell where the guest is after a migration that began at `since`.
+    """Return the request ids of the actions that say where the guest is after a migration.
 
-    The last of them is the newest request to move the server that is surely older than the migration, so that the one that began it is
-    among them, although two machines wrote the two times.
+    actions: those of the server, newest first. since: when the migration began.
+
+    The last id is that of the newest request to move the server that is surely older than the
+    migration. So the request that began it is among them, although two machines wrote the two
+    times.
     """
-    found: list[str] = []
+    relevant_actions = COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}
+    request_ids: list[str] = []
     for action in actions:
-        if action.action not in COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}:
+        if action.action not in relevant_actions:
             continue
-        found.append(action.request_id)
-        if len(found) == _MAX_ACTIONS or (
-            action.action in COLD_MOVING_ACTIONS and not _is_later(action.start_time, since)
-        ):
+        request_ids.append(action.request_id)
+        is_move = action.action in COLD_MOVING_ACTIONS
+        if is_move and not _is_later(action.start_time, since):
             break
-    return found
+        if len(request_ids) == _MAX_ACTIONS:
+            break
+    return request_ids
 
 
 def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
-    """Say why the guest of a server may be elsewhere than at the source of a failed cold `migration`; nothing where it is proven.
+    """Return why the guest of a server may not be at the source of a failed cold `migration`.
 
-    Every move that was tried since is to be proven likewise.
+    The result is None where it is proven to be there. Every move that was tried since has to be
+    proven likewise.
     """
-    actions = [answer.value for answer in view.subject.last_actions]
-    if view.subject.actions.value is None or None in actions:
+    if view.subject.actions.value is None:
         return "what was done to it since could not be read"
-    known = [action for action in actions if action is not None]
+    actions: list[Action] = []
+    for answer in view.subject.last_actions:
+        if answer.value is None:
+            return "what was done to it since could not be read"
+        actions.append(answer.value)
     for move in _list_moves_since(view, migration):
-        if move.type not in COLD_MIGRATION_TYPES or move.status not in FAILED_MIGRATION_STATUSES | {
-            "reverted"
-        }:
+        if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
             return f"{move.type} {move.uuid}, which came after that, is {move.status}"
-        if not _has_stayed(view, move, known):
+        if not _has_stayed(view, move, actions):
             return (
-                f"nothing proves that {move.type} {move.uuid} to {move.dest_compute} left no guest there: start the server, or reboot it hard, "
-                f"on {view.node_name}, and it is proven"
+                f"nothing proves that {move.type} {move.uuid} to {move.dest_compute} left no guest "
+                f"there: start the server, or reboot it hard, on {view.node_name}, and it is proven"
             )
     return None
 
@@ -98,86 +110,112 @@ def _list_moves_since(view: ConsumerView, migration: Migration) -> Iterator[Migr
 
 
 def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> bool:
-    """Tell whether the guest is proven to be at the source of `move`, or back there."""
-    # Nova calls a move reverted when the guest at the destination is destroyed (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
+    """Return whether the guest is proven to be at the source of `move`, or back there."""
+    # Nova calls a move reverted when the guest at the destination is destroyed
+    # (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
     if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
         return True
-    began = [
-        action
-        for action in actions
-        if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move)
-    ]
-    if began and all(_has_never_left(action, move) for action in began):
+    origins = []
+    for action in actions:
+        if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move):
+            origins.append(action)
+    # Without a request that surely began the move, nothing says how far it came.
+    if origins and all(_has_never_left(action, move) for action in origins):
         return True
-    return _was_started_since(view, move, actions[: _find_move_index(actions, began)])
+    newer_actions = actions[: _find_move_index(actions, origins)]
+    return _was_started_since(view, move, newer_actions)
 
 
 def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
-    return any(
+    for action in actions:
+        if action.action != REVERT_ACTION:
+            continue
+        if any(_is_destruction(event, move) for event in action.events):
+            return True
+    return False
+
+
+def _is_destruction(event: ActionEvent, move: Migration) -> bool:
+    """Return whether the destination of `move` recorded that it destroyed the guest."""
+    return (
         event.event == _DESTROYED_AT_THE_DESTINATION
         and event.result == "Success"
         and event.host == move.dest_compute
         and _is_later(event.start_time, move.created_at)
-        for action in actions
-        if action.action == REVERT_ACTION
-        for event in action.events
     )
 
 
 def _has_begun(action: Action, move: Migration) -> bool:
-    """Tell whether conductor created `move` on behalf of `action`."""
+    """Return whether conductor created `move` on behalf of `action`."""
     rows = [event for event in action.events if event.event == _SCHEDULED]
     begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
     end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
-    return (
-        bool(begin and end and move.created_at) and begin <= _normalize_time(move.created_at) <= end
-    )
+    if not begin or not end or not move.created_at:
+        return False
+    return begin <= _normalize_time(move.created_at) <= end
 
 
 def _has_never_left(action: Action, move: Migration) -> bool:
-    """Tell whether a move was given up before the source was asked for the guest, or by the source's driver while it copied the disks."""
-    at_the_source = [event for event in action.events if event.event == _AT_THE_SOURCE]
-    others = {event.event for event in action.events} - {_AT_THE_SOURCE}
-    return (
-        action.is_finished
-        and others <= _BEFORE_THE_SOURCE
-        and all(_has_failed_in_copy(event, move) for event in at_the_source)
-    )
+    """Return whether a move was given up while the source still had the guest.
+
+    It ended before the source was asked for the guest, or the source's driver gave it up while it
+    copied the disks.
+    """
+    # An action that still runs may yet move the guest.
+    if not action.is_finished:
+        return False
+    for event in action.events:
+        if event.event == _AT_THE_SOURCE:
+            if not _has_failed_in_copy(event, move):
+                return False
+        elif event.event not in _BEFORE_THE_SOURCE:
+            return False
+    return True
 
 
 def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
     return event.result == "Error" and event.failed_in_copy and event.host == move.source_compute
 
 
-def _find_move_index(actions: list[Action], began: list[Action]) -> int:
-    """Return the place in `actions` of the request that began a move, or of the newest that may be it."""
-    places = (
-        place
-        for place, action in enumerate(actions)
-        if (action in began if began else action.action in COLD_MOVING_ACTIONS)
-    )
-    return next(places, 0)
+def _find_move_index(actions: list[Action], origins: list[Action]) -> int:
+    """Return the place in `actions` of the request that began a move.
+
+    Where that is not proven of any (`origins` is empty), it is the place of the newest request that
+    may have begun it.
+    """
+    possible_origins = origins
+    if not possible_origins:
+        possible_origins = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
+    for place, action in enumerate(actions):
+        if action in possible_origins:
+            return place
+    # Without any such request, no action is known to be newer than the move.
+    return 0
 
 
 def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action]) -> bool:
-    """Tell whether the host where the server is said to be has started its guest after the end of `move`."""
+    """Return whether the host of the server has started its guest after the end of `move`."""
+    if view.server is None:
+        return False
+    host = view.server.host
+    # A row that was never updated has only the time at which the move began.
     ended_at = move.updated_at or move.created_at
-    return any(
-        event.event == STARTING_ACTIONS.get(action.action)
-        and event.result == "Success"
-        and view.server is not None
-        and event.host == view.server.host
-        and _is_later(event.start_time, ended_at)
-        for action in newer
-        for event in action.events
-    )
+    for action in newer:
+        for event in action.events:
+            is_start = event.event == STARTING_ACTIONS.get(action.action)
+            # A start that failed does not prove that the guest is there.
+            if not is_start or event.result != "Success":
+                continue
+            if event.host == host and _is_later(event.start_time, ended_at):
+                return True
+    return False
 
 
 def _is_later(one: str | None, other: str | None) -> bool:
-    """Tell whether a time is later than another; where one of them is not known, it is not."""
+    """Return whether a time is later than another; it is not where one of them is not known."""
     return is_earlier(other, one)
 
 
 def _normalize_time(time: str | None) -> str:
-    """Return a time of Nova's in a form in which it can be compared: some answers end it with a Z."""
+    """Return a time of Nova's in a form that can be compared: some answers end it with a Z."""
     return (time or "").removesuffix("Z")

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
 """Services of Nova as the service modules take and return them."""
 
@@ -29,7 +29,10 @@ COMPUTE = "nova-compute"
 
 
 def get_listed_services(answer: Answer[tuple[Service, ...]]) -> tuple[Service, ...]:
-    """Return the services that Nova listed. Raises CloudError when it did not."""
+    """Return the services that Nova listed.
+
+    Raises CloudError when Nova did not list them.
+    """
     if answer.value is None:
         raise CloudError(
             f"Nova answered {answer.status} when asked for its services ({answer.request})."
@@ -38,80 +41,102 @@ def get_listed_services(answer: Answer[tuple[Service, ...]]) -> tuple[Service, .
 
 
 def describe_services(services: Iterable[Service]) -> list[dict[str, t.Any]]:
-    """Return `services` as the modules return them."""
-    return [
-        d.asdict(service)
-        for service in sorted(
-            services, key=lambda service: (service.host, service.binary, service.id or "")
-        )
-    ]
+    """Return `services` as the modules return them, sorted by host, binary and id."""
+    return [d.asdict(service) for service in sorted(services, key=_get_sort_key)]
+
+
+def _get_sort_key(service: Service) -> tuple[str, str, str]:
+    # A service of an unreachable cell has no id.
+    return (service.host, service.binary, service.id or "")
 
 
 def filter_services(
     services: Iterable[Service], hosts: Collection[str] | None, binaries: Collection[str] | None
 ) -> list[Service]:
-    """Return the services on those hosts and of those binaries; None is any."""
-    return [
-        service
-        for service in services
-        if (hosts is None or service.host in hosts)
-        and (binaries is None or service.binary in binaries)
-    ]
+    """Return the services on those hosts and of those binaries; None stands for any."""
+    matches = []
+    for service in services:
+        if hosts is not None and service.host not in hosts:
+            continue
+        if binaries is not None and service.binary not in binaries:
+            continue
+        matches.append(service)
+    return matches
 
 
 def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Service | None:
-    """Return the one service that has the `id`, or the `host` and `binary`, of `params`; None when there is none.
+    """Return the one service with the `id`, or the `host` and `binary`, of `params`.
 
-    Raises CloudError when it may be in a cell that does not answer, InvalidInput for a host that several cells have, and for an id that is none.
+    The result is None when there is no such service.
+
+    Raises CloudError when the service may be in a cell that does not answer. Raises InvalidInput
+    for a host that several cells have, and for an id that is not a UUID.
     """
-    known = list(services)
-    if params["id"] is not None:
-        wanted = require_uuid(params["id"], "id")
-        found = [service for service in known if service.id == wanted]
-    else:
-        found = [
-            service
-            for service in filter_services(known, [params["host"]], [params["binary"]])
-            if service.id is not None
-        ]
-    if not found and (silent := sorted({service.host for service in known if service.id is None})):
+    listed = list(services)
+    matches = _match_services(listed, params)
+    silent = sorted({service.host for service in listed if service.id is None})
+    if not matches and silent:
         raise CloudError(
-            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, and the service may be there."
+            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, "
+            "and the service may be there."
         )
-    if len(found) > 1:
-        ids = summarize_names(service.id or "" for service in found)
+    if len(matches) > 1:
+        ids = summarize_names(service.id or "" for service in matches)
         raise InvalidInput(
-            f"{params['host']} has {len(found)} services {params['binary']}, which several cells may: give the id of one ({ids})."
+            f"{params['host']} has {len(matches)} services {params['binary']}, "
+            f"which several cells may: give the id of one ({ids})."
         )
-    return found[0] if found else None
+    if not matches:
+        return None
+    return matches[0]
+
+
+def _match_services(services: list[Service], params: Mapping[str, t.Any]) -> list[Service]:
+    """Return the services that `params` name, those of unreachable cells left out."""
+    if params["id"] is not None:
+        service_id = require_uuid(params["id"], "id")
+        return [service for service in services if service.id == service_id]
+    named = filter_services(services, [params["host"]], [params["binary"]])
+    # Of a service in an unreachable cell, Nova shows little more than its host.
+    return [service for service in named if service.id is not None]
 
 
 def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the body that makes `service` as wished, nothing when it is so; Nova takes a reason only together with the status."""
-    enabled, reason, forced_down = (
-        params["enabled"],
-        params["disabled_reason"],
-        params["forced_down"],
-    )
+    """Return the body of the request that changes `service` to what `params` ask for.
+
+    The body is empty when the service is already so.
+
+    Raises InvalidInput for a reason without `enabled=false`.
+    """
+    enabled, reason = params["enabled"], params["disabled_reason"]
+    forced_down = params["forced_down"]
     if reason is not None and enabled is not False:
         raise InvalidInput("disabled_reason is of a disabled service: give enabled=false with it.")
     body: dict[str, t.Any] = {}
     if enabled is True and service.status != "enabled":
         body["status"] = "enabled"
-    if enabled is False and (
-        service.status != "disabled" or reason not in (None, service.disabled_reason)
-    ):
-        body |= {"status": "disabled", **({} if reason is None else {"disabled_reason": reason})}
+    is_new_reason = reason is not None and reason != service.disabled_reason
+    if enabled is False and (service.status != "disabled" or is_new_reason):
+        # Nova takes a reason only together with the status.
+        body["status"] = "disabled"
+        if reason is not None:
+            body["disabled_reason"] = reason
     if forced_down is not None and forced_down != service.forced_down:
         body["forced_down"] = forced_down
     return body
 
 
 def apply_update(service: Service, body: Mapping[str, t.Any]) -> Service:
-    """Return `service` as Nova lists it after such a change; one that is no longer forced down may be up or down."""
-    reason = body.get("disabled_reason") if "status" in body else service.disabled_reason
+    """Return `service` as Nova lists it after the request with `body`."""
+    reason = service.disabled_reason
+    # Nova drops the reason when the status changes without one.
+    if "status" in body:
+        reason = body.get("disabled_reason")
     forced_down = body.get("forced_down", service.forced_down)
-    state = "down" if forced_down else service.state
+    # A service that is no longer forced down may be up or down: its last state is kept.
+    state = service.state
+    if forced_down:
+        state = "down"
     return d.replace(
         service,
         status=body.get("status", service.status),
@@ -122,11 +147,12 @@ def apply_update(service: Service, body: Mapping[str, t.Any]) -> Service:
 
 
 def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: str) -> bool:
-    """Tell whether the provider with that name may be of a compute node of `service` that Nova does not list.
+    """Return whether the provider may be of a compute node of `service` that Nova does not list.
 
-    Nova lists none of a host that it has not yet discovered, whether that is up or just down.
+    Nova does not list the compute nodes of a host that it has not yet discovered, whether the host
+    is up or just down.
 
-    hosts: those of the compute nodes that it lists.
+    hosts: the hosts of the compute nodes that Nova lists. provider: the name of the provider.
     """
     return (
         service.binary == COMPUTE
@@ -136,5 +162,5 @@ def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: s
 
 
 def _strip_domain(host: str) -> str:
-    """Return the name of a host without its domain, which its service may not have and its compute node may."""
+    # The service of a host may lack the domain that its compute node has.
     return host.partition(".")[0]

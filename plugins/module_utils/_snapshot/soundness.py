@@ -2,14 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
 """Whether the reading as a whole is sound enough for anything to be changed.
 
-The wrong region, a second Nova on the same Placement, a role that lists everything and may look at nothing, API workers that do not
-know the same cells: each makes every allocation look like an orphan. A cell that does not answer closes no gate: what that means is
-decided for each consumer, in `_snapshot.gaps`.
+The wrong region, a second Nova on the same Placement, a role that lists everything and may look at
+nothing, API workers that do not know the same cells: each makes every allocation look like an
+orphan. A cell that does not answer fails no check here: what that means is decided for each
+consumer, in `_snapshot.gaps`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabili
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Container
+    from collections.abc import Collection, Container, Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
         Hypervisor,
@@ -41,7 +42,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def list_failed_checks(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return a sentence for each reason why nothing may be changed after this reading; none when it is sound."""
+    """Return a sentence for each reason why nothing may be changed after this reading.
+
+    The result is empty when the reading is sound.
+    """
     checks = (
         _check_services,
         _check_listings,
@@ -51,13 +55,18 @@ def list_failed_checks(snapshot: Snapshot) -> tuple[str, ...]:
         _check_migration_hosts,
         _check_filters,
     )
-    found = [check(snapshot) for check in checks]
-    closed = [sentence for sentence in found if sentence]
-    return (*list_blocking_requirements(snapshot.cloud), *closed, *list_disagreements(snapshot))
+    failures = list(list_blocking_requirements(snapshot.cloud))
+    for check in checks:
+        failure = check(snapshot)
+        if failure:
+            failures.append(failure)
+    return (*failures, *list_disagreements(snapshot))
 
 
 def _check_services(snapshot: Snapshot) -> str | None:
-    """Nova cannot list its services before the reading or after it: which cells answer is not known."""
+    """Nova cannot list its services before the reading or after it: which cells answer is not
+    known.
+    """
     for when, answer in (("before", snapshot.services), ("after", snapshot.services_after)):
         if answer.value is None:
             return f"Nova answered {answer.status} when asked for its services {when} the reading."
@@ -65,28 +74,34 @@ def _check_services(snapshot: Snapshot) -> str | None:
 
 
 def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
-    """Tell whether every cell answered when Nova was asked for its services."""
+    """Return whether every cell answered when Nova was asked for its services."""
     return services.value is not None and not list_down_cell_hosts(services)
 
 
 def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return a sentence for each reason why nothing may be concluded from the absence of something; none when all of Nova answered."""
-    silent, doubtful = list_unjudged_hosts(snapshot), list_doubtful_hosts(snapshot)
-    found = [
-        f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}."
-        if silent
-        else "",
-        f"Nova did not say whether {summarize_names(doubtful)}, which its listings leave out, has a compute node (GET /os-hosts)."
-        if doubtful
-        else "",
-    ]
-    return (*list_failed_checks(snapshot), *filter(None, found))
+    """Return a sentence for each reason why nothing may be concluded from absence.
+
+    The result is empty when the reading is sound and every cell answered.
+    """
+    failures = list(list_failed_checks(snapshot))
+    silent = list_unjudged_hosts(snapshot)
+    if silent:
+        failures.append(
+            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}."
+        )
+    doubtful = list_doubtful_hosts(snapshot)
+    if doubtful:
+        failures.append(
+            f"Nova did not say whether {summarize_names(doubtful)}, which its listings leave out, "
+            "has a compute node (GET /os-hosts)."
+        )
+    return tuple(failures)
 
 
 def is_same_listing(
     before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
 ) -> bool:
-    """Tell whether Nova, asked for its services once more, named the same ones and had an answer of as many cells."""
+    """Return whether Nova named the same services again, from as many answering cells."""
     return (
         after.value is not None
         and have_same_compute_hosts(before, after)
@@ -96,13 +111,17 @@ def is_same_listing(
 
 def list_unjudged_hosts(snapshot: Snapshot) -> list[str]:
     """Return the hosts of cells that did not answer at some time of the reading."""
-    return sorted(
-        {*list_down_cell_hosts(snapshot.services), *list_down_cell_hosts(snapshot.services_after)}
-    )
+    # A cell that fell silent during the reading may have left anything out of it.
+    before = list_down_cell_hosts(snapshot.services)
+    after = list_down_cell_hosts(snapshot.services_after)
+    return sorted({*before, *after})
 
 
 def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
-    """Return the hosts of unreachable cells (status `UNKNOWN`, compute microversion 2.69 and later)."""
+    """Return the hosts of unreachable cells.
+
+    Their services have the status `UNKNOWN` (compute microversion 2.69 and later).
+    """
     return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
 
 
@@ -114,75 +133,118 @@ def _check_listings(snapshot: Snapshot) -> str | None:
     ):
         if answer.value is not None:
             continue
+        # 400 is the answer of a worker that does not know the cell of the marker of a page.
         if answer.status == 400:
             return (
-                f"Nova did not know rows that it had just listed, when asked for its {what}, in several attempts: its API workers do not "
-                "all know the same cells. Restart every nova-api, then run again."
+                f"Nova did not know rows that it had just listed, when asked for its {what}, "
+                "in several attempts: its API workers do not all know the same cells. "
+                "Restart every nova-api, then run again."
             )
         return f"Nova answered {answer.status} when asked for its {what}: a cell is not answering."
     return None
 
 
 def _check_hypervisor_listing(snapshot: Snapshot) -> str | None:
-    """Nova could not list its compute nodes, though no answer about its services says that a cell is down.
+    """Nova could not list its compute nodes, though no answer about its services says that a cell
+    is down.
 
-    What the servers of answering hosts show instead is not all of them, and it is not known which hosts are left out.
+    What the servers of answering hosts show instead is not all of them, and it is not known which
+    hosts are left out.
     """
     if snapshot.every_cell_listed or list_unjudged_hosts(snapshot):
         return None
-    return "Nova could not list its compute nodes, because a cell did not answer for a while, and later all of them answered: run again."
-
-
-def _check_region(snapshot: Snapshot) -> str | None:
-    """Less than half of the compute nodes are providers here: the wrong region, or a Placement that belongs to another Nova."""
     return (
-        None
-        if snapshot.hypervisors.value is None
-        else find_region_mismatch(snapshot.hypervisors.value, snapshot.providers)
+        "Nova could not list its compute nodes, because a cell did not answer for a while, "
+        "and later all of them answered: run again."
     )
 
 
+def _check_region(snapshot: Snapshot) -> str | None:
+    """Less than half of the compute nodes are providers here: the wrong region, or a Placement that
+    belongs to another Nova.
+    """
+    if snapshot.hypervisors.value is None:
+        return None
+    return find_region_mismatch(snapshot.hypervisors.value, snapshot.providers)
+
+
 def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
-    """Say so when most of the compute nodes of a Nova, or all of none, have no provider in this Placement."""
+    """Return a sentence when most compute nodes of a Nova have no provider in this Placement.
+
+    A Nova without any compute node gets the same sentence. The result is None otherwise.
+    """
     here = sum(node.uuid in providers for node in nodes)
     if here and here * 2 >= len(nodes):
         return None
-    return f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
+    return (
+        f"{here} of {len(nodes)} hypervisors are providers here: is this the right region, "
+        "and does this Placement belong to this Nova?"
+    )
 
 
 def _check_credentials(snapshot: Snapshot) -> str | None:
-    """These credentials list servers that they may not look at, or see no host: every server then looks deleted."""
-    foreign = [
-        sample for sample, project in _list_samples(snapshot) if project != snapshot.cloud.project
-    ]
-    judged = foreign or snapshot.samples
-    if not judged and any(
-        node.servers or node.servers is None for node in snapshot.hypervisors.value or ()
-    ):
-        return "These credentials see no server together with its host, though there are servers on hosts: use a role that may (admin by default)."
+    """These credentials list servers that they may not look at, or see no host: every server then
+    looks deleted.
+    """
+    judged = _list_foreign_samples(snapshot) or snapshot.samples
+    if not judged and _may_have_servers(snapshot.hypervisors.value or ()):
+        return (
+            "These credentials see no server together with its host, though there are servers on "
+            "hosts: use a role that may (admin by default)."
+        )
+    # One server with its host shows that these credentials may see both.
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None
     refused = judged[0]
-    return f"These credentials list servers that they may not look at ({refused.request}: {refused.status}): use a role that sees all projects."
+    return (
+        "These credentials list servers that they may not look at "
+        f"({refused.request}: {refused.status}): use a role that sees all projects."
+    )
 
 
-def _list_samples(snapshot: Snapshot) -> list[tuple[Answer[Server], str | None]]:
-    """Return the sampled servers with the project of each by the listing, or by the look-up where the listing is not known."""
-    by_lookup = [sample.value.project if sample.value else None for sample in snapshot.samples]
-    return list(zip(snapshot.samples, snapshot.sampled_projects or by_lookup, strict=True))
+def _may_have_servers(nodes: Collection[Hypervisor]) -> bool:
+    # A host that was not asked for its servers may have some.
+    return any(node.servers or node.servers is None for node in nodes)
+
+
+def _list_foreign_samples(snapshot: Snapshot) -> list[Answer[Server]]:
+    """Return the sampled servers of other projects: servers of the own one prove less.
+
+    The project is that of the listing, or that of the lookup where the listing has none.
+    """
+    projects = snapshot.sampled_projects or _list_looked_up_projects(snapshot.samples)
+    foreign = []
+    for sample, project in zip(snapshot.samples, projects, strict=True):
+        if project != snapshot.cloud.project:
+            foreign.append(sample)
+    return foreign
+
+
+def _list_looked_up_projects(samples: Iterable[Answer[Server]]) -> tuple[str | None, ...]:
+    return tuple(sample.value.project if sample.value else None for sample in samples)
 
 
 def _check_migration_hosts(snapshot: Snapshot) -> str | None:
-    """These credentials see no hosts of migrations: where a failed one may have left a guest is not told."""
+    """These credentials see no hosts of migrations: where a failed one may have left a guest is not
+    told.
+    """
     rows = snapshot.migrations.value or ()
     # Each has a source: Nova gives it one when it makes the row.
     if not rows or any(row.source_compute for row in rows):
         return None
-    return f"Nova lists migrations without their hosts ({snapshot.migrations.request}): use a role that may see them (admin by default)."
+    return (
+        f"Nova lists migrations without their hosts ({snapshot.migrations.request}): "
+        "use a role that may see them (admin by default)."
+    )
 
 
 def _check_filters(snapshot: Snapshot) -> str | None:
-    """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for Nova."""
+    """Nova lists a live server as deleted: these credentials may not filter, or a proxy answers for
+    Nova.
+    """
     if snapshot.control is None or snapshot.control.value == ():
         return None
-    return f"Nova lists a live server as deleted ({snapshot.control.request}): these credentials may not filter, or a proxy answers for Nova."
+    return (
+        f"Nova lists a live server as deleted ({snapshot.control.request}): "
+        "these credentials may not filter, or a proxy answers for Nova."
+    )
