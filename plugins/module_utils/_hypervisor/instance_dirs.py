@@ -298,9 +298,8 @@ class InstanceDirectories:
         name = match.group()
         uuid, suffix = match.groups()
         path = os.path.join(self.path, name)
-        try:
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
+        status = _stat_directory_or_link(name, folder)
+        if status is None:
             return None
         link = stat.S_ISLNK(status.st_mode)
         if link:
@@ -308,12 +307,10 @@ class InstanceDirectories:
             inside = DirScan(None, status.st_mtime, set())
             opened = None
             shared = is_shared(self.path, around)
-        elif stat.S_ISDIR(status.st_mode):
+        else:
             inside = scan_dir(path)
             opened = is_open(path, inside, in_use, around)
             shared = is_shared(path, around)
-        else:
-            return None
         changed_at, age_seconds = _describe_time(inside.newest)
         return InstanceDirectory(
             name=name,
@@ -431,6 +428,17 @@ class InstanceDirectories:
             raise HostError(
                 f"{name} could not be moved between {self.path} and {self.store}: {reason}."
             ) from error
+
+
+def _stat_directory_or_link(name: str, folder: int) -> os.stat_result | None:
+    """Return the status of `name` in the open `folder`; None when there is no such thing."""
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        return status
+    return None
 
 
 def _is_selected(uuid: str, uuids: t.Collection[str] | None) -> bool:

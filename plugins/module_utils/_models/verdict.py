@@ -56,20 +56,30 @@ class Decision:
 
 
 def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Decision:
+    """Return the decision that an allocation or provider is an orphan.
+
+    about: more fields of the decision, such as `freed_providers`.
+    """
     return Decision(ORPHANED, reason, _skip_unasked(evidence), **about)
 
 
 def drifted(
     reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any
 ) -> Decision:
+    """Return the decision that something is not as it should be, with the change that corrects it.
+
+    about: more fields of the decision, such as `server`.
+    """
     return Decision(DRIFTED, reason, _skip_unasked(evidence), change=change, **about)
 
 
 def protected(reason: str, *evidence: Answer[t.Any]) -> Decision:
+    """Return the decision that something must not be changed."""
     return Decision(PROTECTED, reason, _skip_unasked(evidence))
 
 
 def undecided(reason: str, *evidence: Answer[t.Any]) -> Decision:
+    """Return the decision that nothing could be proven."""
     return Decision(UNDECIDED, reason, _skip_unasked(evidence))
 
 
