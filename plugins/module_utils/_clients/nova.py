@@ -483,8 +483,8 @@ class NovaReader:
         yet, and links to a next page only after a full one: so read on until nothing comes, not
         even in the longest page.
 
-        Servers it does not drop, and it does not know one as a marker that has lost its mapping to
-        a cell: after one of these, the missing link says that it was the last.
+        Nova does not drop servers, and it does not know a server as a marker that has lost its
+        mapping to a cell: after such a server, the missing link says that it was the last.
         """
         rows: list[t.Any] = []
         marker, size = start, listing.page_size
