@@ -11,11 +11,13 @@ short_description: Enable, disable and delete services of Nova
 version_added: 1.0.0
 description:
   - Enables and disables a compute service, and tells Nova that its host is down.
-  - Deletes a service so that nothing of its host stays behind. When Nova deletes a compute service, it deletes the resource providers of
-    its compute nodes, too, but only those of which nobody holds a share. The others it leaves behind without a word.
-    This module refuses instead, and says who it is that holds them.
-  - A compute node that has no resource provider, as a conflict of names leaves it, makes Nova fail with 500. This module lets an empty
-    provider stand in for it, which Nova then deletes with the service.
+  - Deletes a service so that nothing of its host stays behind. When Nova deletes a compute service,
+    it deletes the resource providers of its compute nodes, too, but only those of which nobody
+    holds a share. The others it leaves behind without a word. This module refuses instead, and says
+    who it is that holds them.
+  - A compute node that has no resource provider, as a conflict of names leaves it, makes Nova fail
+    with 500. This module lets an empty provider stand in for it, which Nova then deletes with the
+    service.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -26,7 +28,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - Whether Nova would refuse a change or a deletion is known to Nova alone, which is not asked in check mode.
+      - Whether Nova would refuse a change or a deletion is known to Nova alone, which is not asked
+        in check mode.
   diff_mode:
     support: full
   idempotent:
@@ -51,10 +54,11 @@ options:
       - service_id
   state:
     description:
-      - With V(present), the service has the given O(enabled), O(disabled_reason) and O(forced_down).
-        A service that Nova does not know fails the task, for it is made by its own process.
-      - With V(absent), it is deleted, and with it go the compute nodes of a compute service, their resource providers
-        and the place of the host in its aggregates.
+      - With V(present), the service has the given O(enabled), O(disabled_reason) and
+        O(forced_down). A service that Nova does not know fails the task, for it is made by its own
+        process.
+      - With V(absent), it is deleted, and with it go the compute nodes of a compute service, their
+        resource providers and the place of the host in its aggregates.
     type: str
     choices:
       - present
@@ -66,29 +70,35 @@ options:
     type: bool
   disabled_reason:
     description:
-      - Why it is disabled, for O(enabled=false). Left as it is when not given, and gone when the service is enabled.
+      - Why it is disabled, for O(enabled=false). Left as it is when not given, and gone when the
+        service is enabled.
     type: str
   forced_down:
     description:
-      - Whether Nova is to call the host down whatever its service reports. Left as it is when not given.
+      - Whether Nova is to call the host down whatever its service reports. Left as it is when not
+        given.
       - Set it only for a host that is fenced, so that no guest of it can still run.
     type: bool
   force_residual:
     description:
-      - Ask Nova to delete the service also while a consumer holds a share of what its compute nodes have, or while it is up.
-      - What Nova then leaves behind is in RV(left_providers). It is deleted with M(osops.placement.placement_provider)
-        as soon as nobody holds a share of it.
-      - Nova refuses in any case while servers are on the host, or migrations from it or to it are under way or wait to be confirmed.
+      - Ask Nova to delete the service also while a consumer holds a share of what its compute nodes
+        have, or while it is up.
+      - What Nova then leaves behind is in RV(left_providers). It is deleted with
+        M(osops.placement.placement_provider) as soon as nobody holds a share of it.
+      - Nova refuses in any case while servers are on the host, or migrations from it or to it are
+        under way or wait to be confirmed.
     type: bool
     default: false
   assume_removed:
     description:
-      - In check mode only, UUIDs of consumers that something before this task would have removed, so that they are not counted.
+      - In check mode only, UUIDs of consumers that something before this task would have removed,
+        so that they are not counted.
     type: list
     elements: str
     default: []
 notes:
-  - Stop the process of the service before you delete it. One that runs on makes itself, and a part of its host, known again.
+  - Stop the process of the service before you delete it. One that runs on makes itself, and a part
+    of its host, known again.
 seealso:
   - module: osops.placement.compute_service_info
   - module: osops.placement.placement_provider
@@ -150,7 +160,8 @@ service:
       type: str
       sample: disabled
     state:
-      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null) while its cell does not answer.
+      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null)
+        while its cell does not answer.
       returned: success
       type: str
       sample: down
@@ -171,7 +182,8 @@ service:
       sample: '2026-10-25T20:13:51.000000'
 consumers:
   description:
-    - UUIDs of the consumers that hold a share of what the compute nodes of the service have, servers and migrations for the most part.
+    - UUIDs of the consumers that hold a share of what the compute nodes of the service have,
+      servers and migrations for the most part.
   returned: when state is absent and there are such
   type: list
   elements: str
@@ -179,7 +191,8 @@ consumers:
     - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
 left_providers:
   description:
-    - UUIDs of the roots of those trees of resource providers that Nova left behind. Empty when all is gone, as it should be.
+    - UUIDs of the roots of those trees of resource providers that Nova left behind. Empty when all
+      is gone, as it should be.
   returned: when the service was deleted
   type: list
   elements: str
@@ -218,23 +231,32 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Mapping
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+    )
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Change or delete a service of Nova as the options say."""
     session = connect()
-    service = find_service(
-        get_listed_services(NovaReader(session.compute).list_services()), module.params
-    )
-    wanted = (_ensure_present if module.params["state"] == "present" else _ensure_absent)(
-        module, session, service
-    )
-    if module._diff and not wanted.get("failed"):
-        (before,) = describe_services([service]) if service else ({},)
-        wanted["diff"] = {"before": before, "after": wanted["service"] or {}}
-    return wanted
+    services = get_listed_services(NovaReader(session.compute).list_services())
+    service = find_service(services, module.params)
+    if module.params["state"] == "present":
+        result = _ensure_present(module, session, service)
+    else:
+        result = _ensure_absent(module, session, service)
+    if module._diff and not result.get("failed"):
+        before: dict[str, t.Any] = {}
+        if service:
+            before = describe_services([service])[0]
+        result["diff"] = {"before": before, "after": result["service"] or {}}
+    return result
 
 
 def _ensure_present(
@@ -245,12 +267,12 @@ def _ensure_present(
         raise InvalidInput(f"Nova has no service {name}, and only its own process can make one.")
     body = build_update(service, module.params)
     if not body:
-        now = service
+        updated = service
     elif module.check_mode:
-        now = apply_update(service, body)
+        updated = apply_update(service, body)
     else:
-        now = ServiceWriter(session.compute).update_service(service, body)
-    return {"changed": bool(body), "service": describe_services([now])[0]}
+        updated = ServiceWriter(session.compute).update_service(service, body)
+    return {"changed": bool(body), "service": describe_services([updated])[0]}
 
 
 def _ensure_absent(
@@ -258,45 +280,61 @@ def _ensure_absent(
 ) -> dict[str, t.Any]:
     if service is None:
         return {"changed": False, "service": None}
-    result: dict[str, t.Any] = {"changed": True, "service": None}
-    if service.binary != COMPUTE:
-        if not module.check_mode:
-            ServiceWriter(session.compute).delete_service(service, ())
-        return {**result, "left_providers": []}
+    if service.binary == COMPUTE:
+        return _delete_compute_service(module, session, service)
+    # The other services have neither compute nodes nor resource providers.
+    if not module.check_mode:
+        ServiceWriter(session.compute).delete_service(service, ())
+    return {"changed": True, "service": None, "left_providers": []}
+
+
+def _delete_compute_service(
+    module: AnsibleModule, session: Session, service: Service
+) -> dict[str, t.Any]:
     placement = PlacementReader(session.placement)
     nodes = require_compute_nodes(NovaReader(session.compute).list_hypervisors(with_servers=False))
     providers = placement.list_providers()
     trees = find_service_providers(service, nodes, providers)
-    gone = module.params["assume_removed"] if module.check_mode else ()
-    allocations_by_consumer = {
-        consumer: held
-        for consumer, held in placement.list_allocations_on_providers(trees).items()
-        if consumer not in gone
-    }
-    if allocations_by_consumer:
-        result["consumers"] = sorted(allocations_by_consumer)
-    if not module.params["force_residual"] and (
-        why_not := describe_service_blocker(service, allocations_by_consumer)
-    ):
-        return {**result, "failed": True, "changed": False, "msg": why_not}
+    consumers = _list_consumers(module, placement, trees)
+    result: dict[str, t.Any] = {"changed": True, "service": None}
+    if consumers:
+        result["consumers"] = sorted(consumers)
+    if not module.params["force_residual"]:
+        reason = describe_service_blocker(service, consumers)
+        if reason:
+            return {**result, "failed": True, "changed": False, "msg": reason}
     if module.check_mode:
         return result
-    own = [node for node in nodes if node.host == service.host]
-    with ProviderWriter(session.placement).create_placeholders(
-        node for node in own if node.uuid not in providers
-    ):
-        ServiceWriter(session.compute).delete_service(service, own)
-    left = sorted(
-        {
-            provider.root
-            for provider in placement.list_providers_in_trees(
-                {provider.root for provider in trees.values()}
-            ).values()
-        }
-    )
+    own_nodes = [node for node in nodes if node.host == service.host]
+    without_provider = [node for node in own_nodes if node.uuid not in providers]
+    with ProviderWriter(session.placement).create_placeholders(without_provider):
+        ServiceWriter(session.compute).delete_service(service, own_nodes)
+    left = _list_left_roots(placement, trees)
     if left:
         module.warn(f"Nova left resource providers of {service.host} behind: {', '.join(left)}.")
     return {**result, "left_providers": left}
+
+
+def _list_consumers(
+    module: AnsibleModule, placement: PlacementReader, trees: Iterable[str]
+) -> dict[str, Allocations]:
+    """Return by consumer the allocations on `trees`, but none that check mode assumes removed."""
+    consumers = placement.list_allocations_on_providers(trees)
+    if not module.check_mode:
+        return consumers
+    assumed = module.params["assume_removed"]
+    return {
+        consumer: allocations
+        for consumer, allocations in consumers.items()
+        if consumer not in assumed
+    }
+
+
+def _list_left_roots(placement: PlacementReader, trees: Mapping[str, Provider]) -> list[str]:
+    """Return the roots of those trees that Placement still lists."""
+    roots = {provider.root for provider in trees.values()}
+    left = placement.list_providers_in_trees(roots)
+    return sorted({provider.root for provider in left.values()})
 
 
 def main() -> None:

@@ -10,9 +10,11 @@ module: compute_service_info
 short_description: Show the services of Nova
 version_added: 1.0.0
 description:
-  - Returns the services that Nova knows, such as its compute services, whether they are enabled and whether they are up.
-  - Disabled services count as well, for one when Nova chooses the oldest RPC version that all of them understand.
-    Those of hosts that are no longer there should be deleted, see M(osops.placement.compute_service).
+  - Returns the services that Nova knows, such as its compute services, whether they are enabled and
+    whether they are up.
+  - Disabled services count as well, for one when Nova chooses the oldest RPC version that all of
+    them understand. Those of hosts that are no longer there should be deleted, see
+    M(osops.placement.compute_service).
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -32,7 +34,8 @@ options:
     type: list
     elements: str
 notes:
-  - Services of a cell that does not answer are shown with RV(services[].status=UNKNOWN), and little is known of them.
+  - Services of a cell that does not answer are shown with RV(services[].status=UNKNOWN), and little
+    is known of them.
 seealso:
   - module: osops.placement.compute_service
 """
@@ -47,7 +50,9 @@ EXAMPLES = r"""
 
 - name: Show the hosts whose service is disabled and down
   ansible.builtin.debug:
-    msg: "{{ compute.services | selectattr('status', '==', 'disabled') | selectattr('state', '==', 'down') | map(attribute='host') }}"
+    msg: >-
+      {{ compute.services | selectattr('status', '==', 'disabled')
+      | selectattr('state', '==', 'down') | map(attribute='host') }}
 """
 
 RETURN = r"""
@@ -84,7 +89,8 @@ services:
       type: str
       sample: disabled
     state:
-      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null) while its cell does not answer.
+      description: V(up) or V(down) by its last report, V(down) when it is forced down. V(null)
+        while its cell does not answer.
       returned: success
       type: str
       sample: down
@@ -125,13 +131,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Return the services of Nova that the options select."""
     services = get_listed_services(NovaReader(connect().compute).list_services())
-    return {
-        "changed": False,
-        "services": describe_services(
-            filter_services(services, module.params["host"], module.params["binary"])
-        ),
-    }
+    selected = filter_services(services, module.params["host"], module.params["binary"])
+    return {"changed": False, "services": describe_services(selected)}
 
 
 def main() -> None:

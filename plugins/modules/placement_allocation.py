@@ -11,8 +11,8 @@ short_description: Create, change and remove allocations in the Placement servic
 version_added: 1.0.0
 description:
   - Sets what a consumer holds of which resource providers, or removes all or a part of it.
-  - Every write names the consumer's generation, so that Placement refuses it if the consumer changed meanwhile.
-    The unguarded C(DELETE /allocations) is never used.
+  - Every write names the consumer's generation, so that Placement refuses it if the consumer
+    changed meanwhile. The unguarded C(DELETE /allocations) is never used.
   - This module does as it is told. To find out what may go, use M(osops.placement.orphan_detect).
 author:
   - osops.placement contributors (@osops)
@@ -24,7 +24,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - Whether there is capacity for what is asked is known to Placement alone, which is not asked in check mode.
+      - Whether there is capacity for what is asked is known to Placement alone, which is not asked
+        in check mode.
   diff_mode:
     support: full
   idempotent:
@@ -39,8 +40,10 @@ options:
       - consumer_uuid
   state:
     description:
-      - With V(present), the consumer holds exactly O(resources) afterwards. Amounts are changed and providers dropped as needed.
-      - With V(absent), it holds nothing of what O(resource_provider) and O(resource_classes) name, or nothing at all without them.
+      - With V(present), the consumer holds exactly O(resources) afterwards. Amounts are changed and
+        providers dropped as needed.
+      - With V(absent), it holds nothing of what O(resource_provider) and O(resource_classes) name,
+        or nothing at all without them.
     type: str
     choices:
       - present
@@ -52,13 +55,15 @@ options:
     type: dict
   project:
     description:
-      - UUID of the project that the allocation counts for. Needed for a consumer that holds nothing yet, else left as it is.
+      - UUID of the project that the allocation counts for. Needed for a consumer that holds nothing
+        yet, else left as it is.
     type: str
     aliases:
       - project_id
   user:
     description:
-      - UUID of the user that the allocation counts for. Needed for a consumer that holds nothing yet, else left as it is.
+      - UUID of the user that the allocation counts for. Needed for a consumer that holds nothing
+        yet, else left as it is.
     type: str
     aliases:
       - user_id
@@ -69,22 +74,25 @@ options:
     type: str
   resource_provider:
     description:
-      - Names or UUIDs of the providers whose shares go, for O(state=absent). The rest of the consumer stays.
+      - Names or UUIDs of the providers whose shares go, for O(state=absent). The rest of the
+        consumer stays.
     type: list
     elements: str
   resource_classes:
     description:
-      - Resource classes whose amounts go, for O(state=absent), of O(resource_provider) or of all providers.
+      - Resource classes whose amounts go, for O(state=absent), of O(resource_provider) or of all
+        providers.
     type: list
     elements: str
   consumer_generation:
     description:
-      - Generation at which the consumer must be for anything to be changed. Without it, the one that was just read.
+      - Generation at which the consumer must be for anything to be changed. Without it, the one
+        that was just read.
     type: int
   allocations:
     description:
-      - Several consumers, each once and with the options above. They are changed one after the other; the first that cannot be changed ends
-        the task. An empty list changes nothing.
+      - Several consumers, each once and with the options above. They are changed one after the
+        other; the first that cannot be changed ends the task. An empty list changes nothing.
     type: list
     elements: dict
     suboptions:
@@ -175,7 +183,8 @@ EXAMPLES = r"""
 RETURN = r"""
 allocations:
   description:
-    - What each consumer holds after the task, or would hold in check mode, in the order of the task.
+    - What each consumer holds after the task, or would hold in check mode, in the order of the
+      task.
     - When a write failed, those that were dealt with before.
   returned: success, or when a write failed
   type: list
@@ -192,7 +201,8 @@ allocations:
       type: bool
       sample: true
     generation:
-      description: The generation at which the consumer was read, which a change names. V(null) for one that held nothing.
+      description: The generation at which the consumer was read, which a change names. V(null) for
+        one that held nothing.
       returned: success
       type: int
       sample: 2
@@ -212,7 +222,8 @@ allocations:
       type: str
       sample: 7d1b0e6f3c2a4b5d9e8f7a6b5c4d3e2f
     age:
-      description: Seconds since the write before this one, by Placement's own clock. V(null) for a consumer that held nothing.
+      description: Seconds since the write before this one, by Placement's own clock. V(null) for a
+        consumer that held nothing.
       returned: success
       type: int
       sample: 86400
@@ -278,6 +289,8 @@ from ansible_collections.osops.placement.plugins.module_utils._resources.allocat
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Iterable, Sequence
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
@@ -287,59 +300,70 @@ TARGETS = {"present": set_resources, "absent": remove_resources}
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    wishes = (
-        [module.params] if module.params["allocations"] is None else module.params["allocations"]
-    )
-    consumers = [require_uuid(wish["consumer"], "consumer") for wish in wishes]
-    if twice := sorted({consumer for consumer in consumers if consumers.count(consumer) > 1}):
-        raise InvalidInput(
-            f"allocations has consumer {', '.join(twice)} more than once: say in one entry what it is to hold."
-        )
+    """Make the allocations of consumers what the options say."""
+    entries = module.params["allocations"]
+    if entries is None:
+        entries = [module.params]
+    consumers = [require_uuid(entry["consumer"], "consumer") for entry in entries]
+    _check_distinct(consumers)
     api = connect().placement
-    if any(wish["consumer_type"] for wish in wishes) and api.newest < (1, 38):
+    if any(entry["consumer_type"] for entry in entries) and api.newest < (1, 38):
         raise InvalidInput(
             f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older."
         )
     placement, writer = PlacementReader(api), AllocationWriter(api)
     providers = placement.list_providers()
-    planned = []
-    for consumer, wish in zip(consumers, wishes, strict=True):
+    # Nothing is written before all consumers have been read and checked.
+    steps = []
+    for consumer, entry in zip(consumers, entries, strict=True):
         current = t.cast("Allocation", placement.get_allocation(consumer).value)
-        target = TARGETS[wish["state"]](current, wish, providers)
-        changed = build_body(target) != build_body(current)
-        if changed:
-            check_generation(current, wish["consumer_generation"])
-        planned.append((current, target, changed))
+        target = TARGETS[entry["state"]](current, entry, providers)
+        if _build_change(current, target) is not None:
+            check_generation(current, entry["consumer_generation"])
+        steps.append((current, target))
 
     result: dict[str, t.Any] = {"changed": False, "allocations": []}
-    for current, target, changed in planned:
-        try:
-            if changed and not module.check_mode:
-                writer.replace(
-                    Change(
-                        current.consumer,
-                        current.generation,
-                        build_body(current),
-                        build_body(target),
-                    )
-                )
-        except CloudError as error:
-            return {**result, "failed": True, "msg": str(error)}
+    for current, target in steps:
+        change = _build_change(current, target)
+        if change is not None and not module.check_mode:
+            try:
+                writer.replace(change)
+            except CloudError as error:
+                return {**result, "failed": True, "msg": str(error)}
+        changed = change is not None
         result["changed"] |= changed
         result["allocations"].append({**describe_allocation(target, providers), "changed": changed})
     if module._diff:
-        result["diff"] = {
-            side: {allocation.consumer: build_body(allocation) for allocation in allocations}
-            for side, allocations in (
-                ("before", [p[0] for p in planned]),
-                ("after", [p[1] for p in planned]),
-            )
-        }
+        result["diff"] = _build_diff(steps)
     return result
 
 
+def _check_distinct(consumers: Sequence[str]) -> None:
+    repeated = {consumer for consumer in consumers if consumers.count(consumer) > 1}
+    if repeated:
+        raise InvalidInput(
+            f"allocations has consumer {', '.join(sorted(repeated))} more than once: say in one "
+            "entry what it is to hold."
+        )
+
+
+def _build_change(current: Allocation, target: Allocation) -> Change | None:
+    before, after = build_body(current), build_body(target)
+    if before == after:
+        return None
+    return Change(current.consumer, current.generation, before, after)
+
+
+def _build_diff(steps: Iterable[tuple[Allocation, Allocation]]) -> dict[str, dict[str, t.Any]]:
+    before, after = {}, {}
+    for current, target in steps:
+        before[current.consumer] = build_body(current)
+        after[target.consumer] = build_body(target)
+    return {"before": before, "after": after}
+
+
 def main() -> None:
-    one: dict[str, dict[str, t.Any]] = {
+    single: dict[str, dict[str, t.Any]] = {
         "consumer": {"type": "str", "aliases": ["consumer_uuid"]},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "resources": {"type": "dict"},
@@ -353,15 +377,16 @@ def main() -> None:
     several = {
         "type": "list",
         "elements": "dict",
-        "options": {**one, "consumer": {**one["consumer"], "required": True}},
+        "options": {**single, "consumer": {**single["consumer"], "required": True}},
     }
-    alone = [option for option in one if option != "state"]
+    # state has a default, so it is always set.
+    exclusive = [option for option in single if option != "state"]
     run(
         AnsibleModule(
-            {**connection_options(), **one, "allocations": several},
+            {**connection_options(), **single, "allocations": several},
             supports_check_mode=True,
             required_one_of=[("consumer", "allocations")],
-            mutually_exclusive=[("allocations", option) for option in alone],
+            mutually_exclusive=[("allocations", option) for option in exclusive],
         ),
         work,
     )

@@ -12,7 +12,8 @@ version_added: 1.0.0
 description:
   - Returns what consumers hold of which resource providers.
   - A consumer is a server or a migration of Nova, or whatever else claims from Placement.
-  - Consumers and resource providers that Placement does not know add nothing to the result, and are no failure.
+  - Consumers and resource providers that Placement does not know add nothing to the result, and are
+    no failure.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -31,12 +32,14 @@ options:
       - consumer_uuid
   resource_provider:
     description:
-      - Names or UUIDs of resource providers. Shows every consumer that holds something of them or of any provider in their trees.
+      - Names or UUIDs of resource providers. Shows every consumer that holds something of them or
+        of any provider in their trees.
     type: list
     elements: str
 notes:
-  - Without O(consumer) and O(resource_provider) all allocations of the cloud are returned. Placement is asked once for each provider,
-    and once for each consumer, for only that tells its project, user, type and age.
+  - Without O(consumer) and O(resource_provider) all allocations of the cloud are returned.
+    Placement is asked once for each provider, and once for each consumer, for only that tells its
+    project, user, type and age.
 seealso:
   - module: osops.placement.placement_allocation
   - module: osops.placement.orphan_detect
@@ -115,7 +118,8 @@ allocations:
           type: str
           sample: compute-17
         root:
-          description: UUID of the root of the provider's tree, which is the provider's own for a root.
+          description: UUID of the root of the provider's tree, which is the provider's own for a
+            root.
           returned: success
           type: str
           sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
@@ -150,20 +154,20 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Return the allocations that the options select."""
     placement = PlacementReader(connect().placement)
-    wanted, where = module.params["consumer"], module.params["resource_provider"]
-    wanted = (
-        wanted if wanted is None else [normalize_uuid(consumer) or consumer for consumer in wanted]
-    )
+    uuids, names = module.params["consumer"], module.params["resource_provider"]
+    consumers = {normalize_uuid(uuid) or uuid for uuid in uuids or ()}
     providers = placement.list_providers()
-    consumers = set(wanted or ())
-    if where is not None or wanted is None:
-        held = set(
-            placement.list_allocations_on_providers(
-                providers if where is None else placement.list_providers_in_trees(where)
-            )
-        )
-        consumers = held if wanted is None else held & consumers
+    if uuids is None or names is not None:
+        searched = providers
+        if names is not None:
+            searched = placement.list_providers_in_trees(names)
+        consumers_there = set(placement.list_allocations_on_providers(searched))
+        if uuids is None:
+            consumers = consumers_there
+        else:
+            consumers &= consumers_there
     allocations = placement.get_allocations(sorted(consumers))
     return {
         "changed": False,

@@ -10,11 +10,14 @@ module: placement_provider
 short_description: Delete a tree of resource providers from the Placement service
 version_added: 1.0.0
 description:
-  - Deletes a root resource provider and everything below it, children before their parents.
-    What remains of a host after its compute service was deleted, for one, keeps its name from the host that comes next.
-  - Refuses while any consumer holds a share of the tree, and while a compute node stands behind it or may do so.
-    The provider of a compute node goes with its service, see M(osops.placement.compute_service).
-  - Placement itself refuses, too, to delete a provider of which somebody holds a share, also if that is claimed in the last moment.
+  - Deletes a root resource provider and everything below it, children before their parents. What
+    remains of a host after its compute service was deleted, for one, keeps its name from the host
+    that comes next.
+  - Refuses while any consumer holds a share of the tree, and while a compute node stands behind it
+    or may do so. The provider of a compute node goes with its service, see
+    M(osops.placement.compute_service).
+  - Placement itself refuses, too, to delete a provider of which somebody holds a share, also if
+    that is claimed in the last moment.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -32,7 +35,8 @@ options:
   name:
     description:
       - Name or UUID of the root of the tree.
-      - Only whole trees are deleted. The name of a provider below a root fails the task, which then names the root.
+      - Only whole trees are deleted. The name of a provider below a root fails the task, which then
+        names the root.
     type: str
     required: true
     aliases:
@@ -46,19 +50,23 @@ options:
     default: absent
   ignore_other_regions:
     description:
-      - Delete the tree also when another region of the catalogue has a Nova of its own on the same Placement.
-      - This module asks one Nova for its compute nodes. Set it after you have made sure that none of the other one's is behind the tree.
+      - Delete the tree also when another region of the catalogue has a Nova of its own on the same
+        Placement.
+      - This module asks one Nova for its compute nodes. Set it after you have made sure that none
+        of the other one's is behind the tree.
     type: bool
     default: false
   assume_removed:
     description:
-      - In check mode only, UUIDs of consumers that something before this task would have removed, so that they are not counted.
+      - In check mode only, UUIDs of consumers that something before this task would have removed,
+        so that they are not counted.
     type: list
     elements: str
     default: []
 notes:
-  - It is refused as well when Nova cannot list all of its compute nodes, as with a cell that does not answer,
-    and when most of those that it lists are no resource providers here, as with the wrong region.
+  - It is refused as well when Nova cannot list all of its compute nodes, as with a cell that does
+    not answer, and when most of those that it lists are no resource providers here, as with the
+    wrong region.
 seealso:
   - module: osops.placement.placement_provider_info
   - module: osops.placement.placement_allocation
@@ -77,7 +85,8 @@ EXAMPLES = r"""
 RETURN = r"""
 providers:
   description:
-    - The providers that were deleted, or would be in check mode, in their order, children before their parents.
+    - The providers that were deleted, or would be in check mode, in their order, children before
+      their parents.
     - When a part of the tree could not be deleted, the providers that were.
   returned: success, or when the deletion of a tree was begun
   type: list
@@ -133,57 +142,82 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocations,
+        Provider,
+    )
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Delete a tree of resource providers, unless something still needs it."""
     session = connect()
-    placement, nova = PlacementReader(session.placement), NovaReader(session.compute)
+    placement = PlacementReader(session.placement)
     providers = placement.list_providers()
     tree = find_tree(module.params["name"], providers)
-    result: dict[str, t.Any] = {"changed": bool(tree), "providers": _describe_providers(tree)}
+    described = _describe_providers(tree)
+    result: dict[str, t.Any] = {"changed": bool(tree), "providers": described}
     if module._diff:
-        result["diff"] = {
-            "before": {"providers": _describe_providers(tree)},
-            "after": {"providers": []},
-        }
+        result["diff"] = {"before": {"providers": described}, "after": {"providers": []}}
     if not tree:
         return result
     root = tree[-1]
-    assumed = module.params["assume_removed"] if module.check_mode else ()
-    found = placement.list_allocations_on_providers(provider.uuid for provider in tree)
-    allocations_by_consumer = {
-        consumer: held for consumer, held in found.items() if consumer not in assumed
+    consumers = _list_consumers(module, placement, tree)
+    _check_no_compute_node(module, session, root, providers)
+    reason = describe_consumers(consumers, f"the tree of {root.name}")
+    if reason:
+        return {
+            "failed": True,
+            "msg": f"{reason} Remove what they hold first.",
+            "consumers": sorted(consumers),
+        }
+    if module.check_mode:
+        return result
+    gone, refusal = ProviderWriter(session.placement).delete_tree(tree)
+    if refusal:
+        return {
+            "failed": True,
+            "msg": refusal,
+            "changed": bool(gone),
+            "providers": _describe_providers(gone),
+        }
+    return result
+
+
+def _list_consumers(
+    module: AnsibleModule, placement: PlacementReader, tree: Iterable[Provider]
+) -> dict[str, Allocations]:
+    """Return by consumer the allocations on a tree, but none that check mode assumes removed."""
+    consumers = placement.list_allocations_on_providers(provider.uuid for provider in tree)
+    if not module.check_mode:
+        return consumers
+    assumed = module.params["assume_removed"]
+    return {
+        consumer: allocations
+        for consumer, allocations in consumers.items()
+        if consumer not in assumed
     }
-    others = () if module.params["ignore_other_regions"] else session.other_novas
+
+
+def _check_no_compute_node(
+    module: AnsibleModule, session: Session, root: Provider, providers: Mapping[str, Provider]
+) -> None:
+    nova = NovaReader(session.compute)
+    other_novas = session.other_novas
+    if module.params["ignore_other_regions"]:
+        other_novas = ()
     lookups = {name: nova.get_host(name) for name in list_host_names(root.name)}
     check_no_compute_node(
         root,
         providers,
         nova.list_hypervisors(with_servers=False),
         nova.list_services(),
-        others,
+        other_novas,
         lookups,
     )
-    if held := describe_consumers(allocations_by_consumer, f"the tree of {root.name}"):
-        return {
-            "failed": True,
-            "msg": f"{held} Remove what they hold first.",
-            "consumers": sorted(allocations_by_consumer),
-        }
-    if not module.check_mode:
-        gone, refusal = ProviderWriter(session.placement).delete_tree(tree)
-        if refusal:
-            return {
-                "failed": True,
-                "msg": refusal,
-                "changed": bool(gone),
-                "providers": _describe_providers(gone),
-            }
-    return result
 
 
 def _describe_providers(providers: Iterable[Provider]) -> list[dict[str, t.Any]]:

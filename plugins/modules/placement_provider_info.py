@@ -10,7 +10,8 @@ module: placement_provider_info
 short_description: Show resource providers in the Placement service
 version_added: 1.0.0
 description:
-  - Returns resource providers with what they have, what of it is in use and what is free, their traits and their aggregates.
+  - Returns resource providers with what they have, what of it is in use and what is free, their
+    traits and their aggregates.
   - A provider never comes alone, but with its whole tree.
   - Resource providers that Placement does not know are named in RV(unknown), and are no failure.
 author:
@@ -30,7 +31,8 @@ options:
   parts:
     description:
       - What to show of each provider besides its place in its tree.
-      - Placement is asked once for each provider and part, so name only what is needed in a large cloud.
+      - Placement is asked once for each provider and part, so name only what is needed in a large
+        cloud.
       - V([]) shows the trees alone, for which Placement is asked a few times in all.
     type: list
     elements: str
@@ -45,7 +47,8 @@ options:
       - traits
       - aggregates
 notes:
-  - The parts of a provider are read one after the other. What is claimed or released meanwhile can be in one and not in another.
+  - The parts of a provider are read one after the other. What is claimed or released meanwhile can
+    be in one and not in another.
   - A provider that is deleted meanwhile is left out.
 seealso:
   - module: osops.placement.placement_allocation_info
@@ -79,13 +82,15 @@ EXAMPLES = r"""
 RETURN = r"""
 providers:
   description:
-    - The resource providers, tree by tree. Roots come by name, every provider before those below it.
+    - The resource providers, tree by tree. Roots come by name, every provider before those below
+      it.
   returned: success
   type: list
   elements: dict
   contains:
     uuid:
-      description: UUID of the resource provider. That of a compute node's root is also the ID of its hypervisor.
+      description: UUID of the resource provider. That of a compute node's root is also the ID of
+        its hypervisor.
       returned: success
       type: str
       sample: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
@@ -110,7 +115,8 @@ providers:
       type: str
       sample: null
     sharing:
-      description: Whether it shares what it has with the trees in its aggregates, by the trait V(MISC_SHARES_VIA_AGGREGATE).
+      description: Whether it shares what it has with the trees in its aggregates, by the trait
+        V(MISC_SHARES_VIA_AGGREGATE).
       returned: success
       type: bool
       sample: false
@@ -150,7 +156,8 @@ providers:
           type: float
           sample: 4.0
         capacity:
-          description: How much can be claimed in all, (total - reserved) * allocation_ratio, cut to a whole number.
+          description: How much can be claimed in all, (total - reserved) * allocation_ratio, cut to
+            a whole number.
           returned: success
           type: int
           sample: 120
@@ -170,7 +177,8 @@ providers:
       sample:
         VCPU: 30
     free:
-      description: What can still be claimed, by resource class. Below zero where more is claimed than there is.
+      description: What can still be claimed, by resource class. Below zero where more is claimed
+        than there is.
       returned: when O(parts) has V(inventories) and V(usages)
       type: dict
       sample:
@@ -221,16 +229,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    wanted, parts = module.params["resource_provider"], module.params["parts"]
+    """Return the resource providers that the options select, with their parts."""
+    names, parts = module.params["resource_provider"], module.params["parts"]
     placement = PlacementReader(connect().placement)
-    providers = (
-        placement.list_providers() if wanted is None else placement.list_providers_in_trees(wanted)
-    )
-    shown = describe_providers(providers, placement.get_details(providers, parts), parts)
+    if names is None:
+        providers = placement.list_providers()
+    else:
+        providers = placement.list_providers_in_trees(names)
+    details = placement.get_details(providers, parts)
     return {
         "changed": False,
-        "providers": shown,
-        "unknown": find_unknown_names(wanted or (), providers),
+        "providers": describe_providers(providers, details, parts),
+        "unknown": find_unknown_names(names or (), providers),
     }
 
 

@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """The only code that writes allocations.
 
-Every write is a `POST /allocations` that carries, for each of its consumers, the generation under which it was judged: Placement
-refuses it as a whole when any of them moved. `DELETE /allocations/{consumer}` has no such guard and is never used.
+Every write is a `POST /allocations` that carries, for each of its consumers, the generation under
+which it was judged: Placement refuses it as a whole when any of them moved.
+`DELETE /allocations/{consumer}` has no such guard and is never used.
 """
 
 from __future__ import annotations
@@ -37,18 +39,24 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 
-# Up to 1.37 a consumer keeps the type that it has, or has none; from 1.38 on a type must be given and `find_unknown_names` is refused.
+# Up to 1.37 a consumer keeps the type that it has, or has none; from 1.38 on a write must name a
+# type, and Placement refuses `unknown`.
 _KEEPING_TYPES = "1.28"
 _SETTING_TYPES = "1.38"
 
-# So many seconds after the first attempt none is begun any more: what is left has to be proven anew.
+# So many seconds after the first attempt none is begun any more: what is left has to be proven
+# again.
 _PROOF_SECONDS = 5.0
 _PAUSE = 0.5
+# Client errors after which the same write may still succeed.
 _RETRYABLE_STATUSES = (408, 429)
 
 
 class AllocationWriter:
-    """Writes whole documents of consumers and reads them back. Raises CloudError for a Placement that cannot guard a write."""
+    """Writes whole documents of consumers and reads them back.
+
+    Raises CloudError for a Placement that cannot guard a write.
+    """
 
     def __init__(self, api: Api) -> None:
         api.require_microversion(1, 28)
@@ -58,84 +66,98 @@ class AllocationWriter:
     def replace(self, change: Change) -> None:
         """Make one change, and read it back.
 
-        Raises AllocationConflict when the consumer does not hold exactly what the change starts from, CloudError when it does not
-        hold what it ends with.
+        Raises AllocationConflict when the consumer's allocation is not exactly what the change
+        starts from, CloudError when it is not what the change ends with.
         """
-        for moved in self.find_conflicts([change]).values():
-            raise moved
+        for conflict in self.find_conflicts([change]).values():
+            raise conflict
         for error in self.write([change]):
             if error is not None:
                 raise error
 
     def find_conflicts(self, changes: Sequence[Change]) -> dict[str, AllocationConflict]:
-        """Return, by consumer, those of `changes` that do not start from what is held now.
+        """Return, by consumer, those of `changes` that do not start from the current allocations.
 
-        The generation alone would not tell: a consumer that was emptied begins again at 1, and can come back to the same number
-        with something else. Raises CloudError when that cannot be read.
+        The generation alone does not prove it: a consumer that was emptied begins again at 1, and
+        can come back to the same number with another allocation. Raises CloudError when an
+        allocation cannot be read.
         """
         parts = [(change, part) for change in changes for part in change.parts]
-        held = map_parallel(self._get_document, [part.consumer for _change, part in parts])
-        return {
-            change.consumer: AllocationConflict(
-                f"Consumer {part.consumer} changed just now: it no longer holds what it was judged by."
-            )
-            for (change, part), now in zip(parts, held, strict=True)
-            if now["consumer_generation"] != part.generation
-            or not is_same_allocation(now, part.before)
-        }
+        consumers = [part.consumer for _change, part in parts]
+        documents = map_parallel(self._get_document, consumers)
+        conflicts = {}
+        for (change, part), document in zip(parts, documents, strict=True):
+            has_generation = document["consumer_generation"] == part.generation
+            if not has_generation or not is_same_allocation(document, part.before):
+                conflicts[change.consumer] = AllocationConflict(
+                    f"Consumer {part.consumer} changed just now: it no longer holds what it was "
+                    "judged by."
+                )
+        return conflicts
 
     def write(self, changes: Sequence[Change]) -> list[CloudError | None]:
-        """Make all `changes`, at best in one request, and return for each why it was not made, None where it was read back.
+        """Make all `changes`, at best in one request.
 
-        One that is refused does not keep the others from being made: the request is then taken apart.
+        Return for each why it was not made, None where it was read back. A change that is refused
+        does not keep the others from being made: the request is then taken apart.
         """
+        if not changes:
+            return []
         until = time.monotonic() + _PROOF_SECONDS
         versions = {_choose_microversion(change) for change in changes}
         if len(versions) > 1:
-            return [self._write_alone(change, until) for change in changes]
-        return self._write_batch(changes, versions.pop(), until) if changes else []
+            return self._write_each_alone(changes, until)
+        return self._write_batch(changes, versions.pop(), until)
 
     def _write_batch(
         self, batch: Sequence[Change], version: str, until: float
     ) -> list[CloudError | None]:
-        refusal, doubt = self._send(batch, version), None
+        doubt: CloudError | None = None
+        refusal = self._send(batch, version)
         while refusal is not None and not isinstance(refusal, WriteRefused):
-            # It may have taken effect all the same. A second one is harmless, for the first changes the generations.
+            # It may have taken effect all the same. A second one is harmless, for the first changes
+            # the generations.
             doubt = refusal
             time.sleep(_PAUSE)
             if time.monotonic() > until or not self._is_unchanged(batch):
                 break
             refusal = self._send(batch, version)
         if isinstance(refusal, WriteRefused) and doubt is None:
-            return (
-                [refusal]
-                if len(batch) == 1
-                else [self._write_alone(change, until) for change in batch]
-            )
-        # A second one can be refused because the first has taken effect.
-        return map_parallel(lambda change: self._read_back(change, refusal and doubt), batch)
+            if len(batch) == 1:
+                return [refusal]
+            return self._write_each_alone(batch, until)
+        if refusal is None:
+            doubt = None
+        # A second one can be refused because the first has taken effect: the first error counts.
+        return map_parallel(lambda change: self._read_back(change, doubt), batch)
+
+    def _write_each_alone(self, changes: Sequence[Change], until: float) -> list[CloudError | None]:
+        return [self._write_alone(change, until) for change in changes]
 
     def _write_alone(self, change: Change, until: float) -> CloudError | None:
-        """Make one of several changes that could not be made together: others took their time, so look at it once more."""
+        """Make one of several changes that could not be made together.
+
+        The others took their time, so the allocation is read once more before the write.
+        """
         if time.monotonic() > until:
             return ProofExpired(
-                f"Placement took too long over others: {change.consumer} has to be proven again, so run again."
+                f"Placement took too long over others: {change.consumer} has to be proven again, "
+                "so run again."
             )
         try:
-            moved = self.find_conflicts([change])
+            conflicts = self.find_conflicts([change])
         except CloudError as error:
             return error
-        return (
-            moved.get(change.consumer)
-            or self._write_batch([change], _choose_microversion(change), until)[0]
-        )
+        if change.consumer in conflicts:
+            return conflicts[change.consumer]
+        return self._write_batch([change], _choose_microversion(change), until)[0]
 
     def _send(self, batch: Sequence[Change], version: str) -> CloudError | None:
         parts = [part for change in batch for part in change.parts]
         body = {part.consumer: _build_body(part, version) for part in parts}
-        what = f"to change the allocation of {parts[0].consumer}" + (
-            f" and {len(parts) - 1} more" if len(parts) > 1 else ""
-        )
+        what = f"to change the allocation of {parts[0].consumer}"
+        if len(parts) > 1:
+            what += f" and {len(parts) - 1} more"
         try:
             reply = self._api.write("POST", "/allocations", version, body)
         except CloudError as error:
@@ -145,11 +167,10 @@ class AllocationWriter:
         try:
             self._api.expect(reply, what, 204)
         except CloudError as error:
-            return (
-                WriteRefused(str(error))
-                if 400 <= reply.status < 500 and reply.status not in _RETRYABLE_STATUSES
-                else error
-            )
+            # After a client error it is sure that the write took no effect.
+            if 400 <= reply.status < 500 and reply.status not in _RETRYABLE_STATUSES:
+                return WriteRefused(str(error))
+            return error
         return None
 
     def _is_unchanged(self, batch: Sequence[Change]) -> bool:
@@ -160,18 +181,27 @@ class AllocationWriter:
 
     def _read_back(self, change: Change, refusal: CloudError | None) -> CloudError | None:
         try:
-            made = all(
-                is_same_allocation(self._get_document(part.consumer), part.after)
-                for part in change.parts
-            )
+            is_made = self._is_made(change)
         except CloudError as error:
-            unknown = f"Whether {change.consumer} was changed is not known, for it could not be read back: {error}"
+            unknown = (
+                f"Whether {change.consumer} was changed is not known, for it could not be read "
+                f"back: {error}"
+            )
             return CloudError(f"{refusal or ''} {unknown}".strip())
-        if made:
+        if is_made:
             return None
-        return refusal or CloudError(
-            f"Placement accepted the change of {change.consumer}, but reading it back shows something else."
+        if refusal is not None:
+            return refusal
+        return CloudError(
+            f"Placement accepted the change of {change.consumer}, but reading it back shows "
+            "something else."
         )
+
+    def _is_made(self, change: Change) -> bool:
+        for part in change.parts:
+            if not is_same_allocation(self._get_document(part.consumer), part.after):
+                return False
+        return True
 
     def _get_document(self, consumer: str) -> dict[str, t.Any]:
         allocation = self._reader.get_allocation(consumer).value
@@ -181,18 +211,24 @@ class AllocationWriter:
 
 
 def _choose_microversion(change: Change) -> str:
-    """Return the microversion that leaves the consumer with the type of the change: one that has it keeps it unasked."""
-    sets = any(
-        part.after["allocations"]
-        and part.after.get("consumer_type") != part.before.get("consumer_type")
-        for part in change.parts
-    )
-    return _SETTING_TYPES if sets else _KEEPING_TYPES
+    """Return the microversion that leaves the consumer with the type of the change.
+
+    A consumer that has the type already keeps it without being asked.
+    """
+    if any(_sets_type(part) for part in change.parts):
+        return _SETTING_TYPES
+    return _KEEPING_TYPES
+
+
+def _sets_type(part: Change) -> bool:
+    """Return whether an allocation gets a type that it does not have; an empty one has none."""
+    if not part.after["allocations"]:
+        return False
+    return bool(part.after.get("consumer_type") != part.before.get("consumer_type"))
 
 
 def _build_body(part: Change, version: str) -> dict[str, t.Any]:
-    return {
-        key: value
-        for key, value in part.after.items()
-        if key != "consumer_type" or version == _SETTING_TYPES
-    }
+    body = dict(part.after)
+    if version != _SETTING_TYPES:
+        body.pop("consumer_type", None)
+    return body

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Requests to one service. Everything that can go wrong between us and it becomes one `CloudError` here."""
+"""Requests to one service.
+
+Everything that can go wrong between us and the service becomes one `CloudError` here.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,15 @@ except ImportError:
 else:
     OPENSTACKSDK_IMPORT_ERROR = None
 
-# These are retried by keystoneauth. A dead cell is a lasting 500, which is an answer for us: see Api.get.
+# These are retried by keystoneauth. A dead cell is a lasting 500, which is an answer for us: see
+# Api.get.
 _TRANSIENT = (429, 502, 503, 504)
-# What these say counts as proof, so they must come from the service itself and be whole: its errors have words.
+# What these say counts as proof, so they must come from the service itself and be whole: its errors
+# have words.
 _PROOF_STATUSES = (400, 404)
 _SERVICE_ERROR_KEYS = frozenset({"itemNotFound", "badRequest", "NeutronError"})
-# The pauses in seconds before a broken answer is asked for again; what is broken after the last of them counts.
+# The pauses in seconds before a broken answer is asked for again; what is broken after the last of
+# them counts.
 _RETRY_PAUSES = (0.5, 1.0)
 _ADVICE = {
     401: "Check the credentials.",
@@ -63,38 +70,45 @@ class Reply:
 
     @property
     def detail(self) -> str:
-        """The service's own words: Placement's `errors[].detail`, or the message that Nova wraps into one key."""
+        """The service's own words: Placement's `errors[].detail`, or Nova's wrapped message.
+
+        Nova wraps the message of an error into one key that names the kind of error.
+        """
         if self._errors:
-            return " ".join(
-                " ".join(str(error.get("detail", "")).split()) for error in self._errors
-            )
-        wrapped = self.body.values() if isinstance(self.body, dict) else ()
-        return " ".join(
-            str(value["message"])
-            for value in wrapped
-            if isinstance(value, dict) and "message" in value
-        )
+            return " ".join(_collapse_spaces(error.get("detail", "")) for error in self._errors)
+        if not isinstance(self.body, dict):
+            return ""
+        messages = []
+        for value in self.body.values():
+            if isinstance(value, dict) and "message" in value:
+                messages.append(str(value["message"]))
+        return " ".join(messages)
 
     @property
     def is_service_error(self) -> bool:
-        """Whether an error is in the form of Placement, Nova or Neutron, and not in that of something on the way to them."""
-        return bool(self._errors) or (
-            isinstance(self.body, dict) and not _SERVICE_ERROR_KEYS.isdisjoint(self.body)
-        )
+        """Whether an error is in the form of Placement, Nova or Neutron.
+
+        What stands between us and the service, such as a proxy, has errors of another form.
+        """
+        if self._errors:
+            return True
+        return isinstance(self.body, dict) and not _SERVICE_ERROR_KEYS.isdisjoint(self.body)
 
     @property
     def code(self) -> str | None:
         """Placement's error code, such as `placement.concurrent_update`."""
-        return self._errors[0].get("code") if self._errors else None
+        if not self._errors:
+            return None
+        return self._errors[0].get("code")
 
     @property
     def _errors(self) -> list[dict[str, t.Any]]:
-        errors = self.body.get("errors") if isinstance(self.body, dict) else None
-        return (
-            [error for error in errors if isinstance(error, dict)]
-            if isinstance(errors, list)
-            else []
-        )
+        if not isinstance(self.body, dict):
+            return []
+        errors = self.body.get("errors")
+        if not isinstance(errors, list):
+            return []
+        return [error for error in errors if isinstance(error, dict)]
 
 
 class Api:
@@ -106,28 +120,38 @@ class Api:
         self.believes_errors = False
         self._adapter = adapter
         self._retried: list[float] = []
+        data = None
         with translate_sdk_errors(name):
             endpoint = adapter.get_endpoint()
-            data = adapter.get_endpoint_data() if minimum else None
+            if minimum:
+                data = adapter.get_endpoint_data()
         if endpoint is None:
             raise CloudError(f"{name} has no endpoint in the service catalogue. {_CATALOG_ADVICE}")
-        # Whether it ends with a slash depends on whether the service answered when its versions were discovered.
+        # Whether it ends with a slash depends on whether the service answered when its versions
+        # were discovered.
         self.endpoint: str = f"{endpoint.rstrip('/')}/"
         if minimum is None:
             return
         if data is None or data.max_microversion is None:
-            # Discovery passes over a service that does not answer; a request of our own says why, or it answers now.
+            # Discovery passes over a service that does not answer; a request of our own says why,
+            # or it answers now.
             self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
             with translate_sdk_errors(name):
                 data = adapter.get_endpoint_data()
-        self.newest: tuple[int, int] = (data and data.max_microversion) or (1, 0)
+        self.newest: tuple[int, int] = (1, 0)
+        if data and data.max_microversion:
+            self.newest = data.max_microversion
         self.require_microversion(*minimum)
 
     def require_microversion(self, major: int, minor: int) -> str:
-        """Return the microversion `major.minor`, or raise CloudError when the service does not offer it."""
+        """Return the microversion `major.minor`.
+
+        Raises CloudError when the service does not offer it.
+        """
         if self.newest < (major, minor):
             raise CloudError(
-                f"{self.name} at {self.endpoint} offers microversions up to {_format_microversion(self.newest)}; "
+                f"{self.name} at {self.endpoint} offers microversions up to "
+                f"{_format_microversion(self.newest)}; "
                 f"{_format_microversion((major, minor))} or newer is needed."
             )
         return _format_microversion((major, minor))
@@ -142,8 +166,13 @@ class Api:
         return len(self._retried)
 
     def get(self, path: str, microversion: str | None, **params: t.Any) -> Reply:
-        """GET `path`. Transient failures, a 500 and an answer that is cut or not JSON are asked for again a few times."""
-        return self._ask_until_whole(lambda: self._get(path, microversion, params))
+        """GET `path` and return the reply, whatever its status.
+
+        Transient failures, a 500 and an answer that is cut or not JSON are asked for again a few
+        times.
+        """
+        reply, _same_reply = self.read(path, microversion, lambda reply: reply, **params)
+        return reply
 
     def read(
         self,
@@ -153,41 +182,39 @@ class Api:
         own_connection: bool = False,
         **params: t.Any,
     ) -> tuple[Reply, T | None]:
-        """GET `path` as `get` does, and return the reply with what `read_xml` makes of a 200, None of any other status.
+        """GET `path` as `get` does, and return the reply with what `read` makes of it.
 
-        own_connection: whether to open a connection for this request alone, over which it may reach another worker of the service.
+        Only a 200 is passed to `read`; the second value is None for any other status. A 200 that
+        `read` cannot use is asked for again as well.
+
+        own_connection: whether to open a connection for this request alone, over which it may reach
+        another worker of the service.
         """
-        headers = {"Connection": "close"} if own_connection else {}
-
-        def attempt() -> tuple[Reply, T | None]:
-            reply = self._get(path, microversion, params, headers)
-            return reply, self.parse(read, reply, path) if reply.status == 200 else None
-
-        return self._ask_until_whole(attempt)
-
-    def _ask_until_whole(self, attempt: t.Callable[[], T]) -> T:
+        headers = {}
+        if own_connection:
+            headers["Connection"] = "close"
         for pause in _RETRY_PAUSES:
             try:
-                found = attempt()
+                reply, value = self._try_to_read(path, microversion, read, headers, params)
             except MalformedResponse:
                 pass
             else:
-                reply = found[0] if isinstance(found, tuple) else found
-                if self.believes_errors or not isinstance(reply, Reply) or reply.status != 500:
-                    return found
+                if reply.status != 500 or self.believes_errors:
+                    return reply, value
             # A list, because threads may add to it at the same time.
             self._retried.append(pause)
             time.sleep(pause)
-        return attempt()
+        return self._try_to_read(path, microversion, read, headers, params)
 
-    def _get(
+    def _try_to_read(
         self,
         path: str,
         microversion: str | None,
+        read: t.Callable[[Reply], T],
+        headers: t.Mapping[str, str],
         params: t.Mapping[str, t.Any],
-        headers: t.Mapping[str, str] | None = None,
-    ) -> Reply:
-        return self._request(
+    ) -> tuple[Reply, T | None]:
+        reply = self._request(
             "GET",
             path,
             microversion,
@@ -196,11 +223,17 @@ class Api:
             connect_retries=2,
             status_code_retries=3,
         )
+        if reply.status != 200:
+            return reply, None
+        return reply, self.parse(read, reply, path)
 
     def write(
         self, method: str, path: str, microversion: str, body: t.Mapping[str, t.Any] | None = None
     ) -> Reply:
-        """Send a change once: whether a lost one took effect is for the caller to find out by reading."""
+        """Send a change once and return the reply, whatever its status.
+
+        Whether a lost change took effect is for the caller to find out by reading.
+        """
         return self._request(
             method, path, microversion, json=body, connect_retries=0, status_code_retries=0
         )
@@ -213,18 +246,24 @@ class Api:
         own_connection: bool = False,
         **params: t.Any,
     ) -> Answer[T]:
-        """GET `path` as evidence: any status is an answer, and a 200 is read by `read_xml` (see there for `own_connection`)."""
+        """GET `path` and return the reply as evidence: any status is an answer.
+
+        A 200 is read by `read`; see `Api.read` for `own_connection`.
+        """
         reply, value = self.read(path, microversion, read, own_connection, **params)
         return self.build_answer(path, microversion, params, reply, value)
 
     def parse(self, read: t.Callable[[Reply], T], reply: Reply, path: str) -> T:
-        """Return what `read_xml` makes of `reply`, or raise BrokenAnswer when that has not the shape of this API's answers."""
+        """Return what `read` makes of `reply`.
+
+        Raises MalformedResponse when the reply does not have the shape of this API's answers.
+        """
         try:
             return read(reply)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered GET {path} with something unexpected ({type(error).__name__}: {error}): "
-                "is a proxy in the way?"
+                f"{self.name} at {self.endpoint} answered GET {path} with something unexpected "
+                f"({type(error).__name__}: {error}): is a proxy in the way?"
             ) from error
 
     def build_answer(
@@ -235,27 +274,31 @@ class Api:
         reply: Reply,
         value: t.Any,
     ) -> Answer[t.Any]:
-        """Return `reply` as evidence, with the time by the clock of the service, to which the times in its answers are to be compared."""
-        query = "&".join(f"{key}={wanted}" for key, wanted in params.items())
+        """Return `reply` as evidence, with the time by the clock of the service.
+
+        The times in the service's answers are to be compared to that clock.
+        """
+        request = f"GET {path}"
+        if params:
+            request += "?" + "&".join(f"{key}={text}" for key, text in params.items())
         at = parse_http_date(reply.headers.get("Date")) or get_utc_now()
-        return Answer(
-            f"GET {path}{'?' if query else ''}{query}", microversion or "", reply.status, at, value
-        )
+        return Answer(request, microversion or "", reply.status, at, value)
 
     def expect(self, reply: Reply, what: str, *statuses: int) -> Reply:
-        """Return `reply` if it has one of `statuses` (200 without any), or raise CloudError saying that `what` failed."""
+        """Return `reply` if it has one of `statuses` (200 without any).
+
+        Raises CloudError, which says that `what` failed, for any other status.
+        """
         if reply.status in (statuses or (200,)):
             return reply
-        raise CloudError(
-            " ".join(
-                part
-                for part in (
-                    f"{self.name} at {self.endpoint} answered {reply.status} when asked {what}{': ' + reply.detail if reply.detail else '.'}",
-                    _ADVICE.get(reply.status, ""),
-                )
-                if part
-            )
-        )
+        message = f"{self.name} at {self.endpoint} answered {reply.status} when asked {what}"
+        if reply.detail:
+            message += f": {reply.detail}"
+        else:
+            message += "."
+        if reply.status in _ADVICE:
+            message += f" {_ADVICE[reply.status]}"
+        raise CloudError(message)
 
     def _request(
         self,
@@ -265,90 +308,109 @@ class Api:
         headers: t.Mapping[str, str] | None = None,
         **kwargs: t.Any,
     ) -> Reply:
+        # With the path alone, keystoneauth would copy and search the whole catalogue for each
+        # request.
+        url = path
+        if path != self.endpoint:
+            url = f"{self.endpoint.rstrip('/')}{path}"
         with translate_sdk_errors(f"{self.name} at {self.endpoint}"):
             response = self._adapter.request(
-                # Told only the path, keystoneauth would copy and search the whole catalogue for each request.
-                path if path == self.endpoint else f"{self.endpoint.rstrip('/')}{path}",
+                url,
                 method,
                 microversion=microversion,
                 raise_exc=False,
-                # A user's clouds.yaml may keep answers for a while; a proof must be asked for anew.
+                # A user's clouds.yaml may keep answers for a while; a proof needs a new request.
                 skip_cache=True,
                 retriable_status_codes=list(_TRANSIENT),
                 headers={"Accept": "application/json", **(headers or {})},
                 **kwargs,
             )
+        return self._parse_response(method, path, response)
+
+    def _parse_response(self, method: str, path: str, response: t.Any) -> Reply:
+        """Return the reply in `response`.
+
+        Raises MalformedResponse for a success that is not JSON, and for an error which would count
+        as proof but does not come from the service itself.
+        """
+        status = response.status_code
+        is_proof = method == "GET" and status in _PROOF_STATUSES
+        body: t.Any = {}
         try:
-            body = response.json() if response.content else {}
+            if response.content:
+                body = response.json()
         except ValueError:
-            if response.status_code < 400 or (
-                method == "GET" and response.status_code in _PROOF_STATUSES
-            ):
+            if status < 400 or is_proof:
                 raise MalformedResponse(
-                    f"{self.name} at {self.endpoint} answered {method} {path} with something that is not JSON: is a proxy in the way?"
+                    f"{self.name} at {self.endpoint} answered {method} {path} with something that "
+                    "is not JSON: is a proxy in the way?"
                 ) from None
-            body = {}
-        reply = Reply(response.status_code, response.headers, body)
-        if method == "GET" and reply.status in _PROOF_STATUSES and not reply.is_service_error:
+        reply = Reply(status, response.headers, body)
+        if is_proof and not reply.is_service_error:
             raise MalformedResponse(
-                f"{self.name} at {self.endpoint} answered {method} {path} with a {reply.status} that is not its own: is a proxy in the way?"
+                f"{self.name} at {self.endpoint} answered {method} {path} with a {reply.status} "
+                "that is not its own: is a proxy in the way?"
             )
         return reply
 
 
 @contextlib.contextmanager
 def translate_sdk_errors(where: str) -> t.Iterator[None]:
-    """Turn what keystoneauth and the SDK raise into one sentence that says where it happened and what to do."""
+    """Turn what keystoneauth and the SDK raise into one sentence: where it happened, what to do."""
     try:
         yield
     except (ksa.ClientException, SDKException, OSError) as error:
         # What urllib3 adds after its pool's name repeats what was said before.
-        said = " ".join(str(error).split()).partition(": HTTPConnectionPool")[0].rstrip(".")
+        message = _collapse_spaces(error).partition(": HTTPConnectionPool")[0].rstrip(".")
         if isinstance(error, ksa.UnknownConnectionError):
             raise MalformedResponse(
-                f"{where} broke off its answer: {said}. Is a proxy in the way?"
+                f"{where} broke off its answer: {message}. Is a proxy in the way?"
             ) from error
         for kinds, what, advice in _list_error_meanings():
             if isinstance(error, kinds):
-                raise CloudError(f"{where} {what}: {said}. {advice}") from error
-        raise CloudError(f"{where} cannot be used: {said}.") from error
+                raise CloudError(f"{where} {what}: {message}. {advice}") from error
+        raise CloudError(f"{where} cannot be used: {message}.") from error
 
 
 def _list_error_meanings() -> tuple[tuple[tuple[type[Exception], ...], str, str], ...]:
     """Return what the exceptions mean to an operator, the special ones before their bases."""
+    unauthorized = (ksa.Unauthorized,)
+    forbidden = (ksa.Forbidden,)
+    bad_certificate = (ksa.SSLError,)
+    timeout = (ksa.ConnectTimeout,)
+    unreachable = (ksa.ConnectFailure, ksa.DiscoveryFailure)
+    not_in_catalog = (ksa.CatalogException, ServiceDisabledException)
+    bad_options = (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException)
     return (
-        ((ksa.Unauthorized,), "refused the credentials", "Check user, password and project."),
+        (unauthorized, "refused the credentials", "Check user, password and project."),
+        (forbidden, "refused these credentials", "Check the project and the user's roles in it."),
         (
-            (ksa.Forbidden,),
-            "refused these credentials",
-            "Check the project and the user's roles in it.",
-        ),
-        (
-            (ksa.SSLError,),
+            bad_certificate,
             "has a certificate that cannot be verified",
             "Set ca_cert to the CA that signed it.",
         ),
         (
-            (ksa.ConnectTimeout,),
+            timeout,
             "does not answer in time",
             "Check that the service runs, or raise api_timeout.",
         ),
         (
-            (ksa.ConnectFailure, ksa.DiscoveryFailure),
+            unreachable,
             "cannot be reached",
             "Check that the service runs and that this machine can reach it.",
         ),
+        (not_in_catalog, "has no endpoint in the service catalogue", _CATALOG_ADVICE),
         (
-            (ksa.CatalogException, ServiceDisabledException),
-            "has no endpoint in the service catalogue",
-            _CATALOG_ADVICE,
-        ),
-        (
-            (ksa.MissingRequiredOptions, ksa.NoMatchingPlugin, ConfigException),
+            bad_options,
             "is not known from the connection options",
-            "Set cloud (or OS_CLOUD) to a cloud of clouds.yaml, or give auth (or OS_AUTH_URL and its like).",
+            "Set cloud (or OS_CLOUD) to a cloud of clouds.yaml, or give auth (or OS_AUTH_URL and "
+            "its like).",
         ),
     )
+
+
+def _collapse_spaces(value: object) -> str:
+    return " ".join(str(value).split())
 
 
 def _format_microversion(version: tuple[int, int]) -> str:

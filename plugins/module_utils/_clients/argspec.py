@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What all modules that ask a cloud share: the connection options, and the way in and out."""
+"""What all modules that ask a cloud have in common: the connection options, the way in and out."""
 
 from __future__ import annotations
 
@@ -28,14 +29,19 @@ if t.TYPE_CHECKING:  # pragma: no cover
     ArgumentSpec = dict[str, dict[str, t.Any]]
     Connect = Callable[[], Session]
 
+# Options that are not secrets, by name, in `cloud` and `auth`.
 _PUBLIC_OPTIONS = re.compile(
-    r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)|system_scope|region_name|interface|\w+_version"
+    r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)"
+    r"|system_scope|region_name|interface|\w+_version"
 )
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
 
 
 def connection_options() -> ArgumentSpec:
-    """Return the options that `doc_fragments/_connection.py` documents; names and meaning are those of openstack.cloud."""
+    """Return the options that `doc_fragments/_connection.py` documents.
+
+    Their names and meaning are those of openstack.cloud.
+    """
     return {
         "cloud": {"type": "raw", "no_log": True},
         "auth": {"type": "dict", "no_log": True},
@@ -59,7 +65,8 @@ def run(
 ) -> t.NoReturn:
     """Do `work` and exit with its result, as `run_offline` does.
 
-    `work` is given the module and a function that connects to its cloud, to be called when all options are known to be good.
+    `work` is called with the module and a function that connects to its cloud, which `work` calls
+    after it has checked all options.
     """
     module.no_log_values -= _list_public_values(module.params)
     if OPENSTACKSDK_IMPORT_ERROR is not None:
@@ -71,13 +78,20 @@ def run(
 
 
 def _list_public_values(params: t.Mapping[str, t.Any]) -> set[str]:
-    """Return the values in the connection options `cloud` and `auth` that are known to be no secrets.
+    """Return the values in the connection options `cloud` and `auth` that are not secrets.
 
-    These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every path with `ops` in it.
+    These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every
+    path with `ops` in it.
     """
-    values = [*_walk_option("cloud", params["cloud"]), *_walk_option("auth", params["auth"])]
-    plain = {value for name, value in values if _PUBLIC_OPTIONS.fullmatch(name)}
-    return plain - {value for name, value in values if not _PUBLIC_OPTIONS.fullmatch(name)}
+    public, secret = set(), set()
+    for option in ("cloud", "auth"):
+        for name, value in _walk_option(option, params[option]):
+            if _PUBLIC_OPTIONS.fullmatch(name):
+                public.add(value)
+            else:
+                secret.add(value)
+    # A value that is also a secret stays hidden.
+    return public - secret
 
 
 def _walk_option(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:

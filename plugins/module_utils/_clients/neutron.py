@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What Neutron says of a server's ports, which may ask Placement for resources of their own.
+"""Read the ports of a server from Neutron. A port may ask Placement for resources of its own.
 
 API reference: https://docs.openstack.org/api-ref/network/v2/#ports
 """
@@ -26,13 +27,16 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 class NeutronReader:
-    """Neutron's side of a reading; a cloud may do without it, and then nothing is known of ports."""
+    """Neutron's side of a reading; without Neutron in a cloud, nothing is known of ports."""
 
     def __init__(self, api: Api | None) -> None:
         self._api = api
 
     def list_ports(self, server: str) -> Answer[tuple[Port, ...]]:
-        """Return the ports of a server; no `value` where that is not known, Neutron being down included."""
+        """Return the ports of a server; no `value` where they are not known.
+
+        That is so without Neutron, and when Neutron does not answer.
+        """
         if self._api is None:
             return NOT_ASKED
         try:
@@ -53,7 +57,8 @@ def _parse_ports(reply: Reply) -> tuple[Port, ...]:
 
 
 def _asks_placement(row: Mapping[str, t.Any]) -> bool | None:
-    # Both are for administrators; what Placement gave to a port Neutron itself keeps in its binding profile.
+    # Both are for administrators; Neutron itself keeps in its binding profile what Placement gave
+    # to a port.
     if "binding:profile" not in row:
         return None
     return bool(row.get("resource_request") or (row["binding:profile"] or {}).get("allocation"))

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the rows of Nova's answers mean."""
+"""Turn the rows of Nova's answers into objects."""
 
 from __future__ import annotations
 
@@ -23,17 +24,23 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Reply
 
-# What the traceback of `compute_resize_instance` shows when the driver gave up: that it raised itself; or that it had Nova roll back
-# (InstanceFaultRollback), which Nova then did, or failed to tell Placement. What fails after the copy shows none of them
-# (nova/compute/manager.py, _resize_instance and _error_out_instance_on_exception).
+# What the traceback of `compute_resize_instance` shows when the driver gave up: that it raised
+# itself; or that it had Nova roll back (InstanceFaultRollback), which Nova then did, or failed to
+# write to Placement. What fails after the copy shows none of them (nova/compute/manager.py,
+# _resize_instance and _error_out_instance_on_exception).
 _GAVE_UP = ("in migrate_disk_and_power_off", "raise error.inner_exception", "in _instance_update")
+
+# The fields of a hypervisor by the resource class that they count.
+_CAPACITY_FIELDS = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "local_gb"}
+_USED_FIELDS = {"VCPU": "vcpus_used", "MEMORY_MB": "memory_mb_used", "DISK_GB": "local_gb_used"}
 
 
 def parse_service(row: Mapping[str, t.Any]) -> Service:
+    """Return the service in a row; one of an unreachable cell has few of the fields."""
     return Service(
         binary=row["binary"],
         host=row["host"],
@@ -48,39 +55,42 @@ def parse_service(row: Mapping[str, t.Any]) -> Service:
 
 
 def parse_aggregate(row: Mapping[str, t.Any]) -> Aggregate:
+    """Return the host aggregate in a row."""
     return Aggregate(row["uuid"], row["name"], row.get("availability_zone"), tuple(row["hosts"]))
 
 
 def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor:
-    has, used = (
-        ("vcpus", "memory_mb", "local_gb"),
-        ("vcpus_used", "memory_mb_used", "local_gb_used"),
-    )
+    """Return the compute node in a row.
+
+    with_servers: whether the row comes from a request for the servers of the host as well.
+    """
+    servers = None
+    if with_servers:
+        # A host without servers has no such key.
+        servers = tuple(server["uuid"] for server in row.get("servers", ()))
     return Hypervisor(
         uuid=row["id"],
         name=row["hypervisor_hostname"],
         host=row["service"]["host"],
         state=row["state"],
         status=row["status"],
-        # A host without servers has no such key.
-        servers=tuple(server["uuid"] for server in row.get("servers", ()))
-        if with_servers
-        else None,
-        has=_parse_amounts(row, has),
-        used=_parse_amounts(row, used),
+        servers=servers,
+        has=_parse_amounts(row, _CAPACITY_FIELDS),
+        used=_parse_amounts(row, _USED_FIELDS),
         running_vms=row.get("running_vms") or 0,
     )
 
 
-def _parse_amounts(row: Mapping[str, t.Any], keys: Iterable[str]) -> dict[str, int]:
-    return {
-        cls: row[key]
-        for cls, key in zip(("VCPU", "MEMORY_MB", "DISK_GB"), keys, strict=True)
-        if row.get(key) is not None
-    }
+def _parse_amounts(row: Mapping[str, t.Any], fields: Mapping[str, str]) -> dict[str, int]:
+    amounts = {}
+    for resource_class, field in fields.items():
+        if row.get(field) is not None:
+            amounts[resource_class] = row[field]
+    return amounts
 
 
 def parse_migration(row: Mapping[str, t.Any]) -> Migration:
+    """Return the migration in a row; before 2.59 it has no uuid, and its number stands for one."""
     return Migration(
         uuid=row.get("uuid") or f"migration {row['id']}",
         server=row["instance_uuid"],
@@ -96,18 +106,22 @@ def parse_migration(row: Mapping[str, t.Any]) -> Migration:
 
 
 def parse_complete_migrations(reply: Reply) -> tuple[Migration, ...] | None:
-    return (
-        None
-        if reply.body.get("migrations_links")
-        else tuple(map(parse_migration, reply.body["migrations"]))
-    )
+    """Return the migrations of a reply, or None when they continue on another page."""
+    if reply.body.get("migrations_links"):
+        return None
+    return tuple(map(parse_migration, reply.body["migrations"]))
 
 
 def parse_servers(reply: Reply) -> tuple[Server, ...]:
+    """Return the servers of a reply."""
     return tuple(map(parse_server, reply.body["servers"]))
 
 
 def parse_server(row: Mapping[str, t.Any]) -> Server:
+    """Return the server in a row.
+
+    Nova leaves out fields that these credentials may not see, and most of them in a brief listing.
+    """
     # Booted from a volume, a server has an empty text where others have their image.
     image = row.get("image") or {}
     return Server(
@@ -142,29 +156,33 @@ def _parse_flavor(row: Mapping[str, t.Any]) -> Flavor | None:
 
 
 def parse_actions(reply: Reply) -> tuple[Action, ...]:
+    """Return the instance actions of a reply."""
     return tuple(map(parse_action, reply.body["instanceActions"]))
 
 
 def parse_action(row: Mapping[str, t.Any]) -> Action:
+    """Return the instance action in a row; only the reply about one action has its events."""
     return Action(
         action=row["action"],
         request_id=row["request_id"],
         user=row["user_id"],
         start_time=row["start_time"],
         message=row["message"],
-        events=tuple(
-            ActionEvent(
-                event["event"],
-                event["start_time"],
-                event["finish_time"],
-                event["result"],
-                event.get("host"),
-                _failed_in_copy(event),
-            )
-            for event in row.get("events") or ()
-        ),
+        events=tuple(map(_parse_event, row.get("events") or ())),
     )
 
 
-def _failed_in_copy(event: Mapping[str, t.Any]) -> bool:
-    return any(sign in (event.get("traceback") or "") for sign in _GAVE_UP)
+def _parse_event(event: Mapping[str, t.Any]) -> ActionEvent:
+    return ActionEvent(
+        event["event"],
+        event["start_time"],
+        event["finish_time"],
+        event["result"],
+        event.get("host"),
+        _has_failed_in_copy(event),
+    )
+
+
+def _has_failed_in_copy(event: Mapping[str, t.Any]) -> bool:
+    traceback = event.get("traceback") or ""
+    return any(sign in traceback for sign in _GAVE_UP)

@@ -2,18 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What Placement says. Reads only; knows nothing of orphans.
+"""Read Placement. Nothing here writes, and nothing here knows of orphans.
 
 API reference: https://docs.openstack.org/api-ref/placement/
 """
 
 from __future__ import annotations
 
-import dataclasses as d
 import email.utils
+import itertools
 import typing as t
 import urllib.parse
 
@@ -31,22 +32,26 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api, Reply
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
 
-# 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18 (required traits).
-# What one provider has is told alike at every version from 1.6 (traits) and 1.19 (aggregates) on.
+# 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18
+# (required traits). The parts of one provider are the same at every version from 1.6 (traits) and
+# 1.19 (aggregates) on.
 _PROVIDER_MICROVERSION = "1.20"
-# 1.31 lets candidates be asked of one tree, after 1.25 (groups), 1.27 (all classes) and 1.29 (nested providers).
+# 1.31 lets candidates be asked of one tree, after 1.25 (groups), 1.27 (all classes) and 1.29
+# (nested providers).
 _CANDIDATES_MICROVERSION = (1, 31)
 _NO_TYPE = "unknown"
-# Nova takes longer for its own listing, which is read meanwhile: more of these at once only take its time.
+# Nova takes longer for its own listing, which is read meanwhile: more of these at once only take
+# its time.
 _LISTINGS_AT_ONCE = 4
 _SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
-# The parts of a provider's details: each is a method of the reader, a field of Details and a request of its own.
+# The parts of a provider's details: each is a method of the reader, a field of ProviderDetails and
+# a request of its own.
 PARTS = ("inventories", "usages", "traits", "aggregates")
 
 T = t.TypeVar("T")
@@ -68,51 +73,51 @@ class PlacementReader:
         return self._api.retried
 
     def list_providers(self) -> dict[str, Provider]:
-        """Return every provider by uuid, those that share their inventory through an aggregate marked as `sharing`."""
+        """Return every provider by uuid.
+
+        Those that share their inventory through an aggregate are marked as `sharing`.
+        """
         sharing = self._list_sharing_uuids()
-        return {
-            entry["uuid"]: _parse_provider(entry, sharing)
-            for entry in self._list_provider_entries()
-        }
+        return _parse_providers(self._list_provider_entries(), sharing)
 
     def list_providers_in_trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
-        """Return the providers of every tree that holds one of the `wanted` names or uuids; unknown ones add nothing."""
+        """Return by uuid the providers of every tree that has one of the `wanted` names or uuids.
+
+        Names and uuids that Placement does not know add nothing.
+        """
         sharing = self._list_sharing_uuids()
-        return {
-            entry["uuid"]: _parse_provider(entry, sharing)
-            for tree in map_parallel(self._list_tree_entries, list(wanted))
-            for entry in tree
-        }
+        trees = map_parallel(self._list_tree_entries, list(wanted))
+        return _parse_providers(itertools.chain.from_iterable(trees), sharing)
 
     def get_details(
         self, providers: Iterable[str], parts: Sequence[str] = PARTS
     ) -> dict[str, ProviderDetails]:
-        """Return the `parts` of what is known about `providers`, from one request for each, read concurrently.
+        """Return the `parts` of `providers`, from one request for each, read concurrently.
 
         A provider that is deleted meanwhile is left out.
         """
-        read: dict[str, dict[str, t.Any]] = {provider: {} for provider in providers}
-        wanted = [(provider, part) for provider in read for part in parts]
-        for (provider, part), value in zip(
-            wanted, map_parallel(self._read_part, wanted), strict=True
-        ):
-            read[provider][part] = value
-        return {
-            provider: ProviderDetails(**known)
-            for provider, known in read.items()
-            if None not in known.values()
-        }
+        uuids = list(dict.fromkeys(providers))
+        requests = list(itertools.product(uuids, parts))
+        values = dict(zip(requests, map_parallel(self._read_part, requests), strict=True))
+        details = {}
+        for uuid in uuids:
+            fields = {part: values[uuid, part] for part in parts}
+            if None not in fields.values():
+                details[uuid] = ProviderDetails(**fields)
+        return details
 
     def inventories(self, provider: str) -> dict[str, Inventory] | None:
         """Return what `provider` has by resource class, or None when it is gone."""
-        return self._get_from_provider(provider, "inventories", _parse_inventories)
+        return self._get_from_provider(
+            provider, "inventories", lambda body: parse_inventories(body["inventories"])
+        )
 
     def query_inventories(self, provider: str) -> Answer[dict[str, Inventory]]:
-        """Return the same as evidence."""
+        """Return what `provider` has by resource class as evidence; any status is an answer."""
         return self._api.ask(
             f"/resource_providers/{provider}/inventories",
             _PROVIDER_MICROVERSION,
-            lambda reply: _parse_inventories(reply.body),
+            lambda reply: parse_inventories(reply.body["inventories"]),
         )
 
     def usages(self, provider: str) -> dict[str, int] | None:
@@ -131,82 +136,78 @@ class PlacementReader:
 
     def list_sharing_providers(self, aggregates: Iterable[str]) -> dict[str, Provider]:
         """Return the providers that share what they have with every tree in one of `aggregates`."""
-        within = ",".join(sorted(aggregates))
-        entries = (
-            self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{within}")
-            if within
-            else []
-        )
-        return {entry["uuid"]: _parse_provider(entry, {entry["uuid"]}) for entry in entries}
+        uuids = ",".join(sorted(aggregates))
+        if not uuids:
+            return {}
+        entries = self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{uuids}")
+        return _parse_providers(entries, {entry["uuid"] for entry in entries})
 
     def list_allocation_candidates(self, query: Mapping[str, str]) -> AllocationCandidates:
-        """Return what Placement offers to such a request for resources. Raises CloudError when it is too old to be asked about trees."""
+        """Return what Placement offers to such a request for resources.
+
+        Raises CloudError when Placement is too old to be asked about trees.
+        """
         path = "/allocation_candidates"
-        reply = self._api.expect(
-            self._api.get(path, self._api.require_microversion(*_CANDIDATES_MICROVERSION), **query),
-            "for allocation candidates",
-        )
+        microversion = self._api.require_microversion(*_CANDIDATES_MICROVERSION)
+        reply = self._api.get(path, microversion, **query)
+        self._api.expect(reply, "for allocation candidates")
         return self._api.parse(lambda reply: _parse_candidates(reply.body), reply, path)
 
     def list_usages(self, providers: Mapping[str, Provider]) -> dict[str, Resources]:
         """Return what is in use of each of `providers`, most of it from one request.
 
-        Placement tells it of all trees that could take a server, beside what they could take; the others are asked one by one.
+        Beside the candidates for an allocation, Placement lists the usages of all trees that could
+        take a server; the providers of the other trees are asked one by one.
         """
-        old = self._api.newest < _CANDIDATES_MICROVERSION
-        summaries = (
-            {} if old else self.list_allocation_candidates({"resources": "VCPU:1"}).summaries
-        )
-        left = [uuid for uuid, provider in providers.items() if provider.root not in summaries]
-        asked = self.get_details(left, ("usages",))
-        return {
-            **{uuid: known.used for uuid, known in summaries.items()},
-            **{uuid: known.usages for uuid, known in asked.items()},
-        }
+        usages: dict[str, Resources] = {}
+        listed_roots: Collection[str] = ()
+        if self._api.newest >= _CANDIDATES_MICROVERSION:
+            summaries = self.list_allocation_candidates({"resources": "VCPU:1"}).summaries
+            usages = {uuid: summary.used for uuid, summary in summaries.items()}
+            listed_roots = summaries.keys()
+        unlisted = []
+        for uuid, provider in providers.items():
+            if provider.root not in listed_roots:
+                unlisted.append(uuid)
+        for uuid, details in self.get_details(unlisted, ("usages",)).items():
+            usages[uuid] = details.usages
+        return usages
 
     def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Allocations]:
-        """Return what each consumer holds on `providers`, from one listing a provider, read concurrently.
+        """Return the allocations of each consumer on `providers`.
 
-        A provider that is deleted meanwhile holds nothing.
+        There is one listing for each provider, read concurrently. A provider that is deleted
+        meanwhile has no allocations.
         """
-        wanted = list(providers)
-        held: dict[str, dict[str, dict[str, int]]] = {}
-        for provider, consumers in zip(
-            wanted,
-            map_parallel(self._list_allocations_on_provider, wanted, _LISTINGS_AT_ONCE),
-            strict=True,
-        ):
-            for consumer, share in consumers.items():
-                held.setdefault(consumer, {})[provider] = share["resources"]
-        return t.cast("dict[str, Allocations]", held)
+        uuids = list(providers)
+        listings = map_parallel(self._list_allocations_on_provider, uuids, _LISTINGS_AT_ONCE)
+        allocations: dict[str, dict[str, dict[str, int]]] = {}
+        for provider, listing in zip(uuids, listings, strict=True):
+            for consumer, entry in listing.items():
+                allocations.setdefault(consumer, {})[provider] = entry["resources"]
+        return t.cast("dict[str, Allocations]", allocations)
 
     def get_allocation(self, consumer: str) -> Answer[Allocation]:
-        """Return everything that `consumer` holds; holding nothing is an answer too."""
+        """Return the whole allocation of `consumer`; an empty one is an answer too."""
         path = f"/allocations/{urllib.parse.quote(consumer, safe='')}"
-        reply = self._api.expect(
-            self._api.get(path, self._allocation), f"for the allocation of {consumer}"
-        )
-        read = self._api.parse(lambda reply: _parse_allocation(consumer, reply), reply, path)
-        return self._api.build_answer(path, self._allocation, {}, reply, read)
+        reply = self._api.get(path, self._allocation)
+        self._api.expect(reply, f"for the allocation of {consumer}")
+        allocation = self._api.parse(lambda reply: _parse_allocation(consumer, reply), reply, path)
+        return self._api.build_answer(path, self._allocation, {}, reply, allocation)
 
     def get_allocations(self, consumers: Iterable[str]) -> list[Allocation]:
-        """Return the allocations of those `consumers` that hold anything, read concurrently."""
+        """Return the allocations of `consumers` that are not empty, read concurrently."""
         answers = map_parallel(self.get_allocation, list(consumers))
         return [answer.value for answer in answers if answer.value and answer.value.resources]
 
     def _list_allocations_on_provider(self, provider: str) -> Mapping[str, t.Any]:
-        return (
-            self._get_from_provider(
-                provider,
-                "allocations",
-                lambda body: t.cast("Mapping[str, t.Any]", body["allocations"]),
-                self._listing,
-            )
-            or {}
+        allocations: Mapping[str, t.Any] | None = self._get_from_provider(
+            provider, "allocations", lambda body: body["allocations"], self._listing
         )
+        return allocations or {}
 
-    def _read_part(self, wanted: tuple[str, str]) -> t.Any:
-        provider, part = wanted
+    def _read_part(self, request: tuple[str, str]) -> t.Any:
+        provider, part = request
         return getattr(self, part)(provider)
 
     def _get_from_provider(
@@ -216,15 +217,13 @@ class PlacementReader:
         read: Callable[[t.Any], T],
         microversion: str = _PROVIDER_MICROVERSION,
     ) -> T | None:
+        """Return what `read` makes of a part of `provider`, or None when the provider is gone."""
         path = f"/resource_providers/{provider}/{what}"
-        reply = self._api.expect(
-            self._api.get(path, microversion), f"for the {what} of provider {provider}", 200, 404
-        )
-        return (
-            None
-            if reply.status == 404
-            else self._api.parse(lambda reply: read(reply.body), reply, path)
-        )
+        reply = self._api.get(path, microversion)
+        self._api.expect(reply, f"for the {what} of provider {provider}", 200, 404)
+        if reply.status == 404:
+            return None
+        return self._api.parse(lambda reply: read(reply.body), reply, path)
 
     def _list_sharing_uuids(self) -> set[str]:
         return {entry["uuid"] for entry in self._list_provider_entries(required=_SHARING_TRAIT)}
@@ -233,75 +232,109 @@ class PlacementReader:
         if not name:
             # For no name at all Placement would list every provider.
             return []
-        identity = normalize_uuid(name)
-        named = self._list_provider_entries(**({"uuid": identity} if identity else {"name": name}))
-        return self._list_provider_entries(in_tree=named[0]["uuid"]) if named else []
+        uuid = normalize_uuid(name)
+        if uuid:
+            matches = self._list_provider_entries(uuid=uuid)
+        else:
+            matches = self._list_provider_entries(name=name)
+        if not matches:
+            return []
+        return self._list_provider_entries(in_tree=matches[0]["uuid"])
 
     def _list_provider_entries(self, **filters: str) -> list[dict[str, t.Any]]:
-        reply = self._api.expect(
-            self._api.get("/resource_providers", _PROVIDER_MICROVERSION, **filters),
-            "for its resource providers",
+        path = "/resource_providers"
+        reply = self._api.get(path, _PROVIDER_MICROVERSION, **filters)
+        self._api.expect(reply, "for its resource providers")
+        entries: list[dict[str, t.Any]] = self._api.parse(
+            lambda reply: reply.body["resource_providers"], reply, path
         )
-        return self._api.parse(
-            lambda reply: t.cast("list[dict[str, t.Any]]", reply.body["resource_providers"]),
-            reply,
-            "/resource_providers",
+        return entries
+
+
+def _parse_providers(
+    entries: Iterable[Mapping[str, t.Any]], sharing: set[str]
+) -> dict[str, Provider]:
+    """Return providers by uuid; `sharing` are the uuids of those that share their inventory."""
+    providers = {}
+    for entry in entries:
+        uuid = entry["uuid"]
+        providers[uuid] = Provider(
+            uuid=uuid,
+            name=entry["name"],
+            generation=entry["generation"],
+            root=entry["root_provider_uuid"],
+            parent=entry["parent_provider_uuid"],
+            sharing=uuid in sharing,
         )
+    return providers
 
 
-def _parse_provider(entry: Mapping[str, t.Any], sharing: set[str]) -> Provider:
-    return Provider(
-        uuid=entry["uuid"],
-        name=entry["name"],
-        generation=entry["generation"],
-        root=entry["root_provider_uuid"],
-        parent=entry["parent_provider_uuid"],
-        sharing=entry["uuid"] in sharing,
-    )
-
-
-def _parse_inventories(body: t.Any) -> dict[str, Inventory]:
-    fields = [field.name for field in d.fields(Inventory)]
-    return {
-        cls: Inventory(**{field: known[field] for field in fields})
-        for cls, known in body["inventories"].items()
-    }
+def parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
+    """Return inventories by resource class; fields of newer versions of Placement are left out."""
+    inventories = {}
+    for resource_class, entry in entries.items():
+        inventories[resource_class] = Inventory(
+            total=entry["total"],
+            reserved=entry["reserved"],
+            min_unit=entry["min_unit"],
+            max_unit=entry["max_unit"],
+            step_size=entry["step_size"],
+            allocation_ratio=entry["allocation_ratio"],
+        )
+    return inventories
 
 
 def _parse_candidates(body: Mapping[str, t.Any]) -> AllocationCandidates:
-    return AllocationCandidates(
-        allocations=tuple(
-            {provider: share["resources"] for provider, share in request["allocations"].items()}
-            for request in body["allocation_requests"]
-        ),
-        summaries={
-            provider: ProviderSummary(
-                root=summary["root_provider_uuid"],
-                traits=frozenset(summary["traits"]),
-                capacity={cls: known["capacity"] for cls, known in summary["resources"].items()},
-                used={cls: known["used"] for cls, known in summary["resources"].items()},
-            )
-            for provider, summary in body["provider_summaries"].items()
-        },
+    allocations = []
+    for request in body["allocation_requests"]:
+        allocations.append(_get_resources(request["allocations"]))
+    summaries = {}
+    for provider, summary in body["provider_summaries"].items():
+        summaries[provider] = _parse_summary(summary)
+    return AllocationCandidates(allocations=tuple(allocations), summaries=summaries)
+
+
+def _parse_summary(summary: Mapping[str, t.Any]) -> ProviderSummary:
+    capacity, used = {}, {}
+    for resource_class, amounts in summary["resources"].items():
+        capacity[resource_class] = amounts["capacity"]
+        used[resource_class] = amounts["used"]
+    return ProviderSummary(
+        root=summary["root_provider_uuid"],
+        traits=frozenset(summary["traits"]),
+        capacity=capacity,
+        used=used,
     )
 
 
 def _parse_allocation(consumer: str, reply: Reply) -> Allocation:
     body = reply.body
-    kind = body.get("consumer_type")
+    consumer_type = body.get("consumer_type")
+    if consumer_type == _NO_TYPE:
+        consumer_type = None
+    resources = _get_resources(body["allocations"])
+    age_seconds = None
+    if resources:
+        age_seconds = _compute_age(reply.headers)
     return Allocation(
         consumer=consumer,
         generation=body.get("consumer_generation"),
         project=body.get("project_id"),
         user=body.get("user_id"),
-        type=None if kind == _NO_TYPE else kind,
-        resources={provider: share["resources"] for provider, share in body["allocations"].items()},
-        age_seconds=_compute_age(reply.headers) if body["allocations"] else None,
+        type=consumer_type,
+        resources=resources,
+        age_seconds=age_seconds,
     )
 
 
+def _get_resources(allocations: Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
+    """Return amounts by provider and resource class."""
+    return {provider: entry["resources"] for provider, entry in allocations.items()}
+
+
 def _compute_age(headers: Mapping[str, str]) -> int | None:
-    # Allocations are only ever inserted anew, so Last-Modified is the newest write; Date is the same server's clock.
+    # Each write inserts the allocations as new rows, so Last-Modified is the newest write; Date is
+    # the same server's clock.
     modified, date = headers.get("Last-Modified"), headers.get("Date")
     if not modified or not date:
         return None

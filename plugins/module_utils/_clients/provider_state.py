@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What one resource provider has, all of it read at the same generation; as a journal keeps it, and back."""
+"""Read all that one resource provider has, at one generation; write it for a journal, and back."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ import dataclasses as d
 import re
 import typing as t
 
+from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+    parse_inventories,
+)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory
@@ -22,9 +26,9 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.api import Api
 
-# From 1.19 on the answer about aggregates has the generation of the provider; 1.20 is the oldest that the collection asks for.
+# From 1.19 on the answer about aggregates has the generation of the provider; 1.20 is the oldest
+# that the collection asks for.
 _PROVIDER_MICROVERSION = "1.20"
-_PARTS = ("inventories", "traits", "aggregates")
 _GENERATION = "resource_provider_generation"
 # A nova-compute that has just started writes several times in a second.
 _ATTEMPTS = 5
@@ -34,7 +38,10 @@ _TRAIT = re.compile("[A-Z0-9_]{1,255}")
 
 @d.dataclass(frozen=True)
 class ProviderState:
-    """The inventories, traits and aggregates of a provider at one generation, which journals of version 1.0 do not have here."""
+    """The inventories, traits and aggregates of a provider at one generation.
+
+    generation: None from a journal of version 1.0, which does not have it here.
+    """
 
     inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
     traits: frozenset[str] = frozenset()
@@ -42,14 +49,24 @@ class ProviderState:
     generation: int | None = None
 
     def as_dict(self) -> dict[str, t.Any]:
+        """Return the state as a journal keeps it; `parse_provider_state` reads it."""
+        inventories = {}
+        for resource_class, inventory in sorted(self.inventories.items()):
+            inventories[resource_class] = d.asdict(inventory)
         return {
             "generation": self.generation,
-            "inventories": {
-                cls: d.asdict(inventory) for cls, inventory in sorted(self.inventories.items())
-            },
+            "inventories": inventories,
             "traits": sorted(self.traits),
             "aggregates": sorted(self.aggregates),
         }
+
+
+@d.dataclass(frozen=True)
+class _Part:
+    """The inventories, traits or aggregates of a provider, and the generation they were read at."""
+
+    value: t.Any
+    generation: int
 
 
 class ProviderStateReader:
@@ -59,45 +76,41 @@ class ProviderStateReader:
         self._api = api
 
     def read(self, provider: str) -> ProviderState | None:
-        """Return the state of `provider`, or None when it does not exist. Raises CloudError when it changes all the time."""
+        """Return the state of `provider`, or None when it does not exist.
+
+        Raises CloudError when it changes all the time.
+        """
         for _attempt in range(_ATTEMPTS):
-            bodies = [self._read_part(provider, part) for part in _PARTS]
-            if None in bodies:
+            inventories = self._read_part(provider, "inventories", parse_inventories)
+            traits = self._read_part(provider, "traits", frozenset)
+            aggregates = self._read_part(provider, "aggregates", frozenset)
+            if inventories is None or traits is None or aggregates is None:
                 return None
-            generations = {body[_GENERATION] for body in bodies if body}
-            if len(generations) == 1:
-                inventories, traits, aggregates = (
-                    body[part] for part, body in zip(_PARTS, bodies, strict=True) if body
-                )
-                return ProviderState(inventories, traits, aggregates, generations.pop())
+            generation = inventories.generation
+            if generation == traits.generation == aggregates.generation:
+                return ProviderState(inventories.value, traits.value, aggregates.value, generation)
         raise CloudError(
             f"Provider {provider} changed {_ATTEMPTS} times while it was read: run again."
         )
 
-    def _read_part(self, provider: str, part: str) -> dict[str, t.Any] | None:
+    def _read_part(
+        self, provider: str, part: str, parse: t.Callable[[t.Any], t.Any]
+    ) -> _Part | None:
         path = f"/resource_providers/{provider}/{part}"
-        reply = self._api.expect(
-            self._api.get(path, _PROVIDER_MICROVERSION),
-            f"for the {part} of provider {provider}",
-            200,
-            404,
-        )
+        reply = self._api.get(path, _PROVIDER_MICROVERSION)
+        self._api.expect(reply, f"for the {part} of provider {provider}", 200, 404)
         if reply.status == 404:
             return None
         return self._api.parse(
-            lambda reply: {
-                part: _PARSERS[part](reply.body[part]),
-                _GENERATION: int(reply.body[_GENERATION]),
-            },
-            reply,
-            path,
+            lambda reply: _Part(parse(reply.body[part]), int(reply.body[_GENERATION])), reply, path
         )
 
 
 def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
     """Return the state that `ProviderState.as_dict` wrote.
 
-    Raises ValueError for names that cannot be right, or what Python raises (KeyError, TypeError, AttributeError) for another shape.
+    Raises ValueError for names that cannot be right, or what Python raises (KeyError, TypeError,
+    AttributeError) for another shape.
     """
     traits, aggregates = frozenset(entry["traits"]), frozenset(entry["aggregates"])
     for trait in traits:
@@ -106,25 +119,8 @@ def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
     for aggregate in aggregates:
         if normalize_uuid(aggregate) != aggregate:
             raise ValueError(f"{aggregate!r} is not the UUID of an aggregate")
+    inventories = parse_inventories(entry["inventories"])
     generation = entry.get("generation")
-    return ProviderState(
-        _parse_inventories(entry["inventories"]),
-        traits,
-        aggregates,
-        None if generation is None else int(generation),
-    )
-
-
-def _parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
-    fields = [field.name for field in d.fields(Inventory)]
-    return {
-        cls: Inventory(**{field: known[field] for field in fields})
-        for cls, known in entries.items()
-    }
-
-
-_PARSERS: dict[str, t.Callable[[t.Any], t.Any]] = {
-    "inventories": _parse_inventories,
-    "traits": frozenset,
-    "aggregates": frozenset,
-}
+    if generation is not None:
+        generation = int(generation)
+    return ProviderState(inventories, traits, aggregates, generation)

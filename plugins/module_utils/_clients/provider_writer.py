@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The only code that writes to resource providers and to Nova's services. What it says it did, it has read back."""
+"""The only code that writes to resource providers and to Nova's services.
+
+Everything that it reports as done it has read back.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +49,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _PROVIDER_MICROVERSION = "1.20"
 _GENERATION = "resource_provider_generation"
-# From 2.53 on a service is known by a uuid.
+# From 2.53 on a service has a uuid.
 _SERVICE_MICROVERSION = "2.53"
 
-# A nova-compute that has just started changes its providers several times; in seconds, the pause between two attempts.
+# A nova-compute that has just started changes its providers several times; in seconds, the pause
+# between two attempts.
 _ATTEMPTS = 4
 _PAUSE = 0.5
 
@@ -62,32 +67,43 @@ class ProviderWriter:
         self._states = ProviderStateReader(api)
 
     def delete_tree(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
-        """Delete the providers of a whole tree in their order, the root last; return those that are gone, and why the others are not.
+        """Delete the providers of a whole tree in their order, the root last.
 
-        Placement itself refuses to delete what anybody holds a share of.
+        Return those that are gone, and why the others are not. Raises CloudError when the tree
+        cannot be read back.
+
+        Placement itself refuses to delete a provider on which a consumer has an allocation.
         """
+        root = tree[-1]
         refusal = ""
         for provider in tree:
             refusal = self._delete(provider.uuid, provider.name)
             if refusal:
                 break
         try:
-            left = self._reader.list_providers_in_trees([tree[-1].uuid])
+            left = self._reader.list_providers_in_trees([root.uuid])
         except CloudError as error:
-            raise CloudError(
-                f"{refusal} What is left of {tree[-1].name} is not known, for it could not be read back: {error}".strip()
-            ) from error
-        if left and not refusal:
-            refusal = f"Placement accepted the deletion of {tree[-1].name}, but lists it still."
-        return [provider for provider in tree if provider.uuid not in left], refusal if left else ""
+            unknown = (
+                f"What is left of {root.name} is not known, for it could not be read back: {error}"
+            )
+            raise CloudError(f"{refusal} {unknown}".strip()) from error
+        gone = [provider for provider in tree if provider.uuid not in left]
+        if not left:
+            return gone, ""
+        return gone, (
+            refusal or f"Placement accepted the deletion of {root.name}, but lists it still."
+        )
 
     def add_traits_and_aggregates(
         self, provider: Provider, traits: Collection[str], aggregates: Collection[str]
     ) -> tuple[set[str], CloudError | None]:
-        """Add `traits` and `aggregates` to those that `provider` has, and read it back; return what it still lacks, and why.
+        """Add `traits` and `aggregates` to those that `provider` has, and read it back.
 
-        Placement takes only whole lists. Each is sent with the generation under which it was read, so that nothing is lost which
-        somebody else adds meanwhile: Placement then answers 409, and the provider is read again. Raises CloudError when it cannot be read.
+        Return what it still lacks, and why. Raises CloudError when the provider cannot be read.
+
+        Placement takes only whole lists. Each is sent with the generation under which it was read,
+        so that nothing is lost which another client adds meanwhile: Placement then answers 409, and
+        the provider is read again.
         """
         refusal: CloudError | None = None
         for attempt in range(_ATTEMPTS):
@@ -120,22 +136,26 @@ class ProviderWriter:
         aggregates: Collection[str],
     ) -> None:
         generation = state.generation
-        if missing := set(traits) - state.traits:
-            for trait in sorted(missing):
+        missing_traits = set(traits) - state.traits
+        if missing_traits:
+            for trait in sorted(missing_traits):
                 self._ensure_trait(trait)
-            generation = self._put_part(provider, generation, "traits", state.traits | missing)
-        if missing := set(aggregates) - state.aggregates:
-            self._put_part(provider, generation, "aggregates", state.aggregates | missing)
+            names = state.traits | missing_traits
+            # The first write gives the provider a new generation, which the second has to name.
+            generation = self._put_part(provider, generation, "traits", names)
+        missing_aggregates = set(aggregates) - state.aggregates
+        if missing_aggregates:
+            names = state.aggregates | missing_aggregates
+            self._put_part(provider, generation, "aggregates", names)
 
     def _ensure_trait(self, trait: str) -> None:
-        """Create a custom trait that Placement does not have any more: one that no provider has can be deleted."""
+        """Create a custom trait that Placement may not have any more.
+
+        A trait that no provider has can be deleted.
+        """
         if trait.startswith("CUSTOM_"):
-            self._api.expect(
-                self._api.write("PUT", f"/traits/{trait}", _PROVIDER_MICROVERSION),
-                f"to create trait {trait}",
-                201,
-                204,
-            )
+            reply = self._api.write("PUT", f"/traits/{trait}", _PROVIDER_MICROVERSION)
+            self._api.expect(reply, f"to create trait {trait}", 201, 204)
 
     def _put_part(
         self, provider: Provider, generation: int | None, part: str, names: Iterable[str]
@@ -153,8 +173,9 @@ class ProviderWriter:
     def create_placeholders(self, nodes: Iterable[Hypervisor]) -> Iterator[None]:
         """Give an empty provider to compute `nodes` that have none, while their service is deleted.
 
-        To the deletion of a service with such a node, as a conflict of names leaves it, Nova answers 500
-        (nova/scheduler/client/report.py, delete_resource_provider). What stands in, it deletes with the service.
+        Nova answers 500 to the deletion of a service with such a node, as a conflict of names
+        leaves it (nova/scheduler/client/report.py, delete_resource_provider). Nova deletes the
+        placeholder with the service.
         """
         made = []
         try:
@@ -165,6 +186,7 @@ class ProviderWriter:
                 made.append(node)
             yield
         finally:
+            # When Nova did not delete the service, the placeholders are still there.
             for node in made:
                 self._delete(node.uuid, node.name)
 
@@ -192,46 +214,49 @@ class ServiceWriter:
 
     def update_service(self, service: Service, body: Mapping[str, t.Any]) -> Service:
         """Change `service` and return it as Nova then lists it."""
-        self._api.expect(
-            self._send("PUT", service, body), f"to change the {service.binary} of {service.host}"
-        )
-        now = self._find(service)
-        if now is None:
+        reply = self._send("PUT", service, body)
+        self._api.expect(reply, f"to change the {service.binary} of {service.host}")
+        updated = self._find(service)
+        if updated is None:
             raise CloudError(
-                f"The {service.binary} of {service.host} was deleted just now: Nova does not list it any more."
+                f"The {service.binary} of {service.host} was deleted just now: Nova does not list "
+                "it any more."
             )
-        return now
+        return updated
 
     def delete_service(self, service: Service, nodes: Sequence[Hypervisor]) -> None:
-        """Delete `service`, with which Nova deletes its compute `nodes`. Raises CloudError while any of them is still there."""
+        """Delete `service`, with which Nova deletes its compute `nodes`.
+
+        Raises CloudError while any of them is still there.
+        """
+        name = f"the {service.binary} of {service.host}"
         refusal = ""
         try:
-            self._api.expect(
-                self._send("DELETE", service),
-                f"to delete the {service.binary} of {service.host}",
-                204,
-                404,
-            )
+            reply = self._send("DELETE", service)
+            self._api.expect(reply, f"to delete {name}", 204, 404)
         except CloudError as error:
             refusal = str(error)
         if self._find(service) is not None:
             raise CloudError(
-                refusal
-                or f"Nova accepted the deletion of the {service.binary} of {service.host}, but lists it still."
+                refusal or f"Nova accepted the deletion of {name}, but lists it still."
             )
-        left = [
-            node.name
-            for node, servers in zip(
-                nodes,
-                map_parallel(self._reader.list_hypervisor_servers, [node.uuid for node in nodes]),
-                strict=True,
-            )
-            if servers is not None
-        ]
+        left = self._list_remaining_names(nodes)
         if left:
             raise CloudError(
-                f"The {service.binary} of {service.host} is deleted, but Nova still lists its compute node {summarize_names(left)}."
+                f"The {service.binary} of {service.host} is deleted, but Nova still lists its "
+                f"compute node {summarize_names(left)}."
             )
+
+    def _list_remaining_names(self, nodes: Sequence[Hypervisor]) -> list[str]:
+        """Return the names of those compute nodes that Nova still lists."""
+        uuids = [node.uuid for node in nodes]
+        servers_by_node = map_parallel(self._reader.list_hypervisor_servers, uuids)
+        names = []
+        for node, servers in zip(nodes, servers_by_node, strict=True):
+            # A node without servers has an empty tuple, one that is gone has None.
+            if servers is not None:
+                names.append(node.name)
+        return names
 
     def _send(
         self, method: str, service: Service, body: Mapping[str, t.Any] | None = None
@@ -239,11 +264,7 @@ class ServiceWriter:
         return self._api.write(method, f"/os-services/{service.id}", _SERVICE_MICROVERSION, body)
 
     def _find(self, service: Service) -> Service | None:
-        return next(
-            (
-                known
-                for known in get_listed_services(self._reader.list_services())
-                if known.id == service.id
-            ),
-            None,
-        )
+        for entry in get_listed_services(self._reader.list_services()):
+            if entry.id == service.id:
+                return entry
+        return None

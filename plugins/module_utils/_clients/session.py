@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""From connection options to the services that we speak with."""
+"""Connect to the services of a cloud by the connection options of a module."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import ALLOCATORS
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Cloud
 
-# Whether it is there, `_clients.api` has found out; without it nothing here is called.
+# `_clients.api` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
     import openstack
 
-# Below these not even a reading is possible: generations of providers, and compute nodes with the uuids that providers have. What more
-# the proofs need is in `_snapshot.capabilities`.
+# Below these not even a reading is possible: generations of providers, and compute nodes with the
+# uuids that providers have. What more the proofs need is in `_snapshot.capabilities`.
 MINIMUM_PLACEMENT_MICROVERSION = (1, 20)
 MINIMUM_COMPUTE_MICROVERSION = (2, 53)
 
@@ -46,6 +47,7 @@ class Session:
 
     @property
     def cloud(self) -> Cloud:
+        """Which cloud this is, as a snapshot records it."""
         return Cloud(
             self.placement.endpoint,
             self.compute.endpoint,
@@ -59,9 +61,10 @@ class Session:
 
 
 def connect(options: t.Mapping[str, t.Any]) -> Session:
-    """Authenticate with the connection options of a module and find both services.
+    """Authenticate with the connection options of a module and find the services.
 
-    Raises InvalidInput for options that contradict each other and CloudError for everything that the cloud does not grant.
+    Raises InvalidInput for options that contradict each other and CloudError for everything that
+    the cloud does not grant.
     """
     try:
         with translate_sdk_errors("The identity service"):
@@ -71,37 +74,43 @@ def connect(options: t.Mapping[str, t.Any]) -> Session:
     except (TypeError, ValueError, AttributeError) as error:
         # Options of a type that the SDK does not expect, of ours or in clouds.yaml.
         raise InvalidInput(
-            f"The connection options cannot be used ({type(error).__name__}: {error}). Check cloud, auth and the clouds.yaml."
+            f"The connection options cannot be used ({type(error).__name__}: {error}). "
+            "Check cloud, auth and the clouds.yaml."
         ) from error
     placement = _open_api("Placement", connection, "placement", MINIMUM_PLACEMENT_MICROVERSION)
     compute = _open_api("Nova", connection, "compute", MINIMUM_COMPUTE_MICROVERSION)
+    network = _open_network(connection)
+    region = connection.config.get_region_name()
     return Session(
         placement=placement,
         compute=compute,
-        network=_open_network(connection),
-        region=connection.config.get_region_name(),
+        network=network,
+        region=region,
         project=project,
-        allocators=tuple(
-            sorted(
-                {ALLOCATORS[entry["type"]] for entry in catalogue if entry["type"] in ALLOCATORS}
-            )
-        ),
-        other_novas=find_other_novas(
-            catalogue, compute.endpoint, placement.endpoint, connection.config.get_region_name()
-        ),
+        allocators=_find_allocators(catalogue),
+        other_novas=find_other_novas(catalogue, compute.endpoint, placement.endpoint, region),
     )
+
+
+def _find_allocators(catalogue: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[str, ...]:
+    """Return what other services in the catalogue allocate from Placement."""
+    allocators = set()
+    for service in catalogue:
+        if service["type"] in ALLOCATORS:
+            allocators.add(ALLOCATORS[service["type"]])
+    return tuple(sorted(allocators))
 
 
 def _read_catalog(connection: t.Any) -> list[dict[str, t.Any]]:
     plugin = connection.session.auth
     if not hasattr(plugin, "get_access"):
         raise InvalidInput(
-            f"auth_type {connection.config.config['auth_type']} does not ask Keystone, whose service catalogue says where Nova and Placement are: "
-            "use one that does, such as password or v3applicationcredential."
+            f"auth_type {connection.config.config['auth_type']} does not ask Keystone, whose "
+            "service catalogue says where Nova and Placement are: use one that does, such as "
+            "password or v3applicationcredential."
         )
-    return t.cast(
-        "list[dict[str, t.Any]]", plugin.get_access(connection.session).service_catalog.catalog
-    )
+    access = plugin.get_access(connection.session)
+    return t.cast("list[dict[str, t.Any]]", access.service_catalog.catalog)
 
 
 def _open_api(name: str, connection: t.Any, service: str, minimum: tuple[int, int]) -> Api:
@@ -112,7 +121,7 @@ def _open_api(name: str, connection: t.Any, service: str, minimum: tuple[int, in
 
 
 def _open_network(connection: t.Any) -> Api | None:
-    """Return Neutron, without which nothing is known of ports, if the catalogue has one."""
+    """Return Neutron if the catalogue has one; without it nothing is known of ports."""
     with translate_sdk_errors("Neutron"):
         endpoint = connection.endpoint_for("network")
         if endpoint is None:
@@ -126,39 +135,73 @@ def _open_network(connection: t.Any) -> Api | None:
 def find_other_novas(
     catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None
 ) -> tuple[str, ...]:
-    """Return the regions of the catalogue that have another Nova than that at `compute`, and its Placement or that at `placement`.
+    """Return the regions of the catalogue whose Nova is another one on the same Placement.
 
-    region: the region that was asked for, which counts when `compute` is none of the catalogue's endpoints but one of the user's own.
+    It is another Nova than that at `compute`; the same Placement is that of its region, or that at
+    `placement`.
+
+    region: the region that was asked for, which counts when `compute` is none of the catalogue's
+    endpoints but one of the user's own.
     """
-    urls: dict[str, dict[str, set[str]]] = {"compute": {}, "placement": {}}
-    for service in catalogue:
-        for endpoint in service["endpoints"] if service["type"] in urls else ():
-            urls[service["type"]].setdefault(endpoint["region"] or "", set()).add(endpoint["url"])
-    regions = set(urls["compute"])
-    here = {
-        region
-        for region in regions
-        if any(_is_same_endpoint(compute, url) for url in urls["compute"][region])
-    }
-    if not here:
-        here = {region} if region else regions if len(regions) == 1 else set()
-    placements = {
-        region: set(map(_strip_version, known)) for region, known in urls["placement"].items()
-    }
-    ours = {_strip_version(placement)}.union(*(placements.get(region, ()) for region in here))
-    return tuple(sorted(other for other in regions - here if placements.get(other, set()) & ours))
+    services = list(catalogue)
+    compute_urls = _collect_urls(services, "compute")
+    own_regions = _find_own_regions(compute_urls, compute, region)
+    placements = {}
+    for name, urls in _collect_urls(services, "placement").items():
+        placements[name] = set(map(_strip_version, urls))
+    own_placements = {_strip_version(placement)}
+    for name in own_regions:
+        own_placements |= placements.get(name, set())
+    others = []
+    for name in compute_urls.keys() - own_regions:
+        if placements.get(name, set()) & own_placements:
+            others.append(name)
+    return tuple(sorted(others))
+
+
+def _collect_urls(
+    services: t.Iterable[t.Mapping[str, t.Any]], service_type: str
+) -> dict[str, set[str]]:
+    """Return the URLs of the services of one type, by region."""
+    urls: dict[str, set[str]] = {}
+    for service in services:
+        if service["type"] != service_type:
+            continue
+        for endpoint in service["endpoints"]:
+            urls.setdefault(endpoint["region"] or "", set()).add(endpoint["url"])
+    return urls
+
+
+def _find_own_regions(
+    compute_urls: t.Mapping[str, set[str]], compute: str, region: str | None
+) -> set[str]:
+    """Return the regions of the catalogue that have the Nova at `compute`."""
+    own_regions = set()
+    for name, urls in compute_urls.items():
+        if any(_is_same_endpoint(compute, url) for url in urls):
+            own_regions.add(name)
+    if own_regions:
+        return own_regions
+    if region:
+        return {region}
+    # With several regions, any of them may be that of this Nova, so each counts as another one's.
+    if len(compute_urls) == 1:
+        return set(compute_urls)
+    return set()
 
 
 def _is_same_endpoint(endpoint: str, url: str) -> bool:
-    """Tell whether an endpoint is that of the catalogue, though one of them has a version or a project that the other lacks."""
-    longer, shorter = (
-        f"{address.rstrip('/')}/" for address in sorted((endpoint, url), key=len, reverse=True)
-    )
+    """Return whether an endpoint is that of the catalogue.
+
+    One of them may have a version or a project that the other lacks.
+    """
+    longer, shorter = sorted((endpoint, url), key=len, reverse=True)
+    longer, shorter = f"{longer.rstrip('/')}/", f"{shorter.rstrip('/')}/"
     return longer.startswith(shorter) and _strip_version(endpoint) == _strip_version(url)
 
 
 def _strip_version(url: str) -> str:
-    """Return what stays the same of an endpoint, which may end with a version, and in old catalogues with a project after it."""
+    """Return an endpoint without its version, and without the project that may follow it."""
     return re.sub(r"/v2(\.\d+)?(/[^/]+)?$", "", url.rstrip("/"))
 
 
@@ -174,13 +217,15 @@ def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "key": options["client_key"],
         "api_timeout": options["api_timeout"],
     }
-    given = {key: value for key, value in named.items() if value is not None}
+    arguments = {key: value for key, value in named.items() if value is not None}
     cloud = options["cloud"]
     if not isinstance(cloud, dict):
-        return {"cloud": cloud, **given}
-    clash = sorted(set(given) - {"api_timeout"})
-    if clash:
+        return {"cloud": cloud, **arguments}
+    # api_timeout has a default, so it is always there.
+    conflicting = sorted(set(arguments) - {"api_timeout"})
+    if conflicting:
         raise InvalidInput(
-            f"cloud is a whole configuration, so {', '.join(clash)} cannot be given beside it: put them into it."
+            f"cloud is a whole configuration, so {', '.join(conflicting)} cannot be given beside "
+            "it: put them into it."
         )
-    return {**given, **cloud}
+    return {**arguments, **cloud}
