@@ -10,8 +10,8 @@ module: orphan_summary
 short_description: Add up what the runs over several clouds, regions or shards found
 version_added: 1.0.0
 description:
-  - Reads what M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate) wrote for each of several clouds, regions or shards,
-    and tells it as one, with a row for each.
+  - Reads what M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate) wrote for
+    each of several clouds, regions or shards, and tells it as one, with a row for each.
   - No cloud is asked, and a run that failed is told and is no error here.
 author:
   - osops.placement contributors (@osops)
@@ -83,9 +83,11 @@ EXAMPLES = r"""
 RETURN = r"""
 summary:
   description:
-    - C(complete) tells whether every run ended well after a sound reading. C(totals) has the sums of what each of C(runs) has - C(verdicts),
-      C(kinds), C(stranded) (by resource class), C(tally) (outcomes of changes) and C(coverage).
-    - C(missing_shards) names the shards of a cloud that are not among the runs, while others of it are.
+    - C(complete) tells whether every run ended well after a sound reading. C(totals) has the sums
+      of what each of C(runs) has - C(verdicts), C(kinds), C(stranded) (by resource class), C(tally)
+      (outcomes of changes) and C(coverage).
+    - C(missing_shards) names the shards of a cloud that are not among the runs, while others of it
+      are.
   returned: success
   type: dict
   sample:
