@@ -115,7 +115,10 @@ def build_findings(
 def _group_by_verdict(snapshot: Snapshot, policy: Policy) -> dict[str, list[Finding]]:
     """Judge `snapshot` and return the findings of the kinds that were asked for, by verdict."""
     by_verdict: dict[str, list[Finding]] = {
-        verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)
+        ORPHANED: [],
+        DRIFTED: [],
+        PROTECTED: [],
+        UNDECIDED: [],
     }
     for finding in judge(snapshot, policy):
         # The kind of what is protected or undecided is the reason for it, and not one to ask for.
@@ -134,14 +137,17 @@ def _build_history(
     """Return what the next run has to remember, apart from the entries themselves."""
     snapshot = index.snapshot
     complete = not index.failed_absence_checks
-    reported_ids = {finding.id for findings in by_verdict.values() for finding in findings}
+    reported_ids: set[str] = set()
+    for findings in by_verdict.values():
+        reported_ids.update(finding.id for finding in findings)
     retained = retain_sightings(history.sightings, reported_ids, snapshot, complete)
+    all_sightings = {}
+    for identity, sighting in {**retained, **sightings}.items():
+        all_sightings[identity] = sighting.as_dict()
     whole = snapshot.scope == Scope() and complete
     return {
         "known": retain_first_seen(history.first_seen, reported_ids, whole),
-        "sightings": {
-            identity: sighting.as_dict() for identity, sighting in {**retained, **sightings}.items()
-        },
+        "sightings": all_sightings,
     }
 
 
@@ -221,7 +227,10 @@ def _build_coverage(snapshot: Snapshot, index: SnapshotIndex) -> dict[str, t.Any
 def _build_dated_entries(
     findings: Iterable[Finding], index: SnapshotIndex, history: History
 ) -> list[dict[str, t.Any]]:
-    return [_build_dated_entry(finding, index, history) for finding in findings]
+    entries = []
+    for finding in findings:
+        entries.append(_build_dated_entry(finding, index, history))
+    return entries
 
 
 def _build_dated_entry(
@@ -270,7 +279,9 @@ def _describe_allocation(allocation: Allocation | None) -> dict[str, t.Any]:
 
 def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[dict[str, t.Any]]:
     """Return the providers that a finding is about, each with what the consumer has there."""
-    resources: dict[str, Mapping[str, int]] = {uuid: {} for uuid in finding.providers}
+    resources: dict[str, Mapping[str, int]] = {}
+    for uuid in finding.providers:
+        resources[uuid] = {}
     if isinstance(finding.change, Change):
         # Also the providers on which the consumer has nothing yet.
         for uuid in finding.change.after["allocations"]:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import itertools
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -30,7 +29,8 @@ ENTRY_LISTS = ("findings", "undecided", "protected")
 
 def iterate_entries(findings: Mapping[str, t.Any]) -> Iterator[Entry]:
     """Yield every entry of `findings.json`."""
-    return itertools.chain.from_iterable(findings[key] for key in ENTRY_LISTS)
+    for key in ENTRY_LISTS:
+        yield from findings[key]
 
 
 def get_subject(entry: Entry) -> str:

@@ -90,15 +90,15 @@ def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
     contents: those that `parse_first_seen` takes.
     Raises InvalidInput when they are something else.
     """
+    sightings = {}
     try:
-        return {
-            rename_finding(identity): Sighting.parse(sighting)
-            for identity, sighting in contents.get("sightings", {}).items()
-        }
+        for identity, sighting in contents.get("sightings", {}).items():
+            sightings[rename_finding(identity)] = Sighting.parse(sighting)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
             f"{path} does not tell how often findings were seen: it was edited, or is another file."
         ) from error
+    return sightings
 
 
 def retain_first_seen(

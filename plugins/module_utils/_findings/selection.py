@@ -44,8 +44,8 @@ class Selection:
         self._expression = expression
         if JMESPATH_IMPORT_ERROR:
             raise InvalidInput(
-                "select needs the Python library jmespath where this module runs: install it there, "
-                "or leave select empty."
+                "select needs the Python library jmespath where this module runs: "
+                "install it there, or leave select empty."
             )
         try:
             self._compiled = jmespath.compile(expression)

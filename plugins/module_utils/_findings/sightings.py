@@ -52,10 +52,11 @@ class Sighting:
     def parse(cls, told: t.Any) -> Sighting:
         """Return what `as_dict` returned. Raises TypeError, KeyError or ValueError otherwise."""
         sighting = cls(told["count"], told["since"], told["last"], tuple(told["generations"]))
-        numbers = [sighting.count]
-        numbers += [number for number in sighting.generations if number is not None]
-        if not all(_is_integer(number) for number in numbers):
+        if not _is_integer(sighting.count):
             raise ValueError("it is not a sighting")
+        for generation in sighting.generations:
+            if generation is not None and not _is_integer(generation):
+                raise ValueError("it is not a sighting")
         if not isinstance(sighting.since, str) or not isinstance(sighting.last, str):
             raise ValueError("it is not a sighting")
         return sighting
