@@ -396,10 +396,9 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         return {**result, "failed": True, "msg": str(error)}
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
-    for side in ("frees", "claims"):
-        result[side] = totals(
-            share for change in changes for share in getattr(change, side).values()
-        )
+    freed = [amounts for change in changes for amounts in change.frees.values()]
+    allocated = [amounts for change in changes for amounts in change.allocates.values()]
+    result["frees"], result["claims"] = totals(freed), totals(allocated)
     if module._diff:
         result["diff"] = build_diff(changes)
     return result
