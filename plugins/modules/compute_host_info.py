@@ -254,11 +254,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput("hosts must name at least one host, and none by an empty name.")
     if options["providers"] and len(options["hosts"]) > 1:
         raise InvalidInput("providers are those of one host: name only that in hosts.")
-    spare = parse_policy(options)
-    warn_ended_exclusions(module, spare)
-    hosts = HostReader(connect(), spare, options["kinds"]).read_hosts(
-        options["hosts"], options["providers"]
-    )
+    policy = parse_policy(options)
+    warn_ended_exclusions(module, policy)
+    reader = HostReader(connect(), policy, options["kinds"])
+    hosts = reader.read_hosts(options["hosts"], options["providers"])
     if options["dest"]:
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}

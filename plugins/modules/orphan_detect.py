@@ -524,59 +524,72 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabili
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
-    spare, chosen = parse_policy(options), parse_scope(options)
-    # A memory that is missing must be known before the cloud is read.
-    patient = parse_sighting_policy(options, options["state"] or options["dest"])
+    policy, scope = parse_policy(options), parse_scope(options)
+    # These are checked before the cloud is read, which takes long.
+    sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
     if options["snapshot_src"]:
-        if chosen != Scope():
-            raise InvalidInput(
-                "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and shard cannot be given beside it."
-            )
-        snapshot = decode(read_json(options["snapshot_src"]))
-        # Judged again it is as it was: what has ended since was excluded then.
-        spare = parse_policy(options, snapshot.finished_at)
+        snapshot = _load_snapshot(options["snapshot_src"], scope)
+        # Exclusions that have ended since were in force when the snapshot was taken.
+        policy = parse_policy(options, snapshot.finished_at)
     else:
-        session = connect()
-        for sentence in list_unmet_requirements(session.cloud):
-            module.warn(sentence)
-        snapshot = Collector(session).collect(chosen)
+        snapshot = _read_cloud(module, connect, scope)
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
-    found = build_findings(
-        snapshot,
-        spare,
-        selection,
-        read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn),
-        patient,
-    )
+    history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
+    document = build_findings(snapshot, policy, selection, history, sighting_policy)
     if dest:
-        write_json(dest, found)
+        write_json(dest, document)
     if state:
-        write_json(state, extract_history(found))
-    warn_ended_exclusions(module, spare)
-    for name in find_absent_allocators(spare, snapshot.cloud):
-        module.warn(
-            f"ignore_allocators names {name}, which the service catalogue of this cloud does not have."
-        )
-    for name in find_unknown_exclusions(spare, snapshot.providers.values()):
-        module.warn(
-            f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it."
-        )
-    if selection and not any(entry["selected"] for entry in found["findings"]):
+        write_json(state, extract_history(document))
+    _warn_about_policy(module, policy, snapshot)
+    if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select gives none of the findings: nothing may be changed.")
-    listed = {key: found[key][:MAX_RETURNED] for key in ENTRY_LISTS}
-    return {
-        "changed": False,
-        "summary": found["summary"],
-        **listed,
-        **({"dest": dest} if dest else {}),
-    }
+    result = {"changed": False, "summary": document["summary"]}
+    for key in ENTRY_LISTS:
+        result[key] = document[key][:MAX_RETURNED]
+    if dest:
+        result["dest"] = dest
+    return result
+
+
+def _load_snapshot(path: str, scope: Scope) -> Snapshot:
+    """Return the snapshot in the file `path`. Raises InvalidInput when it should be narrowed."""
+    if scope != Scope():
+        raise InvalidInput(
+            "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and "
+            "shard cannot be given beside it."
+        )
+    return decode(read_json(path))
+
+
+def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapshot:
+    session = connect()
+    for sentence in list_unmet_requirements(session.cloud):
+        module.warn(sentence)
+    return Collector(session).collect(scope)
+
+
+def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
+    """Warn about options that have no effect, or none any more."""
+    warn_ended_exclusions(module, policy)
+    for name in find_absent_allocators(policy, snapshot.cloud):
+        module.warn(
+            f"ignore_allocators names {name}, which the service catalogue of this cloud does not "
+            "have."
+        )
+    for name in find_unknown_exclusions(policy, snapshot.providers.values()):
+        module.warn(
+            f"exclude_providers names {name}, which is no resource provider of this cloud: "
+            "nothing is excluded by it."
+        )
 
 
 def main() -> None:

@@ -337,50 +337,78 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    options, path = module.params, module.params["dest"]
-    told = None if options["plan"] is None else read_json_option("plan", options["plan"])
-    if options["heal"] and told is not None:
-        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
+    options = module.params
+    document = None
+    if options["plan"] is not None:
+        document = read_json_option("plan", options["plan"])
     if options["heal"]:
-        servers = list_servers_to_heal(read_json(options["findings"]), parse_limits(options))
-        return {
-            "changed": False,
-            "plan": None,
-            "changes": len(servers),
-            "servers": servers,
-            "check_mode": module.check_mode,
-        }
-    if is_compact(told):
-        approval = Approval.parse(told)
-        approval.check_kinds(options["kinds"])
-        again = {"scope": approval.scope, "gone": []}
-        if not options["findings"]:
-            return {
-                "changed": False,
-                "plan": None,
-                "changes": approval.count,
-                "actions": {},
-                "records": [],
-                "compact": told,
-                **again,
-            }
-        plan, again["gone"] = approval.rebuild_plan(read_json(options["findings"]))
-    elif told is None:
-        plan, again = Plan.from_findings(read_json(options["findings"]), options["kinds"]), {}
-    elif options["findings"]:
+        return _plan_healing(module, document)
+    if is_compact(document):
+        return _use_compact_plan(module, document)
+    if document is None:
+        plan = Plan.from_findings(read_json(options["findings"]), options["kinds"])
+        return _return_plan(module, plan, options["dest"])
+    if options["findings"]:
         raise InvalidInput(
             "findings and plan were both given, and the plan has its documents: give one of them."
         )
-    else:
-        plan, again = Plan.parse(told), {}
-        if path is None and isinstance(options["plan"], str):
-            path = options["plan"]
-    if options["dest"]:
-        write_json(options["dest"], plan.as_dict())
+    plan = Plan.parse(document)
+    path = options["dest"]
+    if path is None and isinstance(options["plan"], str):
+        path = options["plan"]
+    return _return_plan(module, plan, path)
+
+
+def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
+    """Return the servers that Nova is to heal."""
+    if document is not None:
+        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
+    findings = read_json(module.params["findings"])
+    servers = list_servers_to_heal(findings, parse_limits(module.params))
+    return {
+        "changed": False,
+        "plan": None,
+        "changes": len(servers),
+        "servers": servers,
+        "check_mode": module.check_mode,
+    }
+
+
+def _use_compact_plan(module: AnsibleModule, document: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Check a compact plan, and rebuild the whole plan where there are findings for it."""
+    options = module.params
+    approval = Approval.parse(document)
+    approval.check_kinds(options["kinds"])
+    if options["findings"]:
+        plan, gone = approval.rebuild_plan(read_json(options["findings"]))
+        return _return_plan(module, plan, options["dest"], scope=approval.scope, gone=gone)
+    return {
+        "changed": False,
+        "plan": None,
+        "changes": approval.count,
+        "actions": {},
+        "records": [],
+        "compact": document,
+        "scope": approval.scope,
+        "gone": [],
+    }
+
+
+def _return_plan(
+    module: AnsibleModule, plan: Plan, path: str | None, **extra: t.Any
+) -> dict[str, t.Any]:
+    """Write the plan, check its limits and return what the module returns.
+
+    extra: what only a compact plan returns.
+    """
+    if module.params["dest"]:
+        write_json(module.params["dest"], plan.as_dict())
     steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
     changes = [step.change for step in steps]
     result = {
@@ -388,17 +416,22 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         "plan": path,
         "changes": len(changes),
         "compact": Approval.from_plan(plan).as_dict(),
-        **again,
+        **extra,
     }
     try:
-        plan.check_limits(parse_limits(options))
+        plan.check_limits(parse_limits(module.params))
     except BreakerTripped as error:
+        # The plan is returned as well: it shows what exceeds the limit.
         return {**result, "failed": True, "msg": str(error)}
+    freed: list[Mapping[str, int]] = []
+    taken: list[Mapping[str, int]] = []
+    for change in changes:
+        freed += change.frees.values()
+        taken += change.allocates.values()
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
-    freed = [amounts for change in changes for amounts in change.frees.values()]
-    allocated = [amounts for change in changes for amounts in change.allocates.values()]
-    result["frees"], result["claims"] = totals(freed), totals(allocated)
+    result["frees"] = totals(freed)
+    result["claims"] = totals(taken)
     if module._diff:
         result["diff"] = build_diff(changes)
     return result

@@ -145,31 +145,36 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     dest = module.params["dest"]
     if dest:
         write_json(dest, summary)
-    told = {
+    result = {
         "changed": False,
         "summary": summary,
         "failures": list_failures(summary),
         "table": format_table(summary),
     }
-    return {**told, **({"dest": dest} if dest else {})}
+    if dest:
+        result["dest"] = dest
+    return result
 
 
 def _read_run(run: Mapping[str, t.Any]) -> RunResult:
-    read: dict[str, t.Any] = {}
+    """Return one run with its files; a file that is not valid counts as an error of the run."""
+    documents: dict[str, t.Any] = {}
     paths = {part: run[part] for part in ("findings", "remediation") if run[part]}
-    wrong = [run["error"]] if run["error"] else []
+    errors = []
+    if run["error"]:
+        errors.append(run["error"])
     for part, path in paths.items():
         try:
-            read[part] = validate_document(part, read_json(path), path)
+            documents[part] = validate_document(part, read_json(path), path)
         except InvalidInput as error:
-            wrong.append(str(error))
+            errors.append(str(error))
     return RunResult(
         run["name"],
         run["region"] or None,
         run["shard"] or None,
-        " ".join(wrong),
+        " ".join(errors),
         paths=paths,
-        **read,
+        **documents,
     )
 
 
