@@ -117,8 +117,9 @@ EXAMPLES = r"""
 
 - name: Say how many there are
   ansible.builtin.debug:
-    msg: "{{ orphans.summary.verdicts.orphaned }} orphans hold {{
-      orphans.summary.stranded.resource_classes }}"
+    msg: >-
+      {{ orphans.summary.verdicts.orphaned }} orphans hold
+      {{ orphans.summary.stranded.resource_classes }}
 """
 
 RETURN = r"""

@@ -86,11 +86,9 @@ def build_findings(
     sightings = count_sightings(
         confirmed, history.sightings, snapshot, sound=not index.failed_checks
     )
-    entries = []
-    for finding in confirmed:
-        entry = _build_dated_entry(finding, index, history)
-        _add_sighting(entry, sightings[finding.id], sighting_policy, snapshot.finished_at)
-        entries.append(entry)
+    entries = _build_dated_entries(confirmed, index, history)
+    for entry in entries:
+        _add_sighting(entry, sightings[entry["id"]], sighting_policy, snapshot.finished_at)
     new_kinds = [entry["kind"] for entry in entries if entry["new"]]
     _mark_selected(entries, selection)
     return {
@@ -99,10 +97,7 @@ def build_findings(
         "scope": d.asdict(snapshot.scope),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
-        "summary": {
-            **_build_summary(snapshot, index, by_verdict),
-            "new": _count_kinds(new_kinds),
-        },
+        "summary": {**_build_summary(snapshot, index, by_verdict), "new": _count_kinds(new_kinds)},
         "findings": entries,
         "protected": _build_dated_entries(by_verdict[PROTECTED], index, history),
         "undecided": _build_dated_entries(by_verdict[UNDECIDED], index, history),

@@ -61,6 +61,7 @@ def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
     totals["unjudged_hosts"] = _count_unjudged(rows)
     return {
         "format": FORMAT,
+        # No runs at all are not complete either.
         "complete": bool(rows) and all_complete,
         "totals": totals,
         "runs": rows,
@@ -173,6 +174,7 @@ def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, 
     """
     shards_read: dict[tuple[str, str | None, int], set[int]] = {}
     for row in rows:
+        # A run that failed has no findings, which name the cloud of its shard.
         if row["shard"] and row["placement_endpoint"]:
             number, count = map(int, row["shard"].split("/"))
             cloud = (row["placement_endpoint"], row["region"], count)

@@ -110,6 +110,7 @@ def find_host(
     computes = {service.host: service for service in services if service.binary == COMPUTE}
     host = _find_service_host(name, computes, nodes)
     own = tuple(node for node in nodes if node.host == host)
+    # Nova deletes all compute nodes of a service together with it.
     if host != name and len(own) > 1:
         raise InvalidInput(
             f"{name} is one of {len(own)} compute nodes of service {host}, which can only be "
@@ -174,6 +175,7 @@ def find_blockers(
     blockers += _find_exclusion_blockers(host, index, policy)
     blockers += _find_server_blockers(host, details)
     blockers += _find_migration_blockers(host, details, index)
+    # A server or migration that blocks by itself is not reported again as a consumer.
     explained = {blocker.subject for blocker in blockers}
     for consumer, finding in sorted(_find_consumers(host, index, policy).items()):
         if consumer in explained:

@@ -199,7 +199,7 @@ def _find_disk_owners(
 def check_compute_hosts(hosts: Iterable[str], index: SnapshotIndex) -> None:
     """Raise InvalidInput for a host that is not the host of exactly one compute node.
 
-    Everything on it would look as if it belonged elsewhere.
+    Every guest on it would seem to belong elsewhere.
     """
     nodes_by_host = collections.Counter(node.host for node in index.nodes.values())
     unknown = sorted({host for host in hosts if nodes_by_host[host] != 1})
@@ -321,6 +321,7 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
         reason = protect(view, policy)
         if reason:
             return protected(reason, *view.state_evidence)
+    # The order matters: what is in use is protected before anything is proven about its server.
     for rule in _RULES:
         decision = rule(guest, view, policy)
         if decision:
@@ -451,6 +452,7 @@ def _decide_after_move(
             f"{guest.host} ({move.uuid}, {move.type}) is {move.status}: its disk may be here.",
             *view.server_answers,
         )
+    # On shared storage it is the directory that the server uses on its new host.
     if guest.kind == LEFTOVER_DIRECTORY and guest.facts["shared"] is not False:
         return protected(
             f"Server {server.uuid} lives on {server.host}, and this storage is shared, or may be: "
@@ -484,6 +486,7 @@ def _is_evacuation_to_clean_up(move: Migration, host: str) -> bool:
 
 def _has_left_host(move: Migration, host: str) -> bool:
     """Return whether a move ended with the server away from `host`."""
+    # A reverted move took the server back to its source.
     if move.status == "reverted":
         return move.dest_compute == host and move.source_compute != host
     return (
@@ -502,6 +505,7 @@ def _protect_young(guest: Guest, since: int | None, min_age: int) -> Decision | 
     ages = [since]
     if guest.kind == LEFTOVER_DIRECTORY:
         ages.append(guest.age_seconds)
+    # A minimum age of 0 switches this protection off.
     if not min_age or all(age is not None and age >= min_age for age in ages):
         return None
     known_ages = [age for age in ages if age is not None]

@@ -203,6 +203,7 @@ class Approval:
         for step in current_steps:
             current[step.finding] = ApprovedChange.from_step(step)
         gone = self._compare(current, findings)
+        # The limits are those of the approved plan: this detection may have read only a part.
         return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
 
     def _compare(self, current: Mapping[str, ApprovedChange], findings: t.Any) -> list[str]:
@@ -216,6 +217,7 @@ class Approval:
             now = current.get(change.finding)
             if now == change:
                 continue
+            # Where neither allocations nor findings are left, there is nothing to change.
             if now is None and _has_no_allocation(change, findings):
                 gone.append(change.finding)
             else:
