@@ -10,9 +10,10 @@ module: compute_host_info
 short_description: Show what holds compute hosts back from being retired
 version_added: 1.0.0
 description:
-  - Looks at everything that Nova and Placement have of compute hosts, and says what must be gone before a host can be retired without anything
-    staying behind.
-  - What is provably left over, by the same proofs as in M(osops.placement.orphan_detect), is told apart from what is not.
+  - Looks at everything that Nova and Placement have of compute hosts, and says what must be gone
+    before a host can be retired without anything staying behind.
+  - What is provably left over, by the same proofs as in M(osops.placement.orphan_detect), is told
+    apart from what is not.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -24,14 +25,16 @@ extends_documentation_fragment:
 options:
   hosts:
     description:
-      - The hosts, each by the name of its compute service, or by the name or UUID of its only compute node.
+      - The hosts, each by the name of its compute service, or by the name or UUID of its only
+        compute node.
       - The several compute nodes of one service, as ironic has them, can only be retired together.
     type: list
     elements: str
     required: true
   kinds:
     description:
-      - The kinds of findings that may be counted as left over, see O(osops.placement.orphan_plan#module:kinds).
+      - The kinds of findings that may be counted as left over, see
+        O(osops.placement.orphan_plan#module:kinds).
     type: list
     elements: str
     choices:
@@ -57,7 +60,8 @@ options:
       - unreverted_allocation
   providers:
     description:
-      - UUIDs of root providers that an earlier look found. What is left of them is told with the one host, whatever their names are.
+      - UUIDs of root providers that an earlier look found. What is left of them is told with the
+        one host, whatever their names are.
     type: list
     elements: str
     default: []
@@ -108,15 +112,17 @@ hosts:
       sample: true
     service:
       description:
-        - Its compute service, with C(id), C(host), C(binary), C(zone), C(status), C(state), C(forced_down), C(disabled_reason) and C(updated_at)
-          as M(osops.placement.compute_service_info) returns them. V(null) without one.
+        - Its compute service, with C(id), C(host), C(binary), C(zone), C(status), C(state),
+          C(forced_down), C(disabled_reason) and C(updated_at) as
+          M(osops.placement.compute_service_info) returns them. V(null) without one.
       returned: success
       type: dict
       sample:
         id: e3c18c2d-9488-4863-b728-f3f292ec5da8
         state: down
     nodes:
-      description: Its compute nodes, each with C(uuid), C(name), C(state), C(status) and C(running_vms). Several with ironic.
+      description: Its compute nodes, each with C(uuid), C(name), C(state), C(status) and
+        C(running_vms). Several with ironic.
       returned: success
       type: list
       elements: dict
@@ -128,8 +134,8 @@ hosts:
           running_vms: 0
     providers:
       description:
-        - Its resource providers, children first, each with C(uuid), C(name), C(root) and C(parent). For a host without a compute node, the
-          tree with its name.
+        - Its resource providers, children first, each with C(uuid), C(name), C(root) and C(parent).
+          For a host without a compute node, the tree with its name.
       returned: success
       type: list
       elements: dict
@@ -139,7 +145,8 @@ hosts:
           root: f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08
           parent: null
     aggregates:
-      description: The aggregates that it is in, each with C(uuid), C(name) and C(zone). Nova takes it out of them with its service.
+      description: The aggregates that it is in, each with C(uuid), C(name) and C(zone). Nova takes
+        it out of them with its service.
       returned: success
       type: list
       elements: dict
@@ -152,13 +159,15 @@ hosts:
       sample: []
     migrations:
       description:
-        - The migrations from it or to it that are under way or wait to be confirmed, as M(osops.placement.migration_info) returns them.
+        - The migrations from it or to it that are under way or wait to be confirmed, as
+          M(osops.placement.migration_info) returns them.
       returned: success
       type: list
       elements: dict
       sample: []
     left_over:
-      description: What is provably left over of others, each with the C(id), C(kind), C(consumer) and C(reason) of its finding.
+      description: What is provably left over of others, each with the C(id), C(kind), C(consumer)
+        and C(reason) of its finding.
       returned: success
       type: list
       elements: dict
@@ -175,14 +184,16 @@ hosts:
       contains:
         kind:
           description: >-
-            V(server), V(migration), V(resize) (waits to be confirmed), V(claim) (any other consumer), V(excluded) (the host or one of its
-            providers is named in O(exclude_providers)), V(service_up), or V(unsound_reading) when so little could be read that nothing is
-            sure.
+            V(server), V(migration), V(resize) (waits to be confirmed), V(claim) (any other
+            consumer), V(excluded) (the host or one of its providers is named in
+            O(exclude_providers)), V(service_up), or V(unsound_reading) when so little could be read
+            that nothing is sure.
           returned: success
           type: str
           sample: server
         subject:
-          description: UUID of the server, migration, consumer or service, the name of the host, or what is excluded.
+          description: UUID of the server, migration, consumer or service, the name of the host, or
+            what is excluded.
           returned: success
           type: str
           sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
@@ -195,11 +206,12 @@ hosts:
           description: What it is, and what to do about it.
           returned: success
           type: str
-          sample: "Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (ACTIVE) is on compute-17: move, evacuate or delete it."
+          sample: "Server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 (ACTIVE) is on compute-17: move,
+            evacuate or delete it."
         stops:
           description: >-
-            V(disable) for what must be gone before anything is done to the host, V(delete) for what must be gone before its service is
-            deleted.
+            V(disable) for what must be gone before anything is done to the host, V(delete) for what
+            must be gone before its service is deleted.
           returned: success
           type: str
           sample: disable
@@ -242,11 +254,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         raise InvalidInput("hosts must name at least one host, and none by an empty name.")
     if options["providers"] and len(options["hosts"]) > 1:
         raise InvalidInput("providers are those of one host: name only that in hosts.")
-    spare = parse_policy(options)
-    warn_ended_exclusions(module, spare)
-    hosts = HostReader(connect(), spare, options["kinds"]).read_hosts(
-        options["hosts"], options["providers"]
-    )
+    policy = parse_policy(options)
+    warn_ended_exclusions(module, policy)
+    reader = HostReader(connect(), policy, options["kinds"])
+    hosts = reader.read_hosts(options["hosts"], options["providers"])
     if options["dest"]:
         write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}

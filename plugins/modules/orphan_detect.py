@@ -10,9 +10,11 @@ module: orphan_detect
 short_description: Find orphaned allocations in the Placement service and prove each of them
 version_added: 1.0.0
 description:
-  - Reads Placement and then Nova, and gives a verdict on every consumer that is not plainly a server on its host.
-  - An orphan is only what Nova itself proves to be one. What cannot be proven is reported as undecided, and what is in use, on its way,
-    too young or somebody else's as protected; neither is ever changed.
+  - Reads Placement and then Nova, and gives a verdict on every consumer that is not plainly a
+    server on its host.
+  - An orphan is only what Nova itself proves to be one. What cannot be proven is reported as
+    undecided, and what is in use, on its way, too young or somebody else's as protected; neither is
+    ever changed.
   - Never writes to the cloud.
 author:
   - osops.placement contributors (@osops)
@@ -26,50 +28,57 @@ extends_documentation_fragment:
 options:
   select:
     description:
-      - A JMESPath expression over the list of findings, which gives findings or their ids. Only those may be changed by
-        M(osops.placement.orphan_remediate); the others are reported all the same.
+      - A JMESPath expression over the list of findings, which gives findings or their ids. Only
+        those may be changed by M(osops.placement.orphan_remediate); the others are reported all the
+        same.
       - An expression that gives nothing selects nothing, with a warning.
     type: str
   min_sightings:
     description:
-      - How many runs must have seen a finding before it may be changed, this one included. Until then it waits, and RV(findings[].waiting)
-        says so.
-      - A run counts when its reading is sound, when it finds the same kind at the same generations, and when it writes what O(state), or
-        without it O(dest), remembers; in check mode it does. Whatever was looked at and not found in the same way begins anew; what a
-        reading of single hosts, consumers, projects or kinds did not look at stays as it was.
+      - How many runs must have seen a finding before it may be changed, this one included. Until
+        then it waits, and RV(findings[].waiting) says so.
+      - A run counts when its reading is sound, when it finds the same kind at the same generations,
+        and when it writes what O(state), or without it O(dest), remembers; in check mode it does.
+        Whatever was looked at and not found in the same way begins anew; what a reading of single
+        hosts, consumers, projects or kinds did not look at stays as it was.
       - It needs O(state) or O(dest), at a path that lasts from run to run.
     type: int
     default: 1
     version_added: 2.0.0
   known_for:
     description:
-      - For how long a finding must be known, in the same way, before it may be changed. With O(min_sightings) both must be so.
+      - For how long a finding must be known, in the same way, before it may be changed. With
+        O(min_sightings) both must be so.
       - Seconds, or a number with C(s), C(m), C(h) or C(d).
     type: str
     default: '0'
     version_added: 2.0.0
   dest:
     description:
-      - Path of the file to write everything to that was found, as JSON of mode 0600. It is written in check mode too.
+      - Path of the file to write everything to that was found, as JSON of mode 0600. It is written
+        in check mode too.
     type: path
   state:
     description:
-      - Path of a small file that remembers from run to run when each finding was first seen, and how often. It is read first and written anew in the end,
-        with mode 0600 and in check mode too.
+      - Path of a small file that remembers from run to run when each finding was first seen, and
+        how often. It is read first and written anew in the end, with mode 0600 and in check mode
+        too.
       - Without it the file that O(dest) had before is read.
-      - A file that is not there makes all findings new. One that cannot be understood does so as well, with a warning, and is kept beside
-        the new one with C(.broken) at the end of its name.
-      - What is not found any more is forgotten after a sound reading of the whole cloud. Readings of single hosts, consumers, projects or
-        kinds and those with O(mode=triage) forget nothing.
+      - A file that is not there makes all findings new. One that cannot be understood does so as
+        well, with a warning, and is kept beside the new one with C(.broken) at the end of its name.
+      - What is not found any more is forgotten after a sound reading of the whole cloud. Readings
+        of single hosts, consumers, projects or kinds and those with O(mode=triage) forget nothing.
     type: path
   snapshot_dest:
     description:
-      - Path of the file to write the whole reading to, as JSON of mode 0600, to be judged again with O(snapshot_src).
+      - Path of the file to write the whole reading to, as JSON of mode 0600, to be judged again
+        with O(snapshot_src).
       - It holds no credentials, but the names and UUIDs of servers, hosts, projects and users.
     type: path
   snapshot_src:
     description:
-      - Path of a file that O(snapshot_dest) wrote. Nothing is asked of any cloud, and the result is the same as it was there.
+      - Path of a file that O(snapshot_dest) wrote. Nothing is asked of any cloud, and the result is
+        the same as it was there.
     type: path
 seealso:
   - module: osops.placement.orphan_remediate
@@ -108,7 +117,9 @@ EXAMPLES = r"""
 
 - name: Say how many there are
   ansible.builtin.debug:
-    msg: "{{ orphans.summary.verdicts.orphaned }} orphans hold {{ orphans.summary.stranded.resource_classes }}"
+    msg: >-
+      {{ orphans.summary.verdicts.orphaned }} orphans hold
+      {{ orphans.summary.stranded.resource_classes }}
 """
 
 RETURN = r"""
@@ -124,8 +135,8 @@ summary:
   contains:
     verdicts:
       description:
-        - Number of findings by verdict. V(orphaned) is claimed by nobody who needs it; V(drifted) is what a live server claims, or something
-          else in the cloud, that is not as it should be.
+        - Number of findings by verdict. V(orphaned) is claimed by nobody who needs it; V(drifted)
+          is what a live server claims, or something else in the cloud, that is not as it should be.
       returned: success
       type: dict
       sample:
@@ -147,7 +158,8 @@ summary:
       sample:
         evacuated_source: 1
     stranded:
-      description: What is claimed for nothing, and would be free if all changes were made that the findings propose.
+      description: What is claimed for nothing, and would be free if all changes were made that the
+        findings propose.
       returned: success
       type: dict
       contains:
@@ -181,8 +193,9 @@ summary:
               VCPU: 3
     capacity:
       description:
-        - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose inventory was read. These are the named
-          O(hosts), all with V(capacity_mismatch) in O(kinds), and up to 100 that consumers hold who were looked at closely.
+        - By resource class C(total), C(reserved), C(capacity) and C(used) of the providers whose
+          inventory was read. These are the named O(hosts), all with V(capacity_mismatch) in
+          O(kinds), and up to 100 that consumers hold who were looked at closely.
       returned: success
       type: dict
       sample:
@@ -199,31 +212,36 @@ summary:
         complete:
           description:
             - Whether the whole cloud was read, and no two answers contradict each other.
-            - While a cell does not answer it is false and RV(summary.coverage.failed_checks) is empty. What is proven without that cell may then
-              be changed.
+            - While a cell does not answer it is false and RV(summary.coverage.failed_checks) is
+              empty. What is proven without that cell may then be changed.
           returned: success
           type: bool
           sample: true
         failed_checks:
-          description: Why the reading is not sound, a sentence each with what to do. Unless this is empty, nothing may be changed.
+          description: Why the reading is not sound, a sentence each with what to do. Unless this is
+            empty, nothing may be changed.
           returned: success
           type: list
           elements: str
           sample:
-            - "0 of 40 hypervisors are providers here: is this the right region, and does this Placement belong to this Nova?"
+            - "0 of 40 hypervisors are providers here: is this the right region, and does this
+              Placement belong to this Nova?"
         not_provable:
-          description: What services that are older than the proofs need cannot prove, a sentence each, with the kinds that are undecided for it.
+          description: What services that are older than the proofs need cannot prove, a sentence
+            each, with the kinds that are undecided for it.
           returned: success
           type: list
           elements: str
           sample: []
         silent_hosts:
-          description: Number of hosts of which Nova could say nothing, for their cell does not answer.
+          description: Number of hosts of which Nova could say nothing, for their cell does not
+            answer.
           returned: success
           type: int
           sample: 0
         partial:
-          description: Whether hosts were not judged because their cell does not answer, while the others were.
+          description: Whether hosts were not judged because their cell does not answer, while the
+            others were.
           returned: success
           type: bool
           sample: false
@@ -234,7 +252,8 @@ summary:
           elements: str
           sample: []
         retried:
-          description: Number of requests that were sent again because their answer was broken or did not come.
+          description: Number of requests that were sent again because their answer was broken or
+            did not come.
           returned: success
           type: int
           sample: 0
@@ -244,12 +263,14 @@ summary:
           type: int
           sample: 40
         consumers:
-          description: Number of consumers that were read. With O(shard), one that holds shares in several shards counts in each.
+          description: Number of consumers that were read. With O(shard), one that holds shares in
+            several shards counts in each.
           returned: success
           type: int
           sample: 812
         servers:
-          description: Number of servers that the hosts report of themselves; of a O(shard), those of its hosts.
+          description: Number of servers that the hosts report of themselves; of a O(shard), those
+            of its hosts.
           returned: success
           type: int
           sample: 798
@@ -264,7 +285,8 @@ summary:
           type: int
           sample: 9
         left_out:
-          description: Number of consumers that were not looked at because nothing may be changed anyway.
+          description: Number of consumers that were not looked at because nothing may be changed
+            anyway.
           returned: success
           type: int
           sample: 0
@@ -301,17 +323,20 @@ findings:
       type: bool
       sample: false
     selected:
-      description: Whether it is among those that O(select) gives. Only what is in C(findings) has it.
+      description: Whether it is among those that O(select) gives. Only what is in C(findings) has
+        it.
       returned: success
       type: bool
       sample: true
     sightings:
-      description: How many runs have seen it as it is, this one included. Only what is in C(findings) has it.
+      description: How many runs have seen it as it is, this one included. Only what is in
+        C(findings) has it.
       returned: success
       type: int
       sample: 1
     waiting:
-      description: Why it may not be changed yet, see O(min_sightings) and O(known_for); else empty. Only what is in C(findings) has it.
+      description: Why it may not be changed yet, see O(min_sightings) and O(known_for); else empty.
+        Only what is in C(findings) has it.
       returned: success
       type: str
       sample: it was seen 1 of 2 times
@@ -324,12 +349,15 @@ findings:
       description: Why, in plain words.
       returned: success
       type: str
-      sample: Server 6f7a1f5c-… left compute-17 by evacuation 0b0c… (done, 2026-11-02T03:04:05.000000), rests on compute-18 and still holds both.
+      sample: Server 6f7a1f5c-… left compute-17 by evacuation 0b0c… (done,
+        2026-11-02T03:04:05.000000), rests on compute-18 and still holds both.
     server:
       description:
-        - The server that the consumer is, or whose migration it is, as Nova shows it; V(null) when Nova shows none.
-        - Has C(uuid), C(name), C(status), C(project), C(user), C(host), C(node), C(task_state), C(task_known), C(host_known), C(created),
-          C(updated), C(terminated_at), C(image), C(volumes), C(flavor) and C(image_properties).
+        - The server that the consumer is, or whose migration it is, as Nova shows it; V(null) when
+          Nova shows none.
+        - Has C(uuid), C(name), C(status), C(project), C(user), C(host), C(node), C(task_state),
+          C(task_known), C(host_known), C(created), C(updated), C(terminated_at), C(image),
+          C(volumes), C(flavor) and C(image_properties).
       returned: success
       type: dict
       sample:
@@ -340,8 +368,8 @@ findings:
     migration:
       description:
         - The migration that the consumer is, or that explains the finding; V(null) without one.
-        - Has C(uuid), C(server), C(type), C(status), C(source_compute), C(source_node), C(dest_compute), C(dest_node), C(created_at)
-          and C(updated_at).
+        - Has C(uuid), C(server), C(type), C(status), C(source_compute), C(source_node),
+          C(dest_compute), C(dest_node), C(created_at) and C(updated_at).
       returned: success
       type: dict
       sample:
@@ -351,7 +379,8 @@ findings:
     service:
       description:
         - The compute service that the finding is about; V(null) without one.
-        - Has C(id), C(binary), C(host), C(zone), C(status), C(state), C(forced_down), C(disabled_reason) and C(updated_at).
+        - Has C(id), C(binary), C(host), C(zone), C(status), C(state), C(forced_down),
+          C(disabled_reason) and C(updated_at).
       returned: success
       type: dict
       sample:
@@ -386,8 +415,10 @@ findings:
       sample: 86400
     providers:
       description:
-        - Everything that the consumer holds, by provider, or the providers that the finding is about.
-        - Each has C(uuid), C(name), C(root), C(root_name), C(resources), and in C(dropped) whether this share is an orphan.
+        - Everything that the consumer holds, by provider, or the providers that the finding is
+          about.
+        - Each has C(uuid), C(name), C(root), C(root_name), C(resources), and in C(dropped) whether
+          this share is an orphan.
       returned: success
       type: list
       elements: dict
@@ -402,7 +433,8 @@ findings:
     evidence:
       description:
         - What was asked and answered, to be replayed.
-        - Each has C(request), C(microversion), C(status), C(at), and in C(facts) what mattered of the answer.
+        - Each has C(request), C(microversion), C(status), C(at), and in C(facts) what mattered of
+          the answer.
       returned: success
       type: list
       elements: dict
@@ -415,11 +447,12 @@ findings:
     change:
       description:
         - The write that would settle it; V(null) when nothing may be written.
-        - Has C(action) (V(remove), V(reduce), V(rewrite) or V(create)), C(consumer), C(generation), the whole documents C(before) and C(after)
-          as C(PUT /allocations) takes them, in C(frees) and C(claims) the amounts by provider and resource class, and in C(partner) the
-          change of another consumer that has to be made in the same request, or V(null).
-        - For a provider tree it has the action V(delete_providers) and in C(providers) their C(uuid), C(name), C(generation) and C(parent),
-          children first.
+        - Has C(action) (V(remove), V(reduce), V(rewrite) or V(create)), C(consumer), C(generation),
+          the whole documents C(before) and C(after) as C(PUT /allocations) takes them, in C(frees)
+          and C(claims) the amounts by provider and resource class, and in C(partner) the change of
+          another consumer that has to be made in the same request, or V(null).
+        - For a provider tree it has the action V(delete_providers) and in C(providers) their
+          C(uuid), C(name), C(generation) and C(parent), children first.
       returned: success
       type: dict
       sample:
@@ -427,7 +460,8 @@ findings:
         consumer: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
         generation: 2
 protected:
-  description: What looked like an orphan and is never changed, with the reason. At most 200 are returned here; O(dest) has all.
+  description: What looked like an orphan and is never changed, with the reason. At most 200 are
+    returned here; O(dest) has all.
   returned: success
   type: list
   elements: dict
@@ -491,59 +525,72 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabili
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
-    spare, chosen = parse_policy(options), parse_scope(options)
-    # A memory that is missing must be known before the cloud is read.
-    patient = parse_sighting_policy(options, options["state"] or options["dest"])
+    policy, scope = parse_policy(options), parse_scope(options)
+    # These are checked before the cloud is read, which takes long.
+    sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
     if options["snapshot_src"]:
-        if chosen != Scope():
-            raise InvalidInput(
-                "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and shard cannot be given beside it."
-            )
-        snapshot = decode(read_json(options["snapshot_src"]))
-        # Judged again it is as it was: what has ended since was excluded then.
-        spare = parse_policy(options, snapshot.finished_at)
+        snapshot = _load_snapshot(options["snapshot_src"], scope)
+        # Exclusions that have ended since were in force when the snapshot was taken.
+        policy = parse_policy(options, snapshot.finished_at)
     else:
-        session = connect()
-        for sentence in list_unmet_requirements(session.cloud):
-            module.warn(sentence)
-        snapshot = Collector(session).collect(chosen)
+        snapshot = _read_cloud(module, connect, scope)
     if options["snapshot_dest"]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
-    found = build_findings(
-        snapshot,
-        spare,
-        selection,
-        read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn),
-        patient,
-    )
+    history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
+    document = build_findings(snapshot, policy, selection, history, sighting_policy)
     if dest:
-        write_json(dest, found)
+        write_json(dest, document)
     if state:
-        write_json(state, extract_history(found))
-    warn_ended_exclusions(module, spare)
-    for name in find_absent_allocators(spare, snapshot.cloud):
-        module.warn(
-            f"ignore_allocators names {name}, which the service catalogue of this cloud does not have."
-        )
-    for name in find_unknown_exclusions(spare, snapshot.providers.values()):
-        module.warn(
-            f"exclude_providers names {name}, which is no resource provider of this cloud: nothing is excluded by it."
-        )
-    if selection and not any(entry["selected"] for entry in found["findings"]):
+        write_json(state, extract_history(document))
+    _warn_about_policy(module, policy, snapshot)
+    if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select gives none of the findings: nothing may be changed.")
-    listed = {key: found[key][:MAX_RETURNED] for key in ENTRY_LISTS}
-    return {
-        "changed": False,
-        "summary": found["summary"],
-        **listed,
-        **({"dest": dest} if dest else {}),
-    }
+    result = {"changed": False, "summary": document["summary"]}
+    for key in ENTRY_LISTS:
+        result[key] = document[key][:MAX_RETURNED]
+    if dest:
+        result["dest"] = dest
+    return result
+
+
+def _load_snapshot(path: str, scope: Scope) -> Snapshot:
+    """Return the snapshot in the file `path`. Raises InvalidInput when it should be narrowed."""
+    if scope != Scope():
+        raise InvalidInput(
+            "snapshot_src is judged as it was read: hosts, consumers, projects, kinds, mode and "
+            "shard cannot be given beside it."
+        )
+    return decode(read_json(path))
+
+
+def _read_cloud(module: AnsibleModule, connect: Connect, scope: Scope) -> Snapshot:
+    session = connect()
+    for sentence in list_unmet_requirements(session.cloud):
+        module.warn(sentence)
+    return Collector(session).collect(scope)
+
+
+def _warn_about_policy(module: AnsibleModule, policy: Policy, snapshot: Snapshot) -> None:
+    """Warn about options that have no effect, or none any more."""
+    warn_ended_exclusions(module, policy)
+    for name in find_absent_allocators(policy, snapshot.cloud):
+        module.warn(
+            f"ignore_allocators names {name}, which the service catalogue of this cloud does not "
+            "have."
+        )
+    for name in find_unknown_exclusions(policy, snapshot.providers.values()):
+        module.warn(
+            f"exclude_providers names {name}, which is no resource provider of this cloud: "
+            "nothing is excluded by it."
+        )
 
 
 def main() -> None:

@@ -10,13 +10,15 @@ module: orphan_plan
 short_description: Plan what would be changed in the Placement service
 version_added: 1.0.0
 description:
-  - Makes of what M(osops.placement.orphan_detect) found a plan, which M(osops.placement.orphan_remediate) carries out, now or after it was
-    reviewed. Or checks a plan that was made before.
-  - The plan has for each change the consumer, its generation, the exact document before and after, the finding that it settles and the
-    capacity that it frees or takes. Changes that free capacity come first.
+  - Makes of what M(osops.placement.orphan_detect) found a plan, which
+    M(osops.placement.orphan_remediate) carries out, now or after it was reviewed. Or checks a plan
+    that was made before.
+  - The plan has for each change the consumer, its generation, the exact document before and after,
+    the finding that it settles and the capacity that it frees or takes. Changes that free capacity
+    come first.
   - No cloud is asked. What the plan says is proven anew before anything is written.
-  - A plan is also told without its documents (RV(compact)), small enough to be handed to a job that does not see the files of this one.
-    There its changes are found again.
+  - A plan is also told without its documents (RV(compact)), small enough to be handed to a job that
+    does not see the files of this one. There its changes are found again.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -40,19 +42,25 @@ options:
     description:
       - A plan that was made before, to be checked and told; its path, or the plan itself.
       - Anything in it that does not agree with the rest is an error.
-      - The compact form of a plan (RV(compact)) is checked, and RV(scope) tells what to detect anew. With O(findings) of that detection it
-        becomes a plan of exactly the same changes. If one of them is found with another document, another generation or under another kind,
-        is protected or undecided, or if its consumer holds something and is healthy, the task fails, and says so of each. Only what holds
-        nothing any more is left out, and not even that beside a tree of providers.
+      - The compact form of a plan (RV(compact)) is checked, and RV(scope) tells what to detect
+        anew. With O(findings) of that detection it becomes a plan of exactly the same changes. If
+        one of them is found with another document, another generation or under another kind, is
+        protected or undecided, or if its consumer holds something and is healthy, the task fails,
+        and says so of each. Only what holds nothing any more is left out, and not even that beside
+        a tree of providers.
     type: raw
   kinds:
     description:
-      - The kinds of findings that may be changed. Only used with O(findings) and with a compact O(plan), which may have no other.
-      - V(unreverted_allocation), V(misplaced_allocation), V(missing_allocation), V(wrong_amount) and V(wrong_owner) are claims of live servers that are put
-        right. They have a change only where the right claim is known for certain; anything else is left to
-        C(nova-manage placement heal_allocations), and the finding says so. Of V(unreverted_allocation) that is after a resize or cold migration
-        whose guest is proven to be at the source; after a live migration it is only reported.
-      - V(orphaned_provider) and V(name_conflict) are trees of providers that are deleted, once nobody holds a share of them any more.
+      - The kinds of findings that may be changed. Only used with O(findings) and with a compact
+        O(plan), which may have no other.
+      - V(unreverted_allocation), V(misplaced_allocation), V(missing_allocation), V(wrong_amount)
+        and V(wrong_owner) are claims of live servers that are put right. They have a change only
+        where the right claim is known for certain; anything else is left to C(nova-manage placement
+        heal_allocations), and the finding says so. Of V(unreverted_allocation) that is after a
+        resize or cold migration whose guest is proven to be at the source; after a live migration
+        it is only reported.
+      - V(orphaned_provider) and V(name_conflict) are trees of providers that are deleted, once
+        nobody holds a share of them any more.
     type: list
     elements: str
     choices:
@@ -80,9 +88,11 @@ options:
       - unreverted_allocation
   heal:
     description:
-      - Plan no changes of our own, but whom C(nova-manage placement heal_allocations) is to give its claim. These are the servers of all
-        selected findings V(missing_allocation), also of those that have no change because the right claim cannot be told from here.
-      - The same limits hold. Only used with O(findings); O(kinds) and O(dest) are not used then, and nothing is written.
+      - Plan no changes of our own, but whom C(nova-manage placement heal_allocations) is to give
+        its claim. These are the servers of all selected findings V(missing_allocation), also of
+        those that have no change because the right claim cannot be told from here.
+      - The same limits hold. Only used with O(findings); O(kinds) and O(dest) are not used then,
+        and nothing is written.
     type: bool
     default: false
   dest:
@@ -147,10 +157,12 @@ check_mode:
 compact:
   description:
     - The plan without its documents, to be handed to another job and given there as O(plan).
-    - It has C(format), C(compact), C(placement_endpoint), C(region), C(detected_at), C(consumers), C(count), C(changes) and C(digest), the
-      SHA-256 of all the rest. Each of C(changes) has C(finding), C(kind), C(consumer), C(generation) (both V(null) for a tree of providers)
-      and C(digest), the SHA-256 of the change with its documents.
-    - Of a plan with more than 1000 changes, C(changes) is V(null), and it cannot be given as O(plan).
+    - It has C(format), C(compact), C(placement_endpoint), C(region), C(detected_at), C(consumers),
+      C(count), C(changes) and C(digest), the SHA-256 of all the rest. Each of C(changes) has
+      C(finding), C(kind), C(consumer), C(generation) (both V(null) for a tree of providers) and
+      C(digest), the SHA-256 of the change with its documents.
+    - Of a plan with more than 1000 changes, C(changes) is V(null), and it cannot be given as
+      O(plan).
   returned: success or when a limit is exceeded, when O(heal) is false
   type: dict
   sample:
@@ -158,7 +170,8 @@ compact:
     compact: true
     count: 4
 scope:
-  description: What has to be detected to find the changes of a compact plan again, as options of M(osops.placement.orphan_detect).
+  description: What has to be detected to find the changes of a compact plan again, as options of
+    M(osops.placement.orphan_detect).
   returned: when O(plan) is a compact plan
   type: dict
   sample:
@@ -166,14 +179,16 @@ scope:
       - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
     kinds: []
 gone:
-  description: The findings of a compact plan that are left out because their consumers hold nothing any more.
+  description: The findings of a compact plan that are left out because their consumers hold nothing
+    any more.
   returned: when O(plan) is a compact plan
   type: list
   elements: str
   sample: []
 actions:
   description:
-    - Number of planned changes by what they do (V(remove), V(reduce), V(rewrite), V(create) or V(delete_providers)).
+    - Number of planned changes by what they do (V(remove), V(reduce), V(rewrite), V(create) or
+      V(delete_providers)).
     - Empty for a compact plan without O(findings).
   returned: success, when O(heal) is false
   type: dict
@@ -194,9 +209,11 @@ claims:
   sample: {}
 records:
   description:
-    - What is needed to take each change back, in the shape of the journal's records, so that also the log of a job whose machine is
-      lost has it. M(osops.placement.orphan_restore) takes them as its O(osops.placement.orphan_restore#module:journal).
-    - As many as there are changes, which are at most O(max_changes). None of a compact plan without O(findings).
+    - What is needed to take each change back, in the shape of the journal's records, so that also
+      the log of a job whose machine is lost has it. M(osops.placement.orphan_restore) takes them as
+      its O(osops.placement.orphan_restore#module:journal).
+    - As many as there are changes, which are at most O(max_changes). None of a compact plan without
+      O(findings).
   returned: success, when O(heal) is false
   type: list
   elements: dict
@@ -233,8 +250,9 @@ records:
       sample: deleted_server
     action:
       description: >-
-        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), V(create) where it held nothing, or
-        V(delete_providers), which has C(providers) instead of what follows.
+        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite),
+        V(create) where it held nothing, or V(delete_providers), which has C(providers) instead of
+        what follows.
       returned: success
       type: str
       sample: remove
@@ -249,7 +267,8 @@ records:
       type: int
       sample: 2
     before:
-      description: The consumer's document as it is, in the shape that C(PUT /allocations/{consumer}) takes.
+      description: The consumer's document as it is, in the shape that C(PUT
+        /allocations/{consumer}) takes.
       returned: success
       type: dict
       sample:
@@ -262,7 +281,8 @@ records:
         consumer_generation: 2
         allocations: {}
     partner:
-      description: The change of another consumer that is right only together with this one, in the same shape; else V(null).
+      description: The change of another consumer that is right only together with this one, in the
+        same shape; else V(null).
       returned: success
       type: dict
       sample: null
@@ -317,50 +337,78 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Mapping
+
     from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
-    options, path = module.params, module.params["dest"]
-    told = None if options["plan"] is None else read_json_option("plan", options["plan"])
-    if options["heal"] and told is not None:
-        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
+    options = module.params
+    document = None
+    if options["plan"] is not None:
+        document = read_json_option("plan", options["plan"])
     if options["heal"]:
-        servers = list_servers_to_heal(read_json(options["findings"]), parse_limits(options))
-        return {
-            "changed": False,
-            "plan": None,
-            "changes": len(servers),
-            "servers": servers,
-            "check_mode": module.check_mode,
-        }
-    if is_compact(told):
-        approval = Approval.parse(told)
-        approval.check_kinds(options["kinds"])
-        again = {"scope": approval.scope, "gone": []}
-        if not options["findings"]:
-            return {
-                "changed": False,
-                "plan": None,
-                "changes": approval.count,
-                "actions": {},
-                "records": [],
-                "compact": told,
-                **again,
-            }
-        plan, again["gone"] = approval.rebuild_plan(read_json(options["findings"]))
-    elif told is None:
-        plan, again = Plan.from_findings(read_json(options["findings"]), options["kinds"]), {}
-    elif options["findings"]:
+        return _plan_healing(module, document)
+    if is_compact(document):
+        return _use_compact_plan(module, document)
+    if document is None:
+        plan = Plan.from_findings(read_json(options["findings"]), options["kinds"])
+        return _return_plan(module, plan, options["dest"])
+    if options["findings"]:
         raise InvalidInput(
             "findings and plan were both given, and the plan has its documents: give one of them."
         )
-    else:
-        plan, again = Plan.parse(told), {}
-        if path is None and isinstance(options["plan"], str):
-            path = options["plan"]
-    if options["dest"]:
-        write_json(options["dest"], plan.as_dict())
+    plan = Plan.parse(document)
+    path = options["dest"]
+    if path is None and isinstance(options["plan"], str):
+        path = options["plan"]
+    return _return_plan(module, plan, path)
+
+
+def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
+    """Return the servers that Nova is to heal."""
+    if document is not None:
+        raise InvalidInput("heal takes findings and no plan, for Nova makes its own.")
+    findings = read_json(module.params["findings"])
+    servers = list_servers_to_heal(findings, parse_limits(module.params))
+    return {
+        "changed": False,
+        "plan": None,
+        "changes": len(servers),
+        "servers": servers,
+        "check_mode": module.check_mode,
+    }
+
+
+def _use_compact_plan(module: AnsibleModule, document: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Check a compact plan, and rebuild the whole plan where there are findings for it."""
+    options = module.params
+    approval = Approval.parse(document)
+    approval.check_kinds(options["kinds"])
+    if options["findings"]:
+        plan, gone = approval.rebuild_plan(read_json(options["findings"]))
+        return _return_plan(module, plan, options["dest"], scope=approval.scope, gone=gone)
+    return {
+        "changed": False,
+        "plan": None,
+        "changes": approval.count,
+        "actions": {},
+        "records": [],
+        "compact": document,
+        "scope": approval.scope,
+        "gone": [],
+    }
+
+
+def _return_plan(
+    module: AnsibleModule, plan: Plan, path: str | None, **extra: t.Any
+) -> dict[str, t.Any]:
+    """Write the plan, check its limits and return what the module returns.
+
+    extra: what only a compact plan returns.
+    """
+    if module.params["dest"]:
+        write_json(module.params["dest"], plan.as_dict())
     steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
     changes = [step.change for step in steps]
     result = {
@@ -368,17 +416,22 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
         "plan": path,
         "changes": len(changes),
         "compact": Approval.from_plan(plan).as_dict(),
-        **again,
+        **extra,
     }
     try:
-        plan.check_limits(parse_limits(options))
+        plan.check_limits(parse_limits(module.params))
     except BreakerTripped as error:
+        # The plan is returned as well: it shows what exceeds the limit.
         return {**result, "failed": True, "msg": str(error)}
+    freed: list[Mapping[str, int]] = []
+    taken: list[Mapping[str, int]] = []
+    for change in changes:
+        freed += change.frees.values()
+        taken += change.allocates.values()
     result["actions"] = dict(collections.Counter(change.action for change in changes))
     result["records"] = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
-    freed = [amounts for change in changes for amounts in change.frees.values()]
-    allocated = [amounts for change in changes for amounts in change.allocates.values()]
-    result["frees"], result["claims"] = totals(freed), totals(allocated)
+    result["frees"] = totals(freed)
+    result["claims"] = totals(taken)
     if module._diff:
         result["diff"] = build_diff(changes)
     return result

@@ -10,8 +10,8 @@ module: orphan_summary
 short_description: Add up what the runs over several clouds, regions or shards found
 version_added: 1.0.0
 description:
-  - Reads what M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate) wrote for each of several clouds, regions or shards,
-    and tells it as one, with a row for each.
+  - Reads what M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate) wrote for
+    each of several clouds, regions or shards, and tells it as one, with a row for each.
   - No cloud is asked, and a run that failed is told and is no error here.
 author:
   - osops.placement contributors (@osops)
@@ -83,9 +83,11 @@ EXAMPLES = r"""
 RETURN = r"""
 summary:
   description:
-    - C(complete) tells whether every run ended well after a sound reading. C(totals) has the sums of what each of C(runs) has - C(verdicts),
-      C(kinds), C(stranded) (by resource class), C(tally) (outcomes of changes) and C(coverage).
-    - C(missing_shards) names the shards of a cloud that are not among the runs, while others of it are.
+    - C(complete) tells whether every run ended well after a sound reading. C(totals) has the sums
+      of what each of C(runs) has - C(verdicts), C(kinds), C(stranded) (by resource class), C(tally)
+      (outcomes of changes) and C(coverage).
+    - C(missing_shards) names the shards of a cloud that are not among the runs, while others of it
+      are.
   returned: success
   type: dict
   sample:
@@ -143,31 +145,36 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     dest = module.params["dest"]
     if dest:
         write_json(dest, summary)
-    told = {
+    result = {
         "changed": False,
         "summary": summary,
         "failures": list_failures(summary),
         "table": format_table(summary),
     }
-    return {**told, **({"dest": dest} if dest else {})}
+    if dest:
+        result["dest"] = dest
+    return result
 
 
 def _read_run(run: Mapping[str, t.Any]) -> RunResult:
-    read: dict[str, t.Any] = {}
+    """Return one run with its files; a file that is not valid counts as an error of the run."""
+    documents: dict[str, t.Any] = {}
     paths = {part: run[part] for part in ("findings", "remediation") if run[part]}
-    wrong = [run["error"]] if run["error"] else []
+    errors = []
+    if run["error"]:
+        errors.append(run["error"])
     for part, path in paths.items():
         try:
-            read[part] = validate_document(part, read_json(path), path)
+            documents[part] = validate_document(part, read_json(path), path)
         except InvalidInput as error:
-            wrong.append(str(error))
+            errors.append(str(error))
     return RunResult(
         run["name"],
         run["region"] or None,
         run["shard"] or None,
-        " ".join(wrong),
+        " ".join(errors),
         paths=paths,
-        **read,
+        **documents,
     )
 
 

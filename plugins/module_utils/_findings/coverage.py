@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Which part of the cloud a detection could not judge, for everything that reads `summary.coverage` of `findings.json`."""
+"""Which part of the cloud a detection could not judge.
+
+For everything that reads `summary.coverage` of `findings.json`.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +21,22 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def list_unjudged_hosts(coverage: Mapping[str, t.Any]) -> list[str]:
-    """Return the names of the hosts that were not judged. Files of version 1.0 do not have them: then there are none."""
+    """Return the sorted names of the hosts that were not judged.
+
+    Files of version 1.0 do not have them: then the list is empty.
+    """
     return sorted(coverage.get("unjudged_hosts") or ())
 
 
 def describe_unjudged_hosts(coverage: Mapping[str, t.Any]) -> str:
-    """Return the sentence about what was not judged, for people; nothing when all was."""
+    """Return a sentence for people about what was not judged, empty when everything was."""
     hosts = list_unjudged_hosts(coverage)
     if hosts:
         counted = "1 host was" if len(hosts) == 1 else f"{len(hosts)} hosts were"
         return (
             f"{counted} not judged, because their cell does not answer: {summarize_names(hosts)}."
         )
-    return (
-        "A part of the cloud was not judged, because a cell does not answer."
-        if coverage.get("partial")
-        else ""
-    )
+    # Files of version 1.0 say only that something was not judged, and not what.
+    if coverage.get("partial"):
+        return "A part of the cloud was not judged, because a cell does not answer."
+    return ""

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""The structure of `findings.json`: everything that a detection found, for people and for the tasks that follow."""
+"""The structure of `findings.json`, which people and the tasks that follow read."""
 
 from __future__ import annotations
 
@@ -43,10 +43,16 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabili
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.selection import (
         Selection,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
+        Sighting,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Allocation,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
@@ -56,7 +62,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
 
-# Evidence that is a whole listing is told by its length.
+# Of evidence that is a longer listing only the number of rows is written.
 _MAX_EVIDENCE_ROWS = 10
 
 
@@ -67,131 +73,177 @@ def build_findings(
     history: History | None = None,
     sighting_policy: SightingPolicy | None = None,
 ) -> dict[str, t.Any]:
-    """Judge `snapshot` and return the contents of `findings.json`, in which the user's `selection` is marked (all without one).
+    """Judge `snapshot` and return the contents of `findings.json`.
 
-    history: what the runs before knew. patience: how often a finding must have been seen before it may be changed.
+    selection: marks the findings that the user selects; without it all are selected.
+    history: what the earlier runs remembered.
+    sighting_policy: how often a finding must have been seen before it may be changed.
     """
-    index, history, sighting_policy = (
-        SnapshotIndex(snapshot),
-        history or History(),
-        sighting_policy or SightingPolicy(),
+    index = SnapshotIndex(snapshot)
+    history = history or History()
+    by_verdict = _group_by_verdict(snapshot, policy)
+    confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
+    sightings = count_sightings(
+        confirmed, history.sightings, snapshot, sound=not index.failed_checks
     )
-    known = history.first_seen
-    by_verdict: dict[str, list[Finding]] = {
-        verdict: [] for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)
-    }
-    for finding in judge(snapshot, policy):
-        if finding.verdict in (PROTECTED, UNDECIDED) or snapshot.scope.includes_any(finding.kind):
-            by_verdict[finding.verdict].append(finding)
-    found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
-    told = [finding.id for findings in by_verdict.values() for finding in findings]
-
-    def entry(finding: Finding) -> dict[str, t.Any]:
-        seen = {
-            "first_seen": known.get(finding.id, snapshot.finished_at),
-            "new": finding.id not in known,
-        }
-        return {**_build_entry(finding, index), **seen}
-
-    sound, whole = not index.failed_checks, not index.failed_absence_checks
-    sightings = count_sightings(found, history.sightings, snapshot, sound)
-
-    def with_sightings(finding: Finding) -> dict[str, t.Any]:
-        seen = sightings[finding.id]
-        return {
-            **entry(finding),
-            "sightings": seen.count,
-            "waiting": sighting_policy.explain_wait(seen, snapshot.finished_at),
-        }
-
-    entries = [with_sightings(finding) for finding in found]
-    selected = (
-        selection.select_ids(entries) if selection else {told_of["id"] for told_of in entries}
-    )
+    entries = _build_dated_entries(confirmed, index, history)
+    for entry in entries:
+        _add_sighting(entry, sightings[entry["id"]], sighting_policy, snapshot.finished_at)
+    new_kinds = [entry["kind"] for entry in entries if entry["new"]]
+    _mark_selected(entries, selection)
     return {
         "format": FORMAT,
         "cloud": d.asdict(snapshot.cloud),
         "scope": d.asdict(snapshot.scope),
         "started_at": snapshot.started_at,
         "finished_at": snapshot.finished_at,
-        "summary": {
-            **_build_summary(snapshot, index, by_verdict),
-            "new": dict(
-                sorted(
-                    collections.Counter(
-                        told_of["kind"] for told_of in entries if told_of["new"]
-                    ).items()
-                )
-            ),
-        },
-        "findings": [{**told_of, "selected": told_of["id"] in selected} for told_of in entries],
-        "protected": [entry(finding) for finding in by_verdict[PROTECTED]],
-        "undecided": [entry(finding) for finding in by_verdict[UNDECIDED]],
-        "known": retain_first_seen(known, set(told), whole=snapshot.scope == Scope() and whole),
-        "sightings": {
-            identity: seen.as_dict()
-            for identity, seen in {
-                **retain_sightings(history.sightings, set(told), snapshot, whole),
-                **sightings,
-            }.items()
-        },
-        "capacity": describe_providers(found, index),
+        "summary": {**_build_summary(snapshot, index, by_verdict), "new": _count_kinds(new_kinds)},
+        "findings": entries,
+        "protected": _build_dated_entries(by_verdict[PROTECTED], index, history),
+        "undecided": _build_dated_entries(by_verdict[UNDECIDED], index, history),
+        **_build_history(by_verdict, index, history, sightings),
+        "capacity": describe_providers(confirmed, index),
         "held": _list_consumers_with_allocations(snapshot),
     }
 
 
-def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
-    """Return which of the consumers that were named hold anything; of the others nothing can be changed."""
-    answers = (evidence.allocation.value for evidence in snapshot.evidence.values())
-    allocations = {
-        *snapshot.allocations,
-        *(allocation.consumer for allocation in answers if allocation and allocation.resources),
+def _group_by_verdict(snapshot: Snapshot, policy: Policy) -> dict[str, list[Finding]]:
+    """Judge `snapshot` and return the findings of the kinds that were asked for, by verdict."""
+    by_verdict: dict[str, list[Finding]] = {
+        ORPHANED: [],
+        DRIFTED: [],
+        PROTECTED: [],
+        UNDECIDED: [],
     }
-    return [consumer for consumer in snapshot.scope.consumers if consumer in allocations]
+    for finding in judge(snapshot, policy):
+        # The kind of what is protected or undecided is the reason for it, and not one to ask for.
+        unlimited = finding.verdict in (PROTECTED, UNDECIDED)
+        if unlimited or snapshot.scope.includes_any(finding.kind):
+            by_verdict[finding.verdict].append(finding)
+    return by_verdict
+
+
+def _build_history(
+    by_verdict: Mapping[str, list[Finding]],
+    index: SnapshotIndex,
+    history: History,
+    sightings: Mapping[str, Sighting],
+) -> dict[str, t.Any]:
+    """Return what the next run has to remember, apart from the entries themselves."""
+    snapshot = index.snapshot
+    complete = not index.failed_absence_checks
+    reported_ids: set[str] = set()
+    for findings in by_verdict.values():
+        reported_ids.update(finding.id for finding in findings)
+    retained = retain_sightings(history.sightings, reported_ids, snapshot, complete)
+    all_sightings = {}
+    for identity, sighting in {**retained, **sightings}.items():
+        all_sightings[identity] = sighting.as_dict()
+    whole = snapshot.scope == Scope() and complete
+    return {
+        "known": retain_first_seen(history.first_seen, reported_ids, whole),
+        "sightings": all_sightings,
+    }
+
+
+def _add_sighting(
+    entry: dict[str, t.Any], sighting: Sighting, policy: SightingPolicy | None, at: str
+) -> None:
+    policy = policy or SightingPolicy()
+    entry["sightings"] = sighting.count
+    entry["waiting"] = policy.explain_wait(sighting, at)
+
+
+def _mark_selected(entries: list[dict[str, t.Any]], selection: Selection | None) -> None:
+    if selection is None:
+        for entry in entries:
+            entry["selected"] = True
+        return
+    selected_ids = selection.select_ids(entries)
+    for entry in entries:
+        entry["selected"] = entry["id"] in selected_ids
+
+
+def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
+    """Return which of the consumers that were named have allocations.
+
+    Of the others nothing can be changed.
+    """
+    consumers = set(snapshot.allocations)
+    for evidence in snapshot.evidence.values():
+        allocation = evidence.allocation.value
+        if allocation and allocation.resources:
+            consumers.add(allocation.consumer)
+    return [consumer for consumer in snapshot.scope.consumers if consumer in consumers]
 
 
 def _build_summary(
     snapshot: Snapshot, index: SnapshotIndex, by_verdict: Mapping[str, list[Finding]]
 ) -> dict[str, t.Any]:
-    found = by_verdict[ORPHANED] + by_verdict[DRIFTED]
-    sharded = snapshot.scope.shard is not None
-    providers = [
-        uuid
-        for uuid, provider in snapshot.providers.items()
-        if not sharded or index.covers(provider.root)
-    ]
-    nodes = [node for node in index.nodes.values() if not sharded or index.covers(node.uuid)]
+    confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     return {
         "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
-        "kinds": dict(sorted(collections.Counter(finding.kind for finding in found).items())),
-        "stranded": summarize_stranded(found, index),
+        "kinds": _count_kinds(finding.kind for finding in confirmed),
+        "stranded": summarize_stranded(confirmed, index),
         "capacity": summarize_capacity(index),
-        "coverage": {
-            "complete": not index.failed_absence_checks,
-            "partial": bool(index.unjudged_hosts),
-            "failed_checks": list(index.failed_checks),
-            "not_provable": list(list_unmet_requirements(snapshot.cloud)),
-            "silent_hosts": len(index.unjudged_hosts),
-            "unjudged_hosts": sorted(index.unjudged_hosts),
-            "retried": snapshot.retried,
-            "providers": len(providers),
-            "consumers": len(snapshot.allocations),
-            "servers": sum(node.running_vms for node in nodes),
-            "hypervisors": len(nodes),
-            "looked_at_closely": len(snapshot.candidates),
-            "left_out": snapshot.left_out,
-        },
+        "coverage": _build_coverage(snapshot, index),
+    }
+
+
+def _count_kinds(kinds: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(collections.Counter(kinds).items()))
+
+
+def _build_coverage(snapshot: Snapshot, index: SnapshotIndex) -> dict[str, t.Any]:
+    """Return how much was read, and whether that is enough to change anything."""
+    providers = list(snapshot.providers.values())
+    nodes = list(index.nodes.values())
+    if snapshot.scope.shard is not None:
+        # Every shard lists the whole cloud, but answers only for its own part.
+        providers = [provider for provider in providers if index.covers(provider.root)]
+        nodes = [node for node in nodes if index.covers(node.uuid)]
+    return {
+        "complete": not index.failed_absence_checks,
+        "partial": bool(index.unjudged_hosts),
+        "failed_checks": list(index.failed_checks),
+        "not_provable": list(list_unmet_requirements(snapshot.cloud)),
+        "silent_hosts": len(index.unjudged_hosts),
+        "unjudged_hosts": sorted(index.unjudged_hosts),
+        "retried": snapshot.retried,
+        "providers": len(providers),
+        "consumers": len(snapshot.allocations),
+        "servers": sum(node.running_vms for node in nodes),
+        "hypervisors": len(nodes),
+        "looked_at_closely": len(snapshot.candidates),
+        "left_out": snapshot.left_out,
+    }
+
+
+def _build_dated_entries(
+    findings: Iterable[Finding], index: SnapshotIndex, history: History
+) -> list[dict[str, t.Any]]:
+    entries = []
+    for finding in findings:
+        entries.append(_build_dated_entry(finding, index, history))
+    return entries
+
+
+def _build_dated_entry(
+    finding: Finding, index: SnapshotIndex, history: History
+) -> dict[str, t.Any]:
+    """Return the entry of a finding, with when it was first seen."""
+    first_seen = history.first_seen.get(finding.id, index.snapshot.finished_at)
+    return {
+        **_build_entry(finding, index),
+        "first_seen": first_seen,
+        "new": finding.id not in history.first_seen,
     }
 
 
 def _build_entry(finding: Finding, index: SnapshotIndex) -> dict[str, t.Any]:
-    allocation = finding.allocation
-    given = finding.change.after["allocations"] if isinstance(finding.change, Change) else ()
-    told_of = (*given, *finding.providers)
-    held = {
-        **{provider: {} for provider in told_of},
-        **(allocation.resources if allocation else {}),
-    }
+    change = None
+    if finding.change:
+        change = finding.change.as_dict()
     return {
         "id": finding.id,
         "kind": finding.kind,
@@ -201,18 +253,40 @@ def _build_entry(finding: Finding, index: SnapshotIndex) -> dict[str, t.Any]:
         "server": d.asdict(finding.server) if finding.server else None,
         "migration": d.asdict(finding.migration) if finding.migration else None,
         "service": d.asdict(finding.service) if finding.service else None,
-        "project": allocation.project if allocation else None,
-        "user": allocation.user if allocation else None,
-        "type": allocation.type if allocation else None,
-        "generation": allocation.generation if allocation else None,
-        "age_seconds": allocation.age_seconds if allocation else None,
-        "providers": [
-            _describe_provider(uuid, share, finding.freed_providers, index)
-            for uuid, share in sorted(held.items())
-        ],
+        **_describe_allocation(finding.allocation),
+        "providers": _describe_providers(finding, index),
         "evidence": [describe_answer(answer) for answer in finding.evidence],
-        "change": finding.change.as_dict() if finding.change else None,
+        "change": change,
     }
+
+
+def _describe_allocation(allocation: Allocation | None) -> dict[str, t.Any]:
+    if allocation is None:
+        return dict.fromkeys(("project", "user", "type", "generation", "age_seconds"))
+    return {
+        "project": allocation.project,
+        "user": allocation.user,
+        "type": allocation.type,
+        "generation": allocation.generation,
+        "age_seconds": allocation.age_seconds,
+    }
+
+
+def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[dict[str, t.Any]]:
+    """Return the providers that a finding is about, each with what the consumer has there."""
+    resources: dict[str, Mapping[str, int]] = {}
+    for uuid in finding.providers:
+        resources[uuid] = {}
+    if isinstance(finding.change, Change):
+        # Also the providers on which the consumer has nothing yet.
+        for uuid in finding.change.after["allocations"]:
+            resources[uuid] = {}
+    if finding.allocation:
+        resources.update(finding.allocation.resources)
+    described = []
+    for uuid, amounts in sorted(resources.items()):
+        described.append(_describe_provider(uuid, amounts, finding.freed_providers, index))
+    return described
 
 
 def _describe_provider(
@@ -230,18 +304,23 @@ def _describe_provider(
 
 
 def describe_answer(answer: Answer[t.Any]) -> dict[str, t.Any]:
-    """Return one request and what it answered as a finding tells of it."""
-    told = {field: getattr(answer, field) for field in ("request", "microversion", "status", "at")}
-    return {**told, "facts": _extract_facts(answer.value)}
+    """Return one request and its answer, as the evidence of a finding has them."""
+    return {
+        "request": answer.request,
+        "microversion": answer.microversion,
+        "status": answer.status,
+        "at": answer.at,
+        "facts": _extract_facts(answer.value),
+    }
 
 
 def _extract_facts(value: t.Any) -> t.Any:
     if isinstance(value, tuple):
-        return (
-            [_extract_facts(row) for row in value]
-            if len(value) <= _MAX_EVIDENCE_ROWS
-            else {"rows": len(value)}
-        )
+        if len(value) > _MAX_EVIDENCE_ROWS:
+            return {"rows": len(value)}
+        return [_extract_facts(row) for row in value]
     if isinstance(value, dict):
         return {key: _extract_facts(part) for key, part in value.items()}
-    return d.asdict(value) if d.is_dataclass(value) and not isinstance(value, type) else value
+    if d.is_dataclass(value) and not isinstance(value, type):
+        return d.asdict(value)
+    return value

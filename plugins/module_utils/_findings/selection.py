@@ -2,11 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""The findings that a user selects with JMESPath, the query language of Ansible's `json_query` and of many cloud tools.
+"""The findings that a user selects with JMESPath.
 
+That is the query language of Ansible's `json_query` and of many cloud tools:
 https://jmespath.org/specification.html
 """
 
@@ -24,7 +25,8 @@ except ImportError:
     JMESPATH_IMPORT_ERROR: str | None = traceback.format_exc()
 else:
     JMESPATH_IMPORT_ERROR = None
-    # jmespath lets out Python's own: of a slice by no step, of a wrong type within a function, of too many brackets.
+    # jmespath lets Python's own errors through: for a slice with a step of zero, for a wrong type
+    # within a function, and for too many brackets.
     _JMESPATH_ERRORS = (JMESPathError, ValueError, TypeError, RecursionError)
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -32,38 +34,59 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 class Selection:
-    """A compiled expression over the list of findings, which gives finding objects or their ids."""
+    """A compiled expression over the list of findings that returns findings or their ids."""
 
     def __init__(self, expression: str) -> None:
-        """Raises InvalidInput for an expression that is none."""
+        """Compile `expression`.
+
+        Raises InvalidInput when it is not a valid JMESPath expression.
+        """
         self._expression = expression
         if JMESPATH_IMPORT_ERROR:
             raise InvalidInput(
-                "select needs the Python library jmespath where this module runs: install it there, or leave select empty."
+                "select needs the Python library jmespath where this module runs: "
+                "install it there, or leave select empty."
             )
         try:
             self._compiled = jmespath.compile(expression)
         except _JMESPATH_ERRORS as error:
-            raise InvalidInput(
-                f"select is no JMESPath expression: {' '.join(str(error).split())}"
-            ) from error
+            raise InvalidInput(f"select is no JMESPath expression: {_join_lines(error)}") from error
 
     def select_ids(self, findings: Sequence[Mapping[str, t.Any]]) -> frozenset[str]:
-        """Return the ids of those `findings` that the expression gives; an answer of null gives none.
+        """Return the ids of those `findings` that the expression selects; null selects none.
 
-        Raises InvalidInput when it fails on them, or gives something else than findings or ids.
+        Raises InvalidInput when the expression fails on the findings, or returns something other
+        than findings or ids.
         """
+        finding_ids = {finding["id"] for finding in findings}
+        selected_ids = set()
+        for row in self._search(findings):
+            identity = row
+            if isinstance(row, dict):
+                identity = row.get("id")
+            # The type comes first: a list cannot be looked up in a set.
+            if not isinstance(identity, str) or identity not in finding_ids:
+                raise InvalidInput(
+                    "select must give findings or their ids, as [?kind=='deleted_server'] does; "
+                    f"{self._expression} gives others."
+                )
+            selected_ids.add(identity)
+        return frozenset(selected_ids)
+
+    def _search(self, findings: Sequence[Mapping[str, t.Any]]) -> list[t.Any]:
         try:
-            found = self._compiled.search(list(findings))
+            result = self._compiled.search(list(findings))
         except _JMESPATH_ERRORS as error:
             raise InvalidInput(
-                f"select cannot be applied to the findings: {' '.join(str(error).split())}"
+                f"select cannot be applied to the findings: {_join_lines(error)}"
             ) from error
-        rows = [] if found is None else found if isinstance(found, list) else [found]
-        known = {finding["id"] for finding in findings}
-        ids = [row.get("id") if isinstance(row, dict) else row for row in rows]
-        if not all(isinstance(identity, str) and identity in known for identity in ids):
-            raise InvalidInput(
-                f"select must give findings or their ids, as [?kind=='deleted_server'] does; {self._expression} gives others."
-            )
-        return frozenset(map(str, ids))
+        if result is None:
+            return []
+        if isinstance(result, list):
+            return result
+        return [result]
+
+
+def _join_lines(error: Exception) -> str:
+    """Return the message of `error` in one line: jmespath marks the place in a line of its own."""
+    return " ".join(str(error).split())

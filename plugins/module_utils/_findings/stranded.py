@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""What stranded claims cost: amounts by resource class, provider and project, and what the providers have besides. Pure."""
+"""What stranded allocations cost: amounts by resource class, by provider and by project.
+
+Also what the same providers have in total. Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Amounts
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Hypervisor
+    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+        Inventory,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
         SnapshotIndex,
@@ -25,84 +32,124 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def get_freed_amounts(finding: Finding) -> Amounts:
-    """Return what would be free if the change of `finding` were made, by provider and resource class."""
+    """Return the amounts that the change of `finding` would free, by provider and resource class.
+
+    Empty for a finding without a change.
+    """
     return getattr(finding.change, "frees", {})
 
 
 def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> dict[str, t.Any]:
-    """Return what the findings hold in vain, and which share that is of all that is claimed, if all of that was read."""
-    of_provider: dict[str, list[Mapping[str, int]]] = {}
-    of_project: dict[str, list[Mapping[str, int]]] = {}
+    """Return the stranded amounts, and which fraction of all allocated amounts they are.
+
+    The fraction (`share_of_claimed`, from 0 to 1) is only there after a reading of the whole cloud.
+    """
+    by_provider: dict[str, list[Mapping[str, int]]] = {}
+    by_project: dict[str, list[Mapping[str, int]]] = {}
+    everything: list[Mapping[str, int]] = []
     for finding in findings:
+        project = ""
+        if finding.allocation:
+            project = finding.allocation.project or ""
         for provider, amounts in get_freed_amounts(finding).items():
-            of_provider.setdefault(index.get_name(provider), []).append(amounts)
-            of_project.setdefault(
-                (finding.allocation and finding.allocation.project) or "", []
-            ).append(amounts)
-    sums = totals(amounts for shares in of_provider.values() for amounts in shares)
-    scope = index.snapshot.scope
-    claimed = {} if scope.is_narrow or scope.shard else totals(index.used.values())
+            by_provider.setdefault(index.get_name(provider), []).append(amounts)
+            by_project.setdefault(project, []).append(amounts)
+            everything.append(amounts)
+    stranded = totals(everything)
     return {
-        "resource_classes": sums,
-        "share_of_claimed": {
-            cls: round(amount / claimed[cls], 4) for cls, amount in sums.items() if claimed.get(cls)
-        },
-        "providers": {name: totals(shares) for name, shares in sorted(of_provider.items())},
-        "projects": {project: totals(shares) for project, shares in sorted(of_project.items())},
+        "resource_classes": stranded,
+        "share_of_claimed": _compute_fractions(stranded, index),
+        "providers": _sum_groups(by_provider),
+        "projects": _sum_groups(by_project),
     }
 
 
+def _compute_fractions(stranded: Mapping[str, int], index: SnapshotIndex) -> dict[str, float]:
+    """Return by resource class which fraction of all allocated amounts is stranded."""
+    scope = index.snapshot.scope
+    # Of a part of the cloud the allocated amounts are not all there: a fraction would mislead.
+    if scope.is_narrow or scope.shard:
+        return {}
+    allocated = totals(index.used.values())
+    fractions = {}
+    for cls, amount in stranded.items():
+        if allocated.get(cls):
+            fractions[cls] = round(amount / allocated[cls], 4)
+    return fractions
+
+
+def _sum_groups(groups: Mapping[str, list[Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    return {name: totals(amounts) for name, amounts in sorted(groups.items())}
+
+
 def summarize_capacity(index: SnapshotIndex) -> dict[str, t.Any]:
-    """Return by resource class what all providers have whose inventory was read, and how much of it is claimed."""
+    """Return by resource class what the providers have, and how much of it is allocated.
+
+    Only the providers whose inventory was read count.
+    """
     sums: dict[str, collections.Counter[str]] = {}
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
             continue
-        for cls, stock in details.inventories.items():
-            used = index.used.get(uuid, {}).get(cls, 0)
+        for cls, inventory in details.inventories.items():
             sums.setdefault(cls, collections.Counter()).update(
-                total=stock.total, reserved=stock.reserved, capacity=stock.capacity, used=used
+                total=inventory.total,
+                reserved=inventory.reserved,
+                capacity=inventory.capacity,
+                used=index.used.get(uuid, {}).get(cls, 0),
             )
-    return {cls: dict(counted) for cls, counted in sorted(sums.items())}
+    return {cls: dict(counts) for cls, counts in sorted(sums.items())}
 
 
 def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[dict[str, t.Any]]:
-    """Return what each provider has that a finding is about: its inventory, what is claimed, stranded, and what Nova reports."""
-    in_vain: dict[str, list[Mapping[str, int]]] = {}
+    """Return what each provider has that a finding is about, sorted by the providers' names.
+
+    By resource class: its inventory, the amounts that are used and stranded, and what Nova reports
+    for the compute node.
+    """
+    freed_amounts: dict[str, list[Mapping[str, int]]] = {}
     for finding in findings:
         freed = get_freed_amounts(finding)
         for provider in (*freed, *finding.providers):
-            in_vain.setdefault(provider, []).append(freed.get(provider, {}))
-    return [
-        _describe_provider(uuid, totals(shares), index)
-        for uuid, shares in sorted(in_vain.items(), key=lambda known: index.get_name(known[0]))
-    ]
+            freed_amounts.setdefault(provider, []).append(freed.get(provider, {}))
+    described = []
+    for uuid in sorted(freed_amounts, key=index.get_name):
+        described.append(_describe_provider(uuid, totals(freed_amounts[uuid]), index))
+    return described
 
 
 def _describe_provider(
-    uuid: str, stranded_amounts: Mapping[str, int], index: SnapshotIndex
+    uuid: str, stranded: Mapping[str, int], index: SnapshotIndex
 ) -> dict[str, t.Any]:
-    details, node = index.snapshot.details.get(uuid), index.nodes.get(uuid)
-    inventories = details.inventories if details else {}
+    inventories: Mapping[str, Inventory] = {}
+    details = index.snapshot.details.get(uuid)
+    if details:
+        inventories = details.inventories
     used = index.used.get(uuid, {})
-    known = index.covers(index.get_root(uuid) or uuid)
-    classes = sorted({*inventories, *used, *stranded_amounts})
+    covered = index.covers(index.get_root(uuid) or uuid)
+    resource_classes = {}
+    for cls in sorted({*inventories, *used, *stranded}):
+        resource_classes[cls] = {
+            **_describe_inventory(inventories.get(cls)),
+            "used": used.get(cls, 0) if covered else None,
+            "stranded": stranded.get(cls, 0),
+            **_describe_node(index.nodes.get(uuid), cls),
+        }
+    return {"uuid": uuid, "name": index.get_name(uuid), "resource_classes": resource_classes}
+
+
+def _describe_inventory(inventory: Inventory | None) -> dict[str, t.Any]:
+    if inventory is None:
+        return dict.fromkeys(("total", "reserved", "allocation_ratio", "capacity"))
     return {
-        "uuid": uuid,
-        "name": index.get_name(uuid),
-        "resource_classes": {
-            cls: {
-                "total": inventories[cls].total if cls in inventories else None,
-                "reserved": inventories[cls].reserved if cls in inventories else None,
-                "allocation_ratio": inventories[cls].allocation_ratio
-                if cls in inventories
-                else None,
-                "capacity": inventories[cls].capacity if cls in inventories else None,
-                "used": used.get(cls, 0) if known else None,
-                "stranded": stranded_amounts.get(cls, 0),
-                "hypervisor_total": node.has.get(cls) if node else None,
-                "hypervisor_used": node.used.get(cls) if node else None,
-            }
-            for cls in classes
-        },
+        "total": inventory.total,
+        "reserved": inventory.reserved,
+        "allocation_ratio": inventory.allocation_ratio,
+        "capacity": inventory.capacity,
     }
+
+
+def _describe_node(node: Hypervisor | None, cls: str) -> dict[str, int | None]:
+    if node is None:
+        return {"hypervisor_total": None, "hypervisor_used": None}
+    return {"hypervisor_total": node.has.get(cls), "hypervisor_used": node.used.get(cls)}

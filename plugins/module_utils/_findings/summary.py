@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Several runs as one: those of the clouds, regions and shards that one playbook looked at. Pure."""
+"""Several runs as one: the clouds, regions and shards that one playbook read. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 @d.dataclass(frozen=True)
 class RunResult:
-    """One run: whose it was, what it ended with (nothing when it ended well), and the files that it wrote, with their paths."""
+    """One run over a cloud, a region or a shard.
+
+    error: what the run failed with, empty when it ended well.
+    findings, remediation: the contents of the files that it wrote.
+    paths: the paths of these files, by `findings` and `remediation`.
+    """
 
     name: str
     region: str | None = None
@@ -38,83 +43,108 @@ class RunResult:
     paths: Mapping[str, str] = d.field(default_factory=dict)
 
 
+# What is added up over all runs.
+_SUMMED_PARTS = ("verdicts", "kinds", "stranded", "tally", "coverage")
+
+_COVERAGE_COUNTS = ("providers", "hypervisors", "servers", "consumers")
+
+_HEADER = ("", "orphaned", "drifted", "protected", "undecided", "changed", "")
+
+
 def summarize_runs(runs: Sequence[RunResult]) -> dict[str, t.Any]:
     """Return the contents of `summary.json`."""
     rows = [_build_row(run) for run in runs]
+    all_complete = all(row["complete"] and not row["error"] for row in rows)
+    totals: dict[str, t.Any] = {}
+    for part in _SUMMED_PARTS:
+        totals[part] = _sum_counts(row[part] for row in rows)
+    totals["unjudged_hosts"] = _count_unjudged(rows)
     return {
         "format": FORMAT,
-        "complete": bool(rows) and all(row["complete"] and not row["error"] for row in rows),
-        "totals": {
-            **{
-                part: _sum_counts(row[part] for row in rows)
-                for part in ("verdicts", "kinds", "stranded", "tally", "coverage")
-            },
-            "unjudged_hosts": _count_unjudged(rows),
-        },
+        # No runs at all are not complete either.
+        "complete": bool(rows) and all_complete,
+        "totals": totals,
         "runs": rows,
         "missing_shards": _find_missing_shards(rows),
     }
 
 
 def list_failures(summary: Mapping[str, t.Any]) -> list[str]:
-    """Say of each run that did not end well what it ended with."""
+    """Return a sentence for each run that failed: its name, and what it failed with."""
     return [f"{row['name']}: {row['error']}" for row in summary["runs"] if row["error"]]
 
 
 def format_table(summary: Mapping[str, t.Any]) -> list[str]:
     """Return the summary as lines for a terminal: a row for each run, and their sum."""
-    head = ("", "orphaned", "drifted", "protected", "undecided", "changed", "")
-    rows = [
-        head,
-        *(_format_cells(row["name"], row, _describe_run(row)) for row in summary["runs"]),
-        _format_cells("all", summary["totals"], ""),
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head) - 1)]
-    lines = [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)),
-                row[-1],
-            ]
-        ).rstrip()
-        for row in rows
-    ]
-    missing = [
-        f"Shards {', '.join(known['shards'])} of {known['placement_endpoint']} are not among these."
-        for known in summary["missing_shards"]
-    ]
-    return lines + missing
+    rows: list[tuple[str, ...]] = [_HEADER]
+    for run in summary["runs"]:
+        rows.append(_format_cells(run["name"], run, _describe_run(run)))
+    rows.append(_format_cells("all", summary["totals"], ""))
+    widths = []
+    # The last column is a remark, which is not padded.
+    for column in range(len(_HEADER) - 1):
+        widths.append(max(len(row[column]) for row in rows))
+    lines = [_format_row(row, widths) for row in rows]
+    for missing in summary["missing_shards"]:
+        shards = ", ".join(missing["shards"])
+        lines.append(f"Shards {shards} of {missing['placement_endpoint']} are not among these.")
+    return lines
+
+
+def _format_row(row: Sequence[str], widths: Sequence[int]) -> str:
+    name, *counts, remark = row
+    cells = [name.ljust(widths[0])]
+    for count, width in zip(counts, widths[1:], strict=True):
+        cells.append(count.rjust(width))
+    return "  ".join([*cells, remark]).rstrip()
 
 
 def _build_row(run: RunResult) -> dict[str, t.Any]:
-    found = run.findings
-    summary = found["summary"] if found else {}
+    summary: Mapping[str, t.Any] = {}
+    finished_at = None
+    if run.findings:
+        summary = run.findings["summary"]
+        finished_at = run.findings["finished_at"]
     coverage = summary.get("coverage", {})
-    shard = found["scope"]["shard"] if found else None
+    counts = {part: coverage[part] for part in _COVERAGE_COUNTS if part in coverage}
     return {
         "name": run.name,
-        "region": found["cloud"]["region"] if found else run.region,
-        "placement_endpoint": found["cloud"]["placement_endpoint"] if found else None,
-        "shard": f"{shard['number']}/{shard['count']}" if shard else None if found else run.shard,
+        **_describe_scope(run),
         "error": run.error,
         "complete": bool(coverage.get("complete")),
         "failed_checks": coverage.get("failed_checks", []),
         "partial": bool(coverage.get("partial")),
         "unjudged_hosts": list_unjudged_hosts(coverage),
-        "finished_at": found["finished_at"] if found else None,
+        "finished_at": finished_at,
         "verdicts": summary.get("verdicts", {}),
         "kinds": summary.get("kinds", {}),
         "stranded": summary.get("stranded", {}).get("resource_classes", {}),
-        "coverage": {
-            part: coverage[part]
-            for part in ("providers", "hypervisors", "servers", "consumers")
-            if part in coverage
-        },
-        "check_mode": run.remediation["check_mode"] if run.remediation else None,
-        "tally": run.remediation["tally"] if run.remediation else {},
-        "journal": run.remediation["journal"] if run.remediation else None,
-        **{part: run.paths.get(part) for part in ("findings", "remediation")},
+        "coverage": counts,
+        **_describe_remediation(run),
+        "findings": run.paths.get("findings"),
+        "remediation": run.paths.get("remediation"),
+    }
+
+
+def _describe_scope(run: RunResult) -> dict[str, str | None]:
+    """Return the cloud, region and shard of a run, by its findings where there are any."""
+    if not run.findings:
+        return {"region": run.region, "placement_endpoint": None, "shard": run.shard}
+    cloud, shard = run.findings["cloud"], run.findings["scope"]["shard"]
+    return {
+        "region": cloud["region"],
+        "placement_endpoint": cloud["placement_endpoint"],
+        "shard": f"{shard['number']}/{shard['count']}" if shard else None,
+    }
+
+
+def _describe_remediation(run: RunResult) -> dict[str, t.Any]:
+    if not run.remediation:
+        return {"check_mode": None, "tally": {}, "journal": None}
+    return {
+        "check_mode": run.remediation["check_mode"],
+        "tally": run.remediation["tally"],
+        "journal": run.remediation["journal"],
     }
 
 
@@ -126,49 +156,67 @@ def _sum_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _count_unjudged(rows: Iterable[Mapping[str, t.Any]]) -> int:
-    """Return how many hosts were not judged; one that several shards of a cloud name counts once."""
-    return len(
-        {
-            (row["placement_endpoint"], row["region"], host)
-            for row in rows
-            for host in row["unjudged_hosts"]
-        }
-    )
+    """Return how many hosts were not judged.
+
+    A host that several shards of a cloud name counts once.
+    """
+    hosts = set()
+    for row in rows:
+        for host in row["unjudged_hosts"]:
+            hosts.add((row["placement_endpoint"], row["region"], host))
+    return len(hosts)
 
 
 def _find_missing_shards(rows: Iterable[Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
-    """Name the shards of each cloud of which others were read here; in a slice of a job they may be somebody else's."""
-    known: dict[tuple[str, str | None, int], set[int]] = {}
+    """Return for each cloud the shards that are missing here while others of it were read.
+
+    In a slice of a job they may have been read by another slice.
+    """
+    shards_read: dict[tuple[str, str | None, int], set[int]] = {}
     for row in rows:
+        # A run that failed has no findings, which name the cloud of its shard.
         if row["shard"] and row["placement_endpoint"]:
             number, count = map(int, row["shard"].split("/"))
-            known.setdefault((row["placement_endpoint"], row["region"], count), set()).add(number)
-    return [
-        {
-            "placement_endpoint": endpoint,
-            "region": region,
-            "shards": [f"{number}/{count}" for number in left],
-        }
-        for (endpoint, region, count), read in known.items()
-        if (left := sorted(set(range(1, count + 1)) - read))
-    ]
+            cloud = (row["placement_endpoint"], row["region"], count)
+            shards_read.setdefault(cloud, set()).add(number)
+    missing_shards = []
+    for (endpoint, region, count), numbers in shards_read.items():
+        missing = sorted(set(range(1, count + 1)) - numbers)
+        if missing:
+            shards = [f"{number}/{count}" for number in missing]
+            missing_shards.append(
+                {"placement_endpoint": endpoint, "region": region, "shards": shards}
+            )
+    return missing_shards
 
 
 def _format_cells(name: str, sums: Mapping[str, t.Any], remark: str) -> tuple[str, ...]:
-    verdicts, tally = sums["verdicts"], sums["tally"]
-    made = sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED))
-    counts = [
-        str(verdicts.get(verdict, "-"))
-        for verdict in ("orphaned", "drifted", "protected", "undecided")
-    ]
-    return (make_printable(name), *counts, str(made) if tally else "-", remark)
+    cells = [make_printable(name)]
+    for verdict in ("orphaned", "drifted", "protected", "undecided"):
+        cells.append(str(sums["verdicts"].get(verdict, "-")))
+    return (*cells, _format_changed(sums["tally"]), remark)
+
+
+def _format_changed(tally: Mapping[str, int]) -> str:
+    """Return how many changes were made; a dash where no remediation ran."""
+    if not tally:
+        return "-"
+    return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
 
 
 def _describe_run(row: Mapping[str, t.Any]) -> str:
-    told = (
-        row["error"]
-        or " ".join(row["failed_checks"])
-        or ("check mode: nothing was changed" if row["check_mode"] else "")
-    )
-    unjudged = "" if row["error"] else describe_unjudged_hosts(row)
-    return make_printable(" ".join(f"{told} {unjudged}".split()))
+    if row["error"]:
+        remark = row["error"]
+    else:
+        remark = f"{_describe_result(row)} {describe_unjudged_hosts(row)}"
+    return make_printable(" ".join(remark.split()))
+
+
+def _describe_result(row: Mapping[str, t.Any]) -> str:
+    """Return why the reading was not sound, or else that it was only a check."""
+    failed_checks = " ".join(row["failed_checks"])
+    if failed_checks:
+        return failed_checks
+    if row["check_mode"]:
+        return "check mode: nothing was changed"
+    return ""

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-"""What holds a compute host back from being retired, and what of it is provably left over. Pure."""
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""What blocks the decommissioning of a host, and what is provably left over on it. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-# What a blocker stops: everything, or the deletion of the service, up to which the host can still be made ready.
+# The first stage that a blocker stops. With only `delete` blockers the host can still be prepared
+# for the deletion of its service.
 DISABLE, DELETE = "disable", "delete"
 
 
@@ -53,7 +55,8 @@ DISABLE, DELETE = "disable", "delete"
 class Host:
     """A compute host by the name of its service: what Nova and Placement have of it.
 
-    nodes: its compute nodes, several with ironic. roots: the root providers of those, and what others of that name left behind.
+    nodes: its compute nodes, several with ironic.
+    roots: the root providers of these nodes, and those that earlier nodes of that name left behind.
     """
 
     name: str
@@ -68,7 +71,7 @@ class Host:
 
 @d.dataclass(frozen=True)
 class HostDetails:
-    """What was asked about one host by itself: the servers and migrations that name it, and its aggregates."""
+    """The servers and migrations that name one host, and its aggregates."""
 
     servers: tuple[Server, ...]
     migrations: Answer[tuple[Migration, ...]]
@@ -77,10 +80,10 @@ class HostDetails:
 
 @d.dataclass(frozen=True)
 class Blocker:
-    """One thing that holds a host back.
+    """One reason why a host cannot be decommissioned yet.
 
-    kind: `format_server`, `migration`, `resize`, `claim`, `protect_excluded`, `service_up` or `unsound_reading`.
-    stops: the first stage that must not begin while it is there.
+    kind: `server`, `migration`, `resize`, `claim`, `excluded`, `service_up` or `unsound_reading`.
+    stops: the first stage that must not begin while the blocker is there.
     """
 
     kind: str
@@ -97,197 +100,241 @@ def find_host(
     providers: Mapping[str, Provider],
     remembered: Collection[str],
 ) -> Host:
-    """Return the host with that name, which may be its service's, or that of its only compute node.
+    """Return the host with that name: the name of its service, or that of its only compute node.
 
-    remembered: uuids of root providers that an earlier look found; one that is still there belongs to the host, whatever its name.
-    Raises InvalidInput for the name of one of several compute nodes: they can only be retired together.
+    remembered: uuids of root providers from an earlier run; one that is still there belongs to the
+        host, whatever its name.
+    Raises InvalidInput for the name of one of several compute nodes: they can only be
+    decommissioned together.
     """
     computes = {service.host: service for service in services if service.binary == COMPUTE}
-    named = [node for node in nodes if name in (node.name, node.uuid)]
-    host = (
-        name
-        if name in computes or any(node.host == name for node in nodes) or not named
-        else named[0].host
-    )
+    host = _find_service_host(name, computes, nodes)
     own = tuple(node for node in nodes if node.host == host)
+    # Nova deletes all compute nodes of a service together with it.
     if host != name and len(own) > 1:
         raise InvalidInput(
-            f"{name} is one of {len(own)} compute nodes of service {host}, which can only be retired together: name {host}."
+            f"{name} is one of {len(own)} compute nodes of service {host}, which can only be "
+            f"retired together: name {host}."
         )
-    every = {node.uuid for node in nodes}
-    strangers = [
-        provider
-        for provider in providers.values()
-        if provider.is_host and provider.uuid not in every
-    ]
-    # A host that was installed anew has another uuid, and the tree of the old one keeps its name (LP 1817833).
     names = {name, host, *(node.name for node in own)}
-    uuids = {node.uuid for node in own}
-    uuids |= {
-        provider.uuid
-        for provider in strangers
-        if {provider.name, provider.uuid} & names or provider.uuid in remembered
-    }
-    roots = sorted(
-        (providers[uuid] for uuid in uuids if uuid in providers), key=lambda provider: provider.name
-    )
+    uuids = {node.uuid for node in own if node.uuid in providers}
+    uuids.update(_find_leftover_roots(names, nodes, providers.values(), remembered))
+    roots = sorted((providers[uuid] for uuid in uuids), key=lambda provider: provider.name)
     return Host(host, computes.get(host), own, tuple(roots))
+
+
+def _find_service_host(name: str, computes: Collection[str], nodes: Collection[Hypervisor]) -> str:
+    """Return the name of the service that `name` stands for, or `name` itself if none does."""
+    if name in computes or any(node.host == name for node in nodes):
+        return name
+    for node in nodes:
+        if name in (node.name, node.uuid):
+            return node.host
+    return name
+
+
+def _find_leftover_roots(
+    names: Collection[str],
+    nodes: Iterable[Hypervisor],
+    providers: Iterable[Provider],
+    remembered: Collection[str],
+) -> Iterator[str]:
+    """Yield the uuids of root providers of that host which are not a compute node any more.
+
+    A host that was installed again has another uuid, and the tree of the old one keeps its name
+    (LP 1817833).
+    """
+    node_uuids = {node.uuid for node in nodes}
+    for provider in providers:
+        if not provider.is_host or provider.uuid in node_uuids:
+            continue
+        if provider.name in names or provider.uuid in names or provider.uuid in remembered:
+            yield provider.uuid
 
 
 def find_leftovers(
     host: Host, snapshot: Snapshot, policy: Policy, kinds: Collection[str]
 ) -> list[Finding]:
-    """Return the findings on the host's trees whose change is one of an orphan of the chosen `kinds`."""
+    """Return the findings of the chosen `kinds` whose changes free the host's trees."""
     index = SnapshotIndex(snapshot)
-    return [
-        finding
-        for finding in _find_consumers(host, index, policy).values()
-        if finding and _frees_host(finding, host, index, kinds)
-    ]
+    leftovers = []
+    for finding in _find_consumers(host, index, policy).values():
+        if finding and _frees_host(finding, host, index, kinds):
+            leftovers.append(finding)
+    return leftovers
 
 
 def find_blockers(
     host: Host, details: HostDetails, snapshot: Snapshot, policy: Policy, kinds: Collection[str]
 ) -> tuple[Blocker, ...]:
-    """Return everything that holds `host` back and is not provably left over."""
+    """Return everything that blocks the decommissioning of `host` and is not provably left over."""
     index = SnapshotIndex(snapshot)
-    found: list[Blocker] = [
-        Blocker("unsound_reading", host.name, "", gate) for gate in index.failed_absence_checks
-    ]
-    found += _find_exclusion_blockers(host, index, policy)
-    found += _find_server_blockers(host, details)
-    found += _find_migration_blockers(host, details, index)
-    explained = {blocker.subject for blocker in found}
+    blockers: list[Blocker] = []
+    for sentence in index.failed_absence_checks:
+        blockers.append(Blocker("unsound_reading", host.name, "", sentence))
+    blockers += _find_exclusion_blockers(host, index, policy)
+    blockers += _find_server_blockers(host, details)
+    blockers += _find_migration_blockers(host, details, index)
+    # A server or migration that blocks by itself is not reported again as a consumer.
+    explained = {blocker.subject for blocker in blockers}
     for consumer, finding in sorted(_find_consumers(host, index, policy).items()):
-        if consumer not in explained and not (finding and _frees_host(finding, host, index, kinds)):
-            found.append(_make_allocation_blocker(consumer, finding, index, kinds))
-    if host.service and host.service.state == "up":
-        found.append(
-            Blocker(
-                "service_up",
-                host.service.id or host.name,
-                "",
-                f"The {COMPUTE} of {host.name} runs. What is deleted under it comes back half: stop it before the service is deleted.",
-                DELETE,
-            )
-        )
-    return tuple(found)
+        if consumer in explained:
+            continue
+        if finding and _frees_host(finding, host, index, kinds):
+            continue
+        blockers.append(_make_allocation_blocker(consumer, finding, kinds))
+    blockers += _find_service_blockers(host)
+    return tuple(blockers)
 
 
 def list_host_providers(host: Host, providers: Mapping[str, Provider]) -> list[Provider]:
     """Return all providers of the host, children first."""
-    return [
-        provider
-        for root in host.roots
-        for provider in sort_children_first(root.uuid, providers.values())
-    ]
+    listed: list[Provider] = []
+    for root in host.roots:
+        listed += sort_children_first(root.uuid, providers.values())
+    return listed
 
 
 def _find_exclusion_blockers(host: Host, index: SnapshotIndex, policy: Policy) -> Iterator[Blocker]:
-    """Claims on what is excluded are protected by themselves; here it is the tree that would go, and the service with it."""
-    names = {
-        host.name: host.name,
-        **{name: node.name for node in host.nodes for name in (node.uuid, node.name)},
-    }
-    names |= {
-        name: provider.name
-        for provider in list_host_providers(host, index.providers)
-        for name in (provider.uuid, provider.name)
-    }
+    """Yield a blocker for each excluded name of the host.
+
+    Allocations on excluded providers are protected anyway, but here the tree itself would be
+    deleted, and the service with it.
+    """
+    names = {host.name: host.name}
+    owners: tuple[Hypervisor | Provider, ...] = (
+        *host.nodes,
+        *list_host_providers(host, index.providers),
+    )
+    for owner in owners:
+        names[owner.uuid] = owner.name
+        names[owner.name] = owner.name
     for excluded in sorted(names.keys() & policy.exclude_providers):
+        note = policy.get_exclusion_note([excluded])
         yield Blocker(
             "excluded",
             excluded,
             names[excluded],
-            f"{names[excluded]} is excluded by name ({excluded}), and never touched{policy.get_exclusion_note([excluded])}.",
+            f"{names[excluded]} is excluded by name ({excluded}), and never touched{note}.",
         )
 
 
 def _find_server_blockers(host: Host, details: HostDetails) -> Iterator[Blocker]:
-    known = {server.uuid: server for server in details.servers}
-    # The listing of servers leaves out the soft-deleted, which the hypervisor listing has and for which Nova refuses as well.
-    for uuid in sorted({*known, *(server for node in host.nodes for server in node.servers or ())}):
-        server = known.get(uuid)
-        state = (
-            f"{server.status}{f', {server.task_state}' if server.task_state else ''}"
-            if server
-            else "perhaps soft-deleted"
-        )
+    servers = {server.uuid: server for server in details.servers}
+    uuids = set(servers)
+    # The listing of servers leaves out soft-deleted servers. The listing of hypervisors has them,
+    # and Nova does not delete the service of a host that has any.
+    for node in host.nodes:
+        uuids.update(node.servers or ())
+    for uuid in sorted(uuids):
+        server = servers.get(uuid)
+        name = server.name if server else ""
         yield Blocker(
             "server",
             uuid,
-            server.name if server else "",
-            f"Server {uuid} ({state}) is on {host.name}: move, evacuate or delete it.",
+            name,
+            f"Server {uuid} ({_describe_state(server)}) is on {host.name}: "
+            "move, evacuate or delete it.",
         )
+
+
+def _describe_state(server: Server | None) -> str:
+    if server is None:
+        return "perhaps soft-deleted"
+    if server.task_state:
+        return f"{server.status}, {server.task_state}"
+    return server.status
 
 
 def _find_migration_blockers(
     host: Host, details: HostDetails, index: SnapshotIndex
 ) -> Iterator[Blocker]:
-    # Nova leaves a slow cell out of an answer without a word: what either has is there.
-    listed = (
-        row
-        for row in index.migrations.values()
-        if host.name in (row.source_compute, row.dest_compute)
-    )
-    rows = {row.uuid: row for row in (*listed, *(details.migrations.value or ()))}
     if details.migrations.value is None:
         yield Blocker(
             "unsound_reading",
             host.name,
             "",
-            f"Nova answered {details.migrations.status} when asked for the migrations of {host.name}.",
+            f"Nova answered {details.migrations.status} when asked for the migrations of "
+            f"{host.name}.",
         )
-    for row in sorted(rows.values(), key=lambda row: row.uuid):
-        if row.ended:
+    for migration in _list_host_migrations(host, details, index):
+        if migration.ended:
             continue
-        age = seconds_between(row.updated_at or row.created_at, details.migrations.at)
+        updated_at = migration.updated_at or migration.created_at
+        age = seconds_between(updated_at, details.migrations.at)
         since = "" if age is None else f" for {format_duration(age)}"
         yield Blocker(
-            "resize" if row.status == "finished" else "migration",
-            row.uuid,
+            "resize" if migration.status == "finished" else "migration",
+            migration.uuid,
             "",
-            f"Migration {row.uuid} ({row.type}) of server {row.server} from {row.source_compute} to {row.dest_compute} "
-            f"is {row.status}{since}: {get_advice(row)}.",
+            f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from "
+            f"{migration.source_compute} to {migration.dest_compute} is "
+            f"{migration.status}{since}: {get_advice(migration)}.",
+        )
+
+
+def _list_host_migrations(
+    host: Host, details: HostDetails, index: SnapshotIndex
+) -> list[Migration]:
+    """Return the migrations from and to the host that either listing has, sorted by uuid."""
+    migrations = {}
+    # Nova silently leaves a slow cell out of an answer: what only one of the two has counts too.
+    for migration in index.migrations.values():
+        if host.name in (migration.source_compute, migration.dest_compute):
+            migrations[migration.uuid] = migration
+    for migration in details.migrations.value or ():
+        migrations[migration.uuid] = migration
+    return sorted(migrations.values(), key=lambda migration: migration.uuid)
+
+
+def _find_service_blockers(host: Host) -> Iterator[Blocker]:
+    if host.service and host.service.state == "up":
+        yield Blocker(
+            "service_up",
+            host.service.id or host.name,
+            "",
+            f"The {COMPUTE} of {host.name} runs. What is deleted under it comes back half: "
+            "stop it before the service is deleted.",
+            DELETE,
         )
 
 
 def _find_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str, Finding | None]:
-    """Return everybody who holds a share of the host's trees, with the finding about them, None for the healthy."""
-    found = {finding.consumer: finding for finding in judge_consumers(index, policy)}
-    return {
-        consumer: found.get(consumer)
-        for root in host.roots
-        for consumer in index.consumers_by_tree.get(root.uuid, ())
-    }
+    """Return each consumer with allocations on the host's trees, and the finding about it.
+
+    The finding is None for a consumer that is healthy.
+    """
+    findings = {finding.consumer: finding for finding in judge_consumers(index, policy)}
+    consumers: dict[str, Finding | None] = {}
+    for root in host.roots:
+        for consumer in index.consumers_by_tree.get(root.uuid, ()):
+            consumers[consumer] = findings.get(consumer)
+    return consumers
 
 
 def _frees_host(finding: Finding, host: Host, index: SnapshotIndex, kinds: Collection[str]) -> bool:
-    """Tell whether the change of a finding takes all that its consumer holds of the host."""
+    """Return whether the change of a finding removes all allocations of its consumer here."""
     if finding.kind not in kinds or not isinstance(finding.change, Change):
         return False
-    return not {provider.uuid for provider in list_host_providers(host, index.providers)} & set(
-        finding.change.after["allocations"]
-    )
+    remaining = finding.change.after["allocations"]
+    for provider in list_host_providers(host, index.providers):
+        if provider.uuid in remaining:
+            return False
+    return True
 
 
 def _make_allocation_blocker(
-    consumer: str, finding: Finding | None, index: SnapshotIndex, kinds: Collection[str]
+    consumer: str, finding: Finding | None, kinds: Collection[str]
 ) -> Blocker:
-    server = finding.server if finding else None
-    name = server.name if server else ""
     if finding is None:
         return Blocker(
             "claim",
             consumer,
-            name,
+            "",
             f"Consumer {consumer} holds a share of it, and nothing is wrong with that.",
         )
-    left = (
-        f" {finding.kind} is not among the kinds to remediate."
-        if finding.change and finding.kind not in kinds
-        else ""
-    )
-    return Blocker(
-        "claim", consumer, name, f"{finding.verdict}, {finding.kind}: {finding.reason}{left}"
-    )
+    name = finding.server.name if finding.server else ""
+    reason = f"{finding.verdict}, {finding.kind}: {finding.reason}"
+    if finding.change and finding.kind not in kinds:
+        reason += f" {finding.kind} is not among the kinds to remediate."
+    return Blocker("claim", consumer, name, reason)

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Asks Nova about the guests that were found on hypervisors, and tells what was concluded."""
+"""Asks Nova about the guests on hypervisors, and reports what was concluded about them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
     from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules import (
@@ -48,7 +48,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-        Evidence,
         Snapshot,
     )
 
@@ -67,62 +66,70 @@ class GuestDetector:
         hosts: Collection[str],
         among: Collection[str] | None = None,
     ) -> dict[str, t.Any]:
-        """Return what `hypervisor_guest_detect` writes about `guests`, found on the hosts of those compute services.
+        """Return what `hypervisor_guest_detect` writes about `guests`.
 
-        among: ids of what may be told as left over; None for all.
+        hosts: the names of the compute services on whose hosts the guests are.
+        among: the ids of what may be reported as left over; None for all.
         """
         listings = self._reading.collect_listings(False)
         nodes = require_compute_nodes(listings.hypervisors)
         check_compute_hosts(hosts, SnapshotIndex(listings))
-        listings = self._reading.add_servers(
-            listings, [node.uuid for node in nodes if node.host in hosts]
-        )
-        asked = list_servers_to_look_up(guests, SnapshotIndex(listings))
-        snapshot = self._add_host_migrations(
-            self._reading.refresh_evidence(listings, asked), guests
-        )
+        node_uuids = [node.uuid for node in nodes if node.host in hosts]
+        listings = self._reading.add_servers(listings, node_uuids)
+        servers = list_servers_to_look_up(guests, SnapshotIndex(listings))
+        snapshot = self._reading.refresh_evidence(listings, servers)
+        snapshot = self._add_host_migrations(snapshot, guests)
         findings = judge_guests(guests, snapshot, self._policy)
         if among is not None:
-            findings = [
-                finding
-                for finding in findings
-                if finding.decision.verdict != ORPHANED or finding.guest.id in among
-            ]
+            findings = _drop_other_leftovers(findings, among)
         return _build_document(findings, snapshot, guests, hosts)
 
     def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
-        """Ask the hosts of guests that Nova does not find for their migrations: no listing of all is proof that it names none of them."""
-        lost = {
-            uuid for uuid, evidence in snapshot.evidence.items() if evidence.server.status == 404
-        }
-        hosts = sorted({guest.host for guest in guests if guest.uuid in lost})
-        moves = dict(
-            zip(hosts, map_parallel(self._nova.list_migrations_of_host, hosts), strict=True)
-        )
+        """Add the migrations of the hosts whose guests Nova does not find.
 
-        def completed(evidence: Evidence) -> Evidence:
-            here = {guest.host for guest in guests if guest.uuid == evidence.uuid}
-            return d.replace(
-                evidence,
-                host_migrations=(
-                    *evidence.host_migrations,
-                    *(moves[host] for host in sorted(here & set(moves))),
-                ),
+        The listing of all migrations does not prove that none of them names such a host.
+        """
+        hosts = set()
+        for guest in guests:
+            evidence = snapshot.evidence.get(guest.uuid)
+            if evidence and evidence.server.status == 404:
+                hosts.add(guest.host)
+        names = sorted(hosts)
+        answers = map_parallel(self._nova.list_migrations_of_host, names)
+        migrations_by_host = dict(zip(names, answers, strict=True))
+        completed = {}
+        for uuid, evidence in snapshot.evidence.items():
+            guest_hosts = {guest.host for guest in guests if guest.uuid == evidence.uuid}
+            asked = sorted(guest_hosts & hosts)
+            added = tuple(migrations_by_host[host] for host in asked)
+            completed[uuid] = d.replace(
+                evidence, host_migrations=(*evidence.host_migrations, *added)
             )
+        return d.replace(snapshot, evidence=completed)
 
-        return d.replace(
-            snapshot,
-            evidence={uuid: completed(evidence) for uuid, evidence in snapshot.evidence.items()},
-        )
+
+def _drop_other_leftovers(
+    findings: Iterable[GuestFinding], among: Collection[str]
+) -> list[GuestFinding]:
+    """Return the findings without the left over guests that are not in `among`."""
+    kept = []
+    for finding in findings:
+        if finding.decision.verdict != ORPHANED or finding.guest.id in among:
+            kept.append(finding)
+    return kept
 
 
 def parse_leftover_ids(document: t.Any) -> frozenset[str]:
-    """Return the ids of what is left over by a file of `hypervisor_guest_detect`. Raises InvalidInput when it is none."""
+    """Return the ids of the left over guests in a file of `hypervisor_guest_detect`.
+
+    Raises InvalidInput for any other file.
+    """
     try:
         return frozenset(entry["id"] for entry in document["findings"])
     except (KeyError, TypeError) as error:
         raise InvalidInput(
-            f"findings is not what hypervisor_guest_detect writes ({type(error).__name__}: {error})."
+            "findings is not what hypervisor_guest_detect writes "
+            f"({type(error).__name__}: {error})."
         ) from error
 
 
@@ -132,13 +139,12 @@ def _build_document(
     guests: Collection[Guest],
     hosts: Collection[str],
 ) -> dict[str, t.Any]:
-    gates = list(SnapshotIndex(snapshot).failed_absence_checks)
-    by_verdict: dict[str, list[dict[str, t.Any]]] = {
-        verdict: [] for verdict in (ORPHANED, PROTECTED, UNDECIDED)
-    }
+    failed_checks = list(SnapshotIndex(snapshot).failed_absence_checks)
+    by_verdict: dict[str, list[dict[str, t.Any]]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
-    kinds = collections.Counter(guest.kind for guest in guests)
+    leftover_kinds = collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED])
+    guest_kinds = collections.Counter(guest.kind for guest in guests)
     return {
         "format": FORMAT,
         "cloud": d.asdict(snapshot.cloud),
@@ -146,15 +152,13 @@ def _build_document(
         "finished_at": snapshot.finished_at,
         "summary": {
             "verdicts": {verdict: len(entries) for verdict, entries in by_verdict.items()},
-            "kinds": dict(
-                sorted(collections.Counter(entry["kind"] for entry in by_verdict[ORPHANED]).items())
-            ),
+            "kinds": dict(sorted(leftover_kinds.items())),
             "coverage": {
-                "complete": not gates,
-                "failed_checks": gates,
+                "complete": not failed_checks,
+                "failed_checks": failed_checks,
                 "hosts": len(hosts),
-                "domains": kinds[LEFTOVER_DOMAIN],
-                "directories": kinds[LEFTOVER_DIRECTORY],
+                "domains": guest_kinds[LEFTOVER_DOMAIN],
+                "directories": guest_kinds[LEFTOVER_DIRECTORY],
                 "looked_at_closely": len(snapshot.evidence),
             },
         },

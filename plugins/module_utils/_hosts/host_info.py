@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""Looks at compute hosts that are to be retired: everything that is asked of Placement and Nova about them."""
+"""Reads everything about compute hosts that are to be decommissioned, from Placement and Nova."""
 
 from __future__ import annotations
 
@@ -41,12 +41,23 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+        Aggregate,
+        Hypervisor,
+        Server,
+    )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+
+# What is empty for a host of which nothing exists.
+_LISTS = ("nodes", "providers", "aggregates", "servers", "migrations", "left_over", "blockers")
 
 
 class HostReader:
-    """Reads hosts from one session, and says what holds each of them back."""
+    """Reads hosts from one session, and what blocks the decommissioning of each."""
 
     def __init__(self, session: Session, policy: Policy, kinds: Collection[str]) -> None:
         self._reading = Collector(session)
@@ -60,101 +71,115 @@ class HostReader:
     ) -> list[dict[str, t.Any]]:
         """Return everything about the hosts `names`, as `compute_host_info` returns it.
 
-        remembered: uuids of root providers of the one host in `names` that an earlier look found.
+        remembered: uuids of root providers from an earlier run; they belong to the one host in
+            `names`.
         """
         services = get_listed_services(self._nova.list_services())
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         providers = self._placement.list_providers()
         hosts = [find_host(name, services, nodes, providers, remembered) for name in names]
-        return [
-            self._describe_host(name, host, providers)
-            for name, host in zip(names, hosts, strict=True)
-        ]
+        described = []
+        for name, host in zip(names, hosts, strict=True):
+            described.append(self._describe_host(name, host, providers))
+        return described
 
     def _describe_host(
         self, name: str, host: Host, providers: Mapping[str, Provider]
     ) -> dict[str, t.Any]:
-        told: dict[str, t.Any] = {
+        """Return what is reported about one host; only its name where nothing of it exists."""
+        header = {
             "name": name,
             "host": host.name,
             "known": host.exists,
             "service": d.asdict(host.service) if host.service else None,
-            "nodes": [],
-            "providers": [],
-            "aggregates": [],
-            "servers": [],
-            "migrations": [],
-            "left_over": [],
-            "blockers": [],
         }
         if not host.exists:
-            return told
-        snapshot = (
-            self._reading.collect(Scope(hosts=tuple(root.uuid for root in host.roots)))
-            if host.roots
-            else self._reading.collect_listings(False)
-        )
-        now = {node.uuid: node for node in snapshot.hypervisors.value or ()}
-        host = d.replace(host, nodes=tuple(now.get(node.uuid, node) for node in host.nodes))
-        aggregates = tuple(
-            known for known in self._nova.list_aggregates() if host.name in known.hosts
-        )
+            return {**header, **{key: [] for key in _LISTS}}
+        snapshot = self._read_snapshot(host)
+        host = _refresh_nodes(host, snapshot)
+        details = self._read_details(host)
+        migrations = [row for row in details.migrations.value or () if not row.ended]
+        leftovers = find_leftovers(host, snapshot, self._policy, self._kinds)
+        blockers = find_blockers(host, details, snapshot, self._policy, self._kinds)
+        host_providers = list_host_providers(host, snapshot.providers or providers)
+        return {
+            **header,
+            "nodes": list(map(_describe_node, host.nodes)),
+            "providers": list(map(_describe_provider, host_providers)),
+            "aggregates": list(map(_describe_aggregate, details.aggregates)),
+            "servers": list(map(_describe_server, details.servers)),
+            "migrations": [describe_migration(row, details.migrations.at) for row in migrations],
+            "left_over": list(map(_describe_leftover, leftovers)),
+            "blockers": list(map(d.asdict, blockers)),
+        }
+
+    def _read_snapshot(self, host: Host) -> Snapshot:
+        if host.roots:
+            return self._reading.collect(Scope(hosts=tuple(root.uuid for root in host.roots)))
+        # A host without a provider has no allocations: the listings are enough.
+        return self._reading.collect_listings(False)
+
+    def _read_details(self, host: Host) -> HostDetails:
+        """Return the servers, migrations and aggregates of a host.
+
+        Raises CloudError when Nova does not list its servers.
+        """
+        aggregates = []
+        for aggregate in self._nova.list_aggregates():
+            if host.name in aggregate.hosts:
+                aggregates.append(aggregate)
         servers = self._nova.query_servers_on_host(host.name)
         if servers.value is None:
             raise CloudError(
-                f"Nova answered {servers.status} when asked for the servers of {host.name} ({servers.request})."
+                f"Nova answered {servers.status} when asked for the servers of {host.name} "
+                f"({servers.request})."
             )
-        seen = HostDetails(servers.value, self._nova.list_migrations_of_host(host.name), aggregates)
-        left = find_leftovers(host, snapshot, self._policy, self._kinds)
-        return {
-            **told,
-            "nodes": [
-                {
-                    "uuid": node.uuid,
-                    "name": node.name,
-                    "state": node.state,
-                    "status": node.status,
-                    "running_vms": node.running_vms,
-                }
-                for node in host.nodes
-            ],
-            "providers": [
-                {
-                    "uuid": provider.uuid,
-                    "name": provider.name,
-                    "root": provider.root,
-                    "parent": provider.parent,
-                }
-                for provider in list_host_providers(host, snapshot.providers or providers)
-            ],
-            "aggregates": [
-                {"uuid": known.uuid, "name": known.name, "zone": known.zone} for known in aggregates
-            ],
-            "servers": [
-                {
-                    "uuid": server.uuid,
-                    "name": server.name,
-                    "status": server.status,
-                    "task_state": server.task_state,
-                }
-                for server in seen.servers
-            ],
-            "migrations": [
-                describe_migration(row, seen.migrations.at)
-                for row in seen.migrations.value or ()
-                if not row.ended
-            ],
-            "left_over": [
-                {
-                    "id": finding.id,
-                    "kind": finding.kind,
-                    "consumer": finding.consumer,
-                    "reason": finding.reason,
-                }
-                for finding in left
-            ],
-            "blockers": [
-                d.asdict(blocker)
-                for blocker in find_blockers(host, seen, snapshot, self._policy, self._kinds)
-            ],
-        }
+        migrations = self._nova.list_migrations_of_host(host.name)
+        return HostDetails(servers.value, migrations, tuple(aggregates))
+
+
+def _refresh_nodes(host: Host, snapshot: Snapshot) -> Host:
+    """Return the host with its compute nodes as the snapshot has them: it knows their servers."""
+    read_nodes = {node.uuid: node for node in snapshot.hypervisors.value or ()}
+    return d.replace(host, nodes=tuple(read_nodes.get(node.uuid, node) for node in host.nodes))
+
+
+def _describe_node(node: Hypervisor) -> dict[str, t.Any]:
+    return {
+        "uuid": node.uuid,
+        "name": node.name,
+        "state": node.state,
+        "status": node.status,
+        "running_vms": node.running_vms,
+    }
+
+
+def _describe_provider(provider: Provider) -> dict[str, t.Any]:
+    return {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "root": provider.root,
+        "parent": provider.parent,
+    }
+
+
+def _describe_aggregate(aggregate: Aggregate) -> dict[str, t.Any]:
+    return {"uuid": aggregate.uuid, "name": aggregate.name, "zone": aggregate.zone}
+
+
+def _describe_server(server: Server) -> dict[str, t.Any]:
+    return {
+        "uuid": server.uuid,
+        "name": server.name,
+        "status": server.status,
+        "task_state": server.task_state,
+    }
+
+
+def _describe_leftover(finding: Finding) -> dict[str, t.Any]:
+    return {
+        "id": finding.id,
+        "kind": finding.kind,
+        "consumer": finding.consumer,
+        "reason": finding.reason,
+    }

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""What keeps a host's providers and its service from being removed. Pure."""
+"""What keeps the providers and the service of a host from being deleted. Pure."""
 
 from __future__ import annotations
 
@@ -45,39 +45,53 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
-    """Return the tree whose root has that uuid or name, children first; nothing when nobody has it.
+    """Return the tree whose root has that uuid or name, children first; empty when none has it.
 
-    A uuid is nobody's name as long as a provider has it. Raises InvalidInput, naming the root, for a provider below one.
+    The uuid of a provider is never taken for the name of another one.
+    Raises InvalidInput, with the name of the root, for a provider below a root.
     """
-    by_name = next((known for known in providers.values() if known.name == name), None)
-    provider = providers.get(normalize_uuid(name) or "", by_name)
+    provider = providers.get(normalize_uuid(name) or "")
+    if provider is None:
+        provider = _find_by_name(name, providers.values())
     if provider is None:
         return ()
     if provider.uuid != provider.root:
-        root = providers[provider.root].name if provider.root in providers else provider.root
+        root = provider.root
+        if root in providers:
+            root = providers[root].name
         raise InvalidInput(
-            f"{provider.name} is a part of the tree of {root} ({provider.root}), and only whole trees are deleted: name its root."
+            f"{provider.name} is a part of the tree of {root} ({provider.root}), and only whole "
+            "trees are deleted: name its root."
         )
     return sort_children_first(provider.uuid, providers.values())
 
 
+def _find_by_name(name: str, providers: Iterable[Provider]) -> Provider | None:
+    for provider in providers:
+        if provider.name == name:
+            return provider
+    return None
+
+
 def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str:
-    """Say who holds a share of `what`; nothing when nobody does."""
+    """Return a sentence about the consumers with allocations on `what`, empty without any."""
     if not allocations:
         return ""
-    hold = (
-        "1 consumer still holds"
-        if len(allocations) == 1
-        else f"{len(allocations)} consumers still hold"
-    )
-    return f"{hold} a share of {what}: {summarize_names(sorted(allocations))}."
+    counted = f"{len(allocations)} consumers still hold"
+    if len(allocations) == 1:
+        counted = "1 consumer still holds"
+    return f"{counted} a share of {what}: {summarize_names(sorted(allocations))}."
 
 
 def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
-    """Return the compute nodes that Nova listed. Raises GateClosed when it did not, for then it may have any."""
+    """Return the compute nodes that Nova listed.
+
+    Raises UnsoundReading when Nova did not list them, for then there may be any.
+    """
     if answer.value is None:
         raise UnsoundReading(
-            f"Nova answered {answer.status} when asked for its compute nodes ({answer.request}), so what stands on which of them is not known."
+            f"Nova answered {answer.status} when asked for its compute nodes ({answer.request}), "
+            "so what stands on which of them is not known."
         )
     return answer.value
 
@@ -90,69 +104,109 @@ def check_no_compute_node(
     other_novas: Collection[str],
     lookups: Mapping[str, Answer[bool]],
 ) -> None:
-    """Raise GateClosed unless it is sure that no compute node stands behind `root`.
+    """Raise UnsoundReading unless it is certain that `root` is not the provider of a compute node.
 
-    providers: the uuids of all providers; other_novas: regions with a Nova of their own on the same Placement, whose nodes nobody asked for.
-    lookups: by name, the direct look-ups of the host that may stand behind `root`.
+    providers: the uuids of all providers.
+    other_novas: the regions with a Nova of their own on the same Placement; their compute nodes
+        are not in `nodes`.
+    lookups: by name, the direct look-ups of the hosts whose compute node `root` may be.
     """
-    known = require_compute_nodes(nodes)
-    for node in known:
-        if node.uuid == root.uuid:
-            raise UnsoundReading(
-                f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its provider goes with its service: "
-                "use osops.placement.compute_service."
-            )
-    if silent := list_down_cell_hosts(services):
+    listed_nodes = require_compute_nodes(nodes)
+    _check_not_listed(root, listed_nodes)
+    silent_hosts = list_down_cell_hosts(services)
+    if silent_hosts:
         raise UnsoundReading(
-            f"A cell is not answering: Nova could not say anything of {summarize_names(silent)}, and {root.name} may be there."
+            "A cell is not answering: Nova could not say anything of "
+            f"{summarize_names(silent_hosts)}, and {root.name} may be there."
         )
-    if strange := find_region_mismatch(known, providers):
-        raise UnsoundReading(strange)
-    hosts = {node.host for node in known}
-    for service in get_listed_services(services):
-        if may_have_unlisted_node(service, hosts, root.name):
-            raise UnsoundReading(
-                f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute node of it (nova-manage cell_v2 "
-                f"discover_hosts), and {root.name} may be its provider. If the host is gone, delete its service first."
-            )
-    in_both = hosts & {service.host for service in get_listed_services(services)}
-    for name, lookup in sorted(lookups.items()):
-        if lookup.status == 404 or (lookup.status == 200 and name in in_both):
-            continue
-        raise UnsoundReading(
-            f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} may be its provider. If its API workers do not "
-            "all know the same cells, restart every nova-api; if the host is gone for good, nova-manage cell_v2 delete_host."
-        )
+    mismatch = find_region_mismatch(listed_nodes, providers)
+    if mismatch:
+        raise UnsoundReading(mismatch)
+    listed_services = get_listed_services(services)
+    hosts = {node.host for node in listed_nodes}
+    _check_no_unlisted_node(root, listed_services, hosts)
+    hosts_with_service = hosts & {service.host for service in listed_services}
+    _check_lookups(root, lookups, hosts_with_service)
     if other_novas:
         raise UnsoundReading(
-            f"Region {summarize_names(other_novas)} has a Nova of its own on this same Placement, and {root.name} may be one of its hosts: "
-            "see there, then set ignore_other_regions."
+            f"Region {summarize_names(other_novas)} has a Nova of its own on this same Placement, "
+            f"and {root.name} may be one of its hosts: see there, then set ignore_other_regions."
+        )
+
+
+def _check_not_listed(root: Provider, nodes: Iterable[Hypervisor]) -> None:
+    for node in nodes:
+        if node.uuid == root.uuid:
+            raise UnsoundReading(
+                f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its "
+                "provider goes with its service: use osops.placement.compute_service."
+            )
+
+
+def _check_no_unlisted_node(
+    root: Provider, services: Iterable[Service], hosts: Collection[str]
+) -> None:
+    """Raise UnsoundReading when `root` may belong to a service without a listed compute node."""
+    for service in services:
+        if may_have_unlisted_node(service, hosts, root.name):
+            raise UnsoundReading(
+                f"The {COMPUTE} of {service.host} is {service.state} and Nova lists no compute "
+                f"node of it (nova-manage cell_v2 discover_hosts), and {root.name} may be its "
+                "provider. If the host is gone, delete its service first."
+            )
+
+
+def _check_lookups(
+    root: Provider, lookups: Mapping[str, Answer[bool]], hosts_with_service: Collection[str]
+) -> None:
+    """Raise UnsoundReading when a look-up neither denies the host nor agrees with both listings."""
+    for name, lookup in sorted(lookups.items()):
+        if lookup.status == 404:
+            continue
+        if lookup.status == 200 and name in hosts_with_service:
+            continue
+        raise UnsoundReading(
+            f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} "
+            "may be its provider. If its API workers do not all know the same cells, restart "
+            "every nova-api; if the host is gone for good, nova-manage cell_v2 delete_host."
         )
 
 
 def find_service_providers(
     service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
 ) -> dict[str, Provider]:
-    """Return the providers in the trees of the compute nodes of `service`, by uuid, and in what others of its name left behind."""
-    every = tuple(nodes)
-    own = {node.uuid: node.name for node in every if node.host == service.host}
-    names = {service.host, *own.values()}
-    roots = own.keys() | {
-        provider.uuid for provider in providers.values() if provider.name in names
-    } - {node.uuid for node in every}
+    """Return by uuid the providers in the trees of the compute nodes of `service`.
+
+    Also those in trees that earlier compute nodes of the same name left behind.
+    """
+    all_nodes = tuple(nodes)
+    roots = {node.uuid for node in all_nodes if node.host == service.host}
+    names = {service.host, *(node.name for node in all_nodes if node.host == service.host)}
+    node_uuids = {node.uuid for node in all_nodes}
+    for provider in providers.values():
+        # What is the provider of another compute node is not left behind, whatever its name.
+        if provider.name in names and provider.uuid not in node_uuids:
+            roots.add(provider.uuid)
     return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
 
 
 def describe_service_blocker(service: Service, allocations: Mapping[str, Allocations]) -> str:
-    """Say what would stay behind if `service` were deleted now, and what to do about it; nothing when nothing would."""
-    if held := describe_consumers(allocations, f"what {service.host} has"):
+    """Return what would stay behind if `service` were deleted now, and what to do about it.
+
+    Empty when nothing would.
+    """
+    consumers = describe_consumers(allocations, f"what {service.host} has")
+    if consumers:
         return (
-            f"{held} Nova would delete the service and leave its resource provider behind. Move or delete the servers, remove what is "
-            "orphaned (osops.placement.cleanup_orphans), then run again; force_residual lets Nova try all the same."
+            f"{consumers} Nova would delete the service and leave its resource provider behind. "
+            "Move or delete the servers, remove what is orphaned "
+            "(osops.placement.cleanup_orphans), then run again; force_residual lets Nova try all "
+            "the same."
         )
     if service.state == "up":
         return (
-            f"The {service.binary} of {service.host} is up, and what is deleted under a running one comes back half: stop it, "
-            "set forced_down if Nova is to know of it at once, then run again; force_residual lets Nova try all the same."
+            f"The {service.binary} of {service.host} is up, and what is deleted under a running "
+            "one comes back half: stop it, set forced_down if Nova is to know of it at once, then "
+            "run again; force_residual lets Nova try all the same."
         )
     return ""

@@ -2,13 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""A plan without its documents, small enough to be handed from job to job, and the same changes found again. Pure.
+"""A plan without its documents, small enough to be handed from job to job. Pure.
 
-The files of a job are gone with its container. What a second job is given says of each change what it is about and the digest of the whole
-of it; the documents come from a detection of its own, and are written only if their digest is the one that was approved.
+The files of a job are gone with its container. The compact plan that a second job gets has for each
+change its finding and the digest of the whole change. The documents come from a detection of the
+second job itself, and are written only if their digest is the one that was approved.
 """
 
 from __future__ import annotations
@@ -39,18 +40,22 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.steps import
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Mapping
 
-# About 260 bytes each. Of a plan with more than these only the digest is handed on, which nobody can apply.
+# About 260 bytes each. A plan with more changes is handed on without them, and cannot be applied.
 MAX_COMPACT_CHANGES = 1000
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
-# So many reasons are told; the others are counted.
+# So many reasons are in the message; the others are counted.
 _MAX_REASONS = 5
 
 
 @d.dataclass(frozen=True)
 class ApprovedChange:
-    """What is known of a change without its documents. Neither consumer nor generation for the deletion of a tree of providers."""
+    """A change without its documents.
+
+    consumer, generation: None for the deletion of a tree of providers.
+    digest: the SHA-256 of the change with its documents.
+    """
 
     finding: str
     kind: str
@@ -60,17 +65,22 @@ class ApprovedChange:
 
     @classmethod
     def from_step(cls, step: Step | TreeStep) -> ApprovedChange:
-        consumer, generation = (
-            (step.change.consumer, step.change.generation)
-            if isinstance(step, Step)
-            else (None, None)
-        )
-        return cls(step.finding, step.kind, consumer, generation, digest(step.as_dict()))
+        """Return the change of `step` without its documents."""
+        checksum = digest(step.as_dict())
+        if isinstance(step, Step):
+            change = step.change
+            return cls(step.finding, step.kind, change.consumer, change.generation, checksum)
+        return cls(step.finding, step.kind, None, None, checksum)
 
 
 @d.dataclass(frozen=True)
 class Approval:
-    """The changes of a plan by their digests; None when they are too many to be handed on."""
+    """The changes of a plan by their digests.
+
+    consumers: how many were read; None after a reading of named hosts or consumers.
+    count: the number of changes.
+    changes: None when there are too many to be handed on.
+    """
 
     placement_endpoint: str
     region: str | None
@@ -81,29 +91,36 @@ class Approval:
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Approval:
+        """Return the compact form of `plan`."""
         steps: tuple[Step | TreeStep, ...] = (*plan.steps, *plan.removals)
-        changes = tuple(map(ApprovedChange.from_step, steps))
-        handed = changes if len(changes) <= MAX_COMPACT_CHANGES else None
+        changes = None
+        if len(steps) <= MAX_COMPACT_CHANGES:
+            changes = tuple(map(ApprovedChange.from_step, steps))
         return cls(
             plan.placement_endpoint,
             plan.region,
             plan.detected_at,
             plan.consumers,
-            len(changes),
-            handed,
+            len(steps),
+            changes,
         )
 
     @classmethod
     def parse(cls, told: Mapping[str, t.Any]) -> Approval:
-        """Return what `as_dict` told. Raises InvalidInput for anything else, also if only one character of it is another."""
+        """Return the compact plan that `as_dict` returned.
+
+        Raises InvalidInput for anything else, even if only one character differs.
+        """
         if told.get("format") != FORMAT:
             raise InvalidInput(
-                f"The compact plan has format {told.get('format')!r}; this version of the collection reads format {FORMAT}."
+                f"The compact plan has format {told.get('format')!r}; this version of the "
+                f"collection reads format {FORMAT}."
             )
         if told.get("changes") is None:
             raise InvalidInput(
-                f"The compact plan has {told.get('count')!r} changes, more than the {MAX_COMPACT_CHANGES} that are handed from job to job, and "
-                "therefore none of them: give the path of plan.json, kept where both jobs can read it."
+                f"The compact plan has {told.get('count')!r} changes, more than the "
+                f"{MAX_COMPACT_CHANGES} that are handed from job to job, and therefore none of "
+                "them: give the path of plan.json, kept where both jobs can read it."
             )
         try:
             approval = cls(
@@ -112,149 +129,204 @@ class Approval:
                 detected_at=told["detected_at"],
                 consumers=told["consumers"],
                 count=told["count"],
-                changes=tuple(_parse_change(entry) for entry in told["changes"]),
+                changes=tuple(map(_parse_change, told["changes"])),
             )
-            # As text: to Python 1.0 and True are 1.
-            whole = json.dumps(approval.as_dict(), sort_keys=True) == json.dumps(
-                told, sort_keys=True
-            )
+            unedited = _dump_canonical(approval.as_dict()) == _dump_canonical(told)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(
-                f"The compact plan is not as orphan_plan tells it ({type(error).__name__}: {error})."
+                "The compact plan is not as orphan_plan tells it "
+                f"({type(error).__name__}: {error})."
             ) from error
-        number = isinstance(approval.consumers, int) and not isinstance(approval.consumers, bool)
-        if approval.consumers is not None and not (number and approval.consumers >= 0):
+        _check_consumers(approval.consumers)
+        if not unedited:
             raise InvalidInput(
-                f"The compact plan was made for {approval.consumers!r} consumers, which is no number of them."
+                "The compact plan was edited or cut short: its digest is another. Only what was "
+                "approved, whole, is applied."
             )
-        if not whole:
-            raise InvalidInput(
-                "The compact plan was edited or cut short: its digest is another. Only what was approved, whole, is applied."
-            )
-        known = approval.changes or ()
-        if len(known) != approval.count or len({change.finding for change in known}) < len(known):
-            raise InvalidInput("The compact plan does not name each of its changes once.")
+        approval._check_findings()
         return approval
 
+    def _check_findings(self) -> None:
+        """Raise InvalidInput unless `count` changes are there, each for another finding."""
+        changes = self.changes or ()
+        finding_ids = {change.finding for change in changes}
+        if len(changes) != self.count or len(finding_ids) < len(changes):
+            raise InvalidInput("The compact plan does not name each of its changes once.")
+
     def as_dict(self) -> dict[str, t.Any]:
-        told = {**d.asdict(self), "format": FORMAT, "compact": True}
-        told["changes"] = (
-            None if self.changes is None else [d.asdict(change) for change in self.changes]
-        )
-        return {**told, "digest": digest(told)}
+        document = {**d.asdict(self), "format": FORMAT, "compact": True}
+        if self.changes is not None:
+            # A list, as it is after JSON.
+            document["changes"] = [d.asdict(change) for change in self.changes]
+        return {**document, "digest": digest(document)}
 
     @property
     def scope(self) -> dict[str, list[str]]:
-        """What must be detected anew to find these changes again, as options of `orphan_detect`; nothing named stands for everything."""
-        consumers = [change.consumer for change in self.changes or ()]
+        """What must be detected to find these changes again, as options of `orphan_detect`.
+
+        Without consumers and kinds that is everything.
+        """
+        consumers: list[str | None] = []
+        kinds: set[str] = set()
+        for change in self.changes or ():
+            consumers.append(change.consumer)
+            kinds.add(change.kind)
+        # A tree of providers has no consumer to name: then whole kinds are detected.
         if None in consumers:
-            return {
-                "consumers": [],
-                "kinds": sorted({change.kind for change in self.changes or ()}),
-            }
+            return {"consumers": [], "kinds": sorted(kinds)}
         return {"consumers": sorted(t.cast("list[str]", consumers)), "kinds": []}
 
     def check_kinds(self, kinds: Collection[str]) -> None:
-        """Raise InvalidInput when something is to be changed of a kind that may not be."""
-        if other := sorted({change.kind for change in self.changes or ()} - set(kinds)):
+        """Raise InvalidInput when there is a change of a kind that may not be changed."""
+        others = sorted({change.kind for change in self.changes or ()} - set(kinds))
+        if others:
             raise InvalidInput(
-                f"The compact plan changes {', '.join(other)}, which kinds (orphan_cleanup_remediate_kinds) does not name here: nothing was "
-                "changed."
+                f"The compact plan changes {', '.join(others)}, which kinds "
+                "(orphan_cleanup_remediate_kinds) does not name here: nothing was changed."
             )
 
     def rebuild_plan(self, findings: t.Any) -> tuple[Plan, list[str]]:
-        """Return the plan of exactly these changes, and the ids of those that are left out because their consumers hold nothing any more.
+        """Return the plan of exactly these changes, and the finding ids that are left out.
 
-        Raises NotApproved when any other is not found just as it was approved, GateClosed and InvalidInput as `Plan.from_findings` does.
+        Left out are those whose consumers have no allocations any more.
+        Raises NotApproved when any other change differs from what was approved, and UnsoundReading
+        and InvalidInput as `Plan.from_findings` does.
         """
         approved = {change.finding: change for change in self.changes or ()}
-        plan = Plan.from_findings(
-            findings, {change.kind for change in approved.values()}, approved=True
-        )
+        kinds = {change.kind for change in approved.values()}
+        plan = Plan.from_findings(findings, kinds, approved=True)
         check_cloud(self, plan)
         steps = tuple(step for step in plan.steps if step.finding in approved)
         removals = tuple(step for step in plan.removals if step.finding in approved)
-        found: tuple[Step | TreeStep, ...] = (*steps, *removals)
-        now = {step.finding: ApprovedChange.from_step(step) for step in found}
-        gone, wrong = [], []
-        for finding, change in approved.items():
-            if finding in now and now[finding] == change:
-                continue
-            if finding not in now and _has_no_allocation(change, findings):
-                gone.append(finding)
-            else:
-                wrong.append(
-                    f"{finding}: {_describe_difference(change, now.get(finding), findings)}"
-                )
-        if wrong:
-            more = f" And {len(wrong) - _MAX_REASONS} more." if len(wrong) > _MAX_REASONS else ""
-            raise NotApproved(
-                f"{len(wrong)} of {len(approved)} changes are not what was approved any more: nothing was changed. "
-                f"{' '.join(wrong[:_MAX_REASONS])}{more} Detect again, and have the new plan approved."
-            )
+        current: dict[str, ApprovedChange] = {}
+        current_steps: tuple[Step | TreeStep, ...] = (*steps, *removals)
+        for step in current_steps:
+            current[step.finding] = ApprovedChange.from_step(step)
+        gone = self._compare(current, findings)
+        # The limits are those of the approved plan: this detection may have read only a part.
         return d.replace(plan, consumers=self.consumers, steps=steps, removals=removals), gone
+
+    def _compare(self, current: Mapping[str, ApprovedChange], findings: t.Any) -> list[str]:
+        """Return the ids of the findings whose consumers have no allocations any more.
+
+        Raises NotApproved when any other change is not in `current` just as it was approved.
+        """
+        gone, differences = [], []
+        approved = self.changes or ()
+        for change in approved:
+            now = current.get(change.finding)
+            if now == change:
+                continue
+            # Where neither allocations nor findings are left, there is nothing to change.
+            if now is None and _has_no_allocation(change, findings):
+                gone.append(change.finding)
+            else:
+                difference = _describe_difference(change, now, findings)
+                differences.append(f"{change.finding}: {difference}")
+        if differences:
+            raise NotApproved(
+                f"{len(differences)} of {len(approved)} changes are not what was approved any "
+                f"more: nothing was changed. {_join_reasons(differences)} Detect again, and have "
+                "the new plan approved."
+            )
+        return gone
 
 
 def digest(document: t.Any) -> str:
-    """Return the SHA-256 of the canonical JSON of `build_body`."""
-    return hashlib.sha256(
-        json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
-    ).hexdigest()
+    """Return the SHA-256 of the canonical JSON of `document`, in hexadecimal."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _dump_canonical(document: t.Any) -> str:
+    # Compared as text, because to Python 1.0 and True are 1.
+    return json.dumps(document, sort_keys=True)
+
+
+def _check_consumers(consumers: t.Any) -> None:
+    """Raise InvalidInput when `consumers` is neither a number of consumers nor None."""
+    if consumers is None:
+        return
+    # To Python True is 1.
+    number = isinstance(consumers, int) and not isinstance(consumers, bool)
+    if not number or consumers < 0:
+        raise InvalidInput(
+            f"The compact plan was made for {consumers!r} consumers, which is no number of them."
+        )
+
+
+def _join_reasons(reasons: list[str]) -> str:
+    shown = " ".join(reasons[:_MAX_REASONS])
+    if len(reasons) > _MAX_REASONS:
+        return f"{shown} And {len(reasons) - _MAX_REASONS} more."
+    return shown
 
 
 def _parse_change(entry: Mapping[str, t.Any]) -> ApprovedChange:
     change = ApprovedChange(**entry)
-    subject = (
-        change.consumer
-        if change.kind in {kind.name for kind in CONSUMER_KINDS}
-        else change.finding.partition("/")[2]
-    )
-    known = change.kind in {kind.name for kind in CHANGEABLE_KINDS}
-    if (
-        not known
-        or change.finding != f"{change.kind}/{subject}"
-        or not subject
-        or normalize_uuid(subject) != subject
-    ):
+    if not _can_resolve(change):
         raise InvalidInput(
-            f"The compact plan has a change for the finding {change.finding!r} of kind {change.kind!r}, which it cannot settle."
+            f"The compact plan has a change for the finding {change.finding!r} of kind "
+            f"{change.kind!r}, which it cannot settle."
         )
     if not isinstance(change.digest, str) or not _DIGEST.fullmatch(change.digest):
         raise InvalidInput(f"The compact plan has no digest of the change for {change.finding}.")
     return change
 
 
+def _can_resolve(change: ApprovedChange) -> bool:
+    """Return whether the change is of a kind that may be changed, and about its finding."""
+    if change.kind in {kind.name for kind in CONSUMER_KINDS}:
+        subject = change.consumer
+    else:
+        subject = _get_subject(change)
+    if change.kind not in {kind.name for kind in CHANGEABLE_KINDS}:
+        return False
+    if change.finding != f"{change.kind}/{subject}":
+        return False
+    if not subject:
+        return False
+    return normalize_uuid(subject) == subject
+
+
+def _get_subject(change: ApprovedChange) -> str:
+    return change.finding.partition("/")[2]
+
+
 def _has_no_allocation(change: ApprovedChange, findings: t.Any) -> bool:
-    """Tell whether the consumer was asked about by name, and holds nothing."""
-    named = findings["scope"]["consumers"]
-    return (
-        change.consumer in named
-        and change.consumer not in findings["held"]
-        and not _find_entries(change, findings)
-    )
+    """Return whether the consumer was asked about by name and has no allocations."""
+    if change.consumer not in findings["scope"]["consumers"]:
+        return False
+    if change.consumer in findings["held"]:
+        return False
+    return not _find_entries(change, findings)
 
 
 def _describe_difference(
     change: ApprovedChange, now: ApprovedChange | None, findings: t.Any
 ) -> str:
+    """Return in what the change differs `now` from what was approved.
+
+    now: the same change by the new detection, None when it has none for the finding.
+    """
     if now and now.generation != change.generation:
         return f"it changed since, generation {change.generation} then, {now.generation} now."
     if now:
         return "what would be written is another document than then."
-    if entries := _find_entries(change, findings):
-        return f"it is {entries[0]['verdict']} now ({entries[0]['kind']}): {entries[0]['reason']}"
-    return (
-        "it is healthy now."
-        if change.consumer in findings["scope"]["consumers"]
-        else "it is not found any more."
-    )
+    entries = _find_entries(change, findings)
+    if entries:
+        entry = entries[0]
+        return f"it is {entry['verdict']} now ({entry['kind']}): {entry['reason']}"
+    if change.consumer in findings["scope"]["consumers"]:
+        return "it is healthy now."
+    return "it is not found any more."
 
 
 def _find_entries(change: ApprovedChange, findings: t.Any) -> list[Entry]:
-    """Return what the findings say of the subject of a change, under whatever kind."""
-    subject = change.finding.partition("/")[2]
-    return [
-        entry
-        for entry in iterate_entries(findings)
-        if subject in (entry["consumer"], entry["id"].partition("/")[2])
-    ]
+    """Return all entries about the subject of a change, whatever their kinds."""
+    subject = _get_subject(change)
+    entries = []
+    for entry in iterate_entries(findings):
+        if subject in (entry["consumer"], entry["id"].partition("/")[2]):
+            entries.append(entry)
+    return entries

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
 """How much one run may change."""
 
@@ -23,45 +23,65 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Shard
 
-# So many changes may fail, if nobody says otherwise, before a run gives up.
+# How many changes may fail by default before a run gives up.
 MAX_FAILURES = 5
 
-# How the reason of what was not tried begins.
+# The beginning of the reason of each change that was not tried.
 NOT_TRIED = "It was not tried"
 
-# A share of few is no sign of anything: below this many changes only max_changes counts.
+# A fraction of few consumers says nothing: up to this many changes only max_changes counts.
 _MAX_SHARE_APPLIES_ABOVE = 20
 
 
 @d.dataclass(frozen=True)
 class Limits:
-    """How much one run may change; `max_share` is a fraction of all consumers that were read, and not of named ones."""
+    """How much one run may change.
+
+    max_changes: how many changes, of all shards together.
+    max_share: which fraction (0 to 1) of all consumers that were read; it does not apply to named
+        hosts or consumers.
+    """
 
     max_changes: int
     max_share: float
 
     def check_count(self, count: int, consumers: int | None, shard: Shard | None) -> None:
-        """Raise BreakerTripped when that is more than one run may change."""
-        allowed, needed, whose = self.max_changes, count, ""
+        """Raise BreakerTripped when one run may not make `count` changes.
+
+        consumers: how many were read; None after a reading of named hosts or consumers.
+        shard: the part of the cloud that was read; None for all of it.
+        """
+        self._check_number(count, shard)
+        # A fraction of consumers that were named says nothing.
+        if consumers is not None:
+            self._check_share(count, consumers)
+
+    def _check_number(self, count: int, shard: Shard | None) -> None:
+        allowed = self.max_changes
+        needed = count
+        scope = ""
         if shard:
-            # Of what all shards may change together, the first ones have one more where it cannot be divided.
+            # The first shards may make one change more where max_changes cannot be divided.
             allowed = (self.max_changes + shard.count - shard.number) // shard.count
             needed = max(count - 1, 0) * shard.count + shard.number
-            whose = f", of which shard {shard} may make {allowed}"
+            scope = f", of which shard {shard} may make {allowed}"
         if count > allowed:
             raise BreakerTripped(
-                f"{count} changes are planned and max_changes is {self.max_changes}{whose}: nothing was changed. "
-                f"Read the findings, and if they are right set max_changes (orphan_cleanup_max_changes, or host_decommission_max_changes for "
-                f"a host that is retired) to {needed} or more."
+                f"{count} changes are planned and max_changes is {self.max_changes}{scope}: "
+                "nothing was changed. Read the findings, and if they are right set max_changes "
+                "(orphan_cleanup_max_changes, or host_decommission_max_changes for a host that is "
+                f"retired) to {needed} or more."
             )
-        if consumers is None:
-            return
-        share = count / max(consumers, 1)
-        if count > _MAX_SHARE_APPLIES_ABOVE and share > self.max_share:
+
+    def _check_share(self, count: int, consumers: int) -> None:
+        fraction = count / max(consumers, 1)
+        if count > _MAX_SHARE_APPLIES_ABOVE and fraction > self.max_share:
+            # Rounded up: rounded down the option would still be exceeded.
+            needed = math.ceil(fraction * 1000) / 1000
             raise BreakerTripped(
-                f"{count} of {consumers} consumers would be changed and max_share is {self.max_share:g}: nothing was changed. "
-                f"Read the findings, and if they are right set max_share (orphan_cleanup_max_share) to {math.ceil(share * 1000) / 1000:g} "
-                "or more."
+                f"{count} of {consumers} consumers would be changed and max_share is "
+                f"{self.max_share:g}: nothing was changed. Read the findings, and if they are "
+                f"right set max_share (orphan_cleanup_max_share) to {needed:g} or more."
             )
 
 
@@ -83,18 +103,25 @@ def failures_option() -> dict[str, dict[str, t.Any]]:
 
 
 def parse_max_failures(options: Mapping[str, t.Any]) -> int:
-    """Return after how many failed changes a run gives up. Raises InvalidInput for less than one."""
+    """Return after how many failed changes a run gives up. Raises InvalidInput below 1."""
     allowed = int(options["max_failures"])
     if allowed < 1:
         raise InvalidInput(
-            f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. Nothing was changed."
+            f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. "
+            "Nothing was changed."
         )
     return allowed
 
 
 def explain_abort(failed: int, max_failures: int) -> str:
-    """Say why nothing more is tried after so many failed changes; nothing while there may be more of them."""
+    """Return why nothing more is tried after `failed` failed changes.
+
+    Empty while more of them are allowed.
+    """
     if failed < max_failures:
         return ""
     changes = "1 change" if failed == 1 else f"{failed} changes"
-    return f"{NOT_TRIED}: {changes} failed before it, and max_failures (orphan_cleanup_max_failures) is {max_failures}."
+    return (
+        f"{NOT_TRIED}: {changes} failed before it, and max_failures (orphan_cleanup_max_failures) "
+        f"is {max_failures}."
+    )

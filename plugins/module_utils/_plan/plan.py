@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-"""From findings to the changes that a run may make, and the limits that it must keep. Pure."""
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
+
+"""Which findings become changes, in which order, and within which limits. Pure."""
 
 from __future__ import annotations
 
@@ -32,15 +33,15 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._plan.limits import Limits
 
-# What gives capacity back comes before what takes it.
+# Changes that free capacity come before changes that take it.
 _ACTION_ORDER = ("remove", "reduce", "rewrite", "create")
 
-# What Nova itself can put right, also where the right claim cannot be told from here.
+# Nova itself can heal this kind, also where the right allocation cannot be determined from here.
 HEALED_KIND = "missing_allocation"
 
 
 class HasCloud(t.Protocol):
-    """What names the cloud that it is of."""
+    """A document that names the cloud it is for."""
 
     @property
     def placement_endpoint(self) -> str: ...
@@ -51,10 +52,11 @@ class HasCloud(t.Protocol):
 
 @d.dataclass(frozen=True)
 class Plan:
-    """The changes of one run, in their order, for the cloud whose findings they settle; trees of providers go last.
+    """The changes of one run, in their order, for the cloud whose findings they resolve.
 
-    consumers: how many were read to find them; None after a reading of named hosts or consumers, for of a dead host everything is
-        rightly an orphan.
+    removals: the deletions of provider trees, which come after all `steps`.
+    consumers: how many were read to find them; None after a reading of named hosts or consumers,
+        because on a dead host every allocation may rightly be an orphan.
     shard: the part of the cloud that was read; None for all of it, or for what was named.
     """
 
@@ -68,50 +70,48 @@ class Plan:
 
     @classmethod
     def from_findings(cls, findings: t.Any, kinds: Collection[str], approved: bool = False) -> Plan:
-        """Plan the selected findings of the chosen `kinds`, but for those that have not been seen often enough.
+        """Return the plan for the selected findings of the chosen `kinds`.
 
-        approved: whether a plan of them was reviewed; they had been seen often enough when it was made.
-
-        Raises GateClosed when the reading behind the findings was not sound, InvalidInput when they are not of our making.
+        Findings that have not been seen often enough are left out.
+        approved: whether a plan of them was reviewed; then they had been seen often enough when it
+            was made.
+        Raises UnsoundReading when the reading behind the findings was not sound, and InvalidInput
+        when the findings are not a document of this collection.
         """
         with _validate_findings(findings):
-            chosen = [
-                entry for entry in _select_entries(findings, kinds, approved) if entry["change"]
-            ]
-            steps, removals = parse_steps(
-                (entry["id"], entry["kind"], entry["change"]) for entry in chosen
-            )
+            changes = []
+            for entry in _select_entries(findings, kinds, approved):
+                if entry["change"]:
+                    changes.append((entry["id"], entry["kind"], entry["change"]))
+            steps, removals = parse_steps(changes)
             return cls(
                 placement_endpoint=findings["cloud"]["placement_endpoint"],
                 region=findings["cloud"]["region"],
                 detected_at=findings["finished_at"],
                 consumers=_count_consumers(findings),
-                steps=_check_unique(
-                    sorted(
-                        steps,
-                        key=lambda step: (
-                            _ACTION_ORDER.index(step.change.action),
-                            step.change.consumer,
-                        ),
-                    )
-                ),
+                steps=_check_unique(sorted(steps, key=_get_rank)),
                 removals=removals,
                 shard=_parse_shard(findings["scope"]["shard"]),
             )
 
     @classmethod
     def parse(cls, told: t.Any) -> Plan:
-        """Return the plan that `as_dict` wrote. Raises InvalidInput for anything else, also if only one change of it is not right."""
+        """Return the plan that `as_dict` wrote.
+
+        Raises InvalidInput for anything else, even if only one change is wrong.
+        """
         if is_compact(told):
             raise InvalidInput(
-                "The plan is a compact one, without its documents: give it to orphan_plan, with findings of its consumers."
+                "The plan is a compact one, without its documents: give it to orphan_plan, with "
+                "findings of its consumers."
             )
         _check_format(told, "plan", "orphan_plan")
         try:
-            steps, removals = parse_steps(
-                (entry["finding"], entry["kind"], _omit_keys(entry, "finding", "kind"))
-                for entry in told["changes"]
-            )
+            changes = []
+            for entry in told["changes"]:
+                document = _omit_keys(entry, "finding", "kind")
+                changes.append((entry["finding"], entry["kind"], document))
+            steps, removals = parse_steps(changes)
             plan = cls(
                 placement_endpoint=told["placement_endpoint"],
                 region=told["region"],
@@ -128,6 +128,7 @@ class Plan:
         return plan
 
     def as_dict(self) -> dict[str, t.Any]:
+        steps: tuple[Step | TreeStep, ...] = (*self.steps, *self.removals)
         return {
             "format": FORMAT,
             "placement_endpoint": self.placement_endpoint,
@@ -135,43 +136,51 @@ class Plan:
             "detected_at": self.detected_at,
             "consumers": self.consumers,
             "shard": d.asdict(self.shard) if self.shard else None,
-            "changes": [
-                *(step.as_dict() for step in self.steps),
-                *(step.as_dict() for step in self.removals),
-            ],
+            "changes": [step.as_dict() for step in steps],
         }
 
     def check_limits(self, limits: Limits) -> None:
-        """Raise BreakerTripped when there are more changes than one run may make, or more than it may make of the consumers read."""
+        """Raise BreakerTripped when there are more changes than one run may make."""
         limits.check_count(len(self.steps) + len(self.removals), self.consumers, self.shard)
 
 
 def is_compact(document: t.Any) -> t.TypeGuard[Mapping[str, t.Any]]:
-    """Tell whether `build_body` is a plan without its documents, or passes for one."""
+    """Return whether `document` is a plan without its documents, or is marked as one."""
     return isinstance(document, dict) and bool(document.get("compact"))
 
 
 def check_cloud(planned: HasCloud, here: HasCloud) -> None:
-    """Raise InvalidInput when a plan is for another cloud than that which is `here`."""
-    for what in ("placement_endpoint", "region"):
-        if getattr(planned, what) != getattr(here, what):
+    """Raise InvalidInput when a plan is for another cloud than the one that is `here`."""
+    for field in ("placement_endpoint", "region"):
+        there = getattr(planned, field)
+        if there != getattr(here, field):
             raise InvalidInput(
-                f"The plan is for another cloud: {what} is {getattr(planned, what)} there and {getattr(here, what)} here."
+                f"The plan is for another cloud: {field} is {there} there and "
+                f"{getattr(here, field)} here."
             )
 
 
 def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
-    """Return the servers that Nova is to give their claim: the selected ones that miss it and do not wait, whether or not it can be told from here.
+    """Return the uuids of the servers that Nova is to give their missing allocation.
 
-    Raises GateClosed and InvalidInput as `Plan.from_findings` does, and BreakerTripped as `Plan.check_limits` does.
+    These are the selected ones that do not wait, whether or not the right allocation can be
+    determined from here.
+    Raises UnsoundReading and InvalidInput as `Plan.from_findings` does, and BreakerTripped as
+    `Plan.check_limits` does.
     """
     with _validate_findings(findings):
         servers = sorted(entry["consumer"] for entry in _select_entries(findings, [HEALED_KIND]))
-        consumers, shard = _count_consumers(findings), _parse_shard(findings["scope"]["shard"])
-        if wrong := [server for server in servers if normalize_uuid(server) != server]:
-            raise InvalidInput(f"The findings name the server {wrong[0]!r}, which is no UUID.")
+        consumers = _count_consumers(findings)
+        shard = _parse_shard(findings["scope"]["shard"])
+        for server in servers:
+            if normalize_uuid(server) != server:
+                raise InvalidInput(f"The findings name the server {server!r}, which is no UUID.")
     limits.check_count(len(servers), consumers, shard)
     return servers
+
+
+def _get_rank(step: Step) -> tuple[int, str]:
+    return _ACTION_ORDER.index(step.change.action), step.change.consumer
 
 
 def _parse_shard(document: t.Any) -> Shard | None:
@@ -185,36 +194,46 @@ def _parse_shard(document: t.Any) -> Shard | None:
 
 @contextlib.contextmanager
 def _validate_findings(findings: t.Any) -> Iterator[None]:
-    """Raise GateClosed when the reading behind the findings was not sound, and InvalidInput when they are not of our making."""
+    """Raise UnsoundReading when the reading behind the findings was not sound.
+
+    Raises InvalidInput when the findings, or what is read of them, are not a document of this
+    collection.
+    """
     _check_format(findings, "findings", "orphan_detect")
     try:
-        if closed := findings["summary"]["coverage"]["failed_checks"]:
-            raise UnsoundReading(f"Nothing may be changed after this reading. {' '.join(closed)}")
+        failed_checks = findings["summary"]["coverage"]["failed_checks"]
+        if failed_checks:
+            raise UnsoundReading(
+                f"Nothing may be changed after this reading. {' '.join(failed_checks)}"
+            )
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
-            f"The findings are not as orphan_detect writes them ({_format_error(error)}): detect again."
+            f"The findings are not as orphan_detect writes them ({_format_error(error)}): "
+            "detect again."
         ) from error
 
 
 def _select_entries(findings: t.Any, kinds: Collection[str], approved: bool = False) -> list[t.Any]:
-    chosen = [
-        entry for entry in findings["findings"] if entry["kind"] in kinds and entry["selected"]
-    ]
-    # Those that version 1.0 wrote do not wait.
-    return [entry for entry in chosen if approved or not entry.get("waiting")]
+    selected = []
+    for entry in findings["findings"]:
+        if entry["kind"] not in kinds or not entry["selected"]:
+            continue
+        # Entries that version 1.0 wrote have no key for it, and do not wait.
+        if approved or not entry.get("waiting"):
+            selected.append(entry)
+    return selected
 
 
 def _count_consumers(findings: t.Any) -> int | None:
-    """Return how many consumers were read, None after a reading of named hosts or consumers."""
-    if findings["scope"]["hosts"] or findings["scope"]["consumers"]:
+    """Return how many consumers were read; None after a reading of named hosts or consumers."""
+    scope, coverage = findings["scope"], findings["summary"]["coverage"]
+    if scope["hosts"] or scope["consumers"]:
         return None
-    # A triage reads few of the consumers; of how many they are, the hosts' own figures tell enough.
-    return parse_count(
-        findings["summary"]["coverage"][
-            "servers" if findings["scope"]["mode"] == "triage" else "consumers"
-        ]
-    )
+    # A triage reads only few of the consumers: the servers that the hosts report stand for all.
+    if scope["mode"] == "triage":
+        return parse_count(coverage["servers"])
+    return parse_count(coverage["consumers"])
 
 
 def _check_format(document: t.Any, what: str, writer: str) -> None:
@@ -222,14 +241,19 @@ def _check_format(document: t.Any, what: str, writer: str) -> None:
         raise InvalidInput(f"The {what} given is not as {writer} writes it: it has no format.")
     if document["format"] != FORMAT:
         raise InvalidInput(
-            f"The {what} given has format {document['format']!r} and this version of the collection reads format {FORMAT}."
+            f"The {what} given has format {document['format']!r} and this version of the "
+            f"collection reads format {FORMAT}."
         )
 
 
 def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
-    counts = collections.Counter(part.consumer for step in steps for part in step.change.parts)
-    if twice := sorted(consumer for consumer, count in counts.items() if count > 1):
-        raise InvalidInput(f"Consumer {twice[0]} is changed twice in one plan.")
+    """Return the steps. Raises InvalidInput when two of them change the same consumer."""
+    counts: collections.Counter[str] = collections.Counter()
+    for step in steps:
+        counts.update(part.consumer for part in step.change.parts)
+    for consumer, count in sorted(counts.items()):
+        if count > 1:
+            raise InvalidInput(f"Consumer {consumer} is changed twice in one plan.")
     return tuple(steps)
 
 

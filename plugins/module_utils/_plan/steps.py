@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
+# time. Do not use this from other collections or standalone plugins/modules!
 
-"""The single changes of a plan, and how they are read back: nothing that was edited or cut short passes. Pure."""
+"""The single changes of a plan, and how they are read back from a file. Pure.
+
+Nothing that was edited or cut short passes.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 @d.dataclass(frozen=True)
 class Step:
-    """One change of a plan: which finding it settles, and the exact write."""
+    """One change of a plan: the finding that it resolves, and the exact write."""
 
     finding: str
     kind: str
@@ -70,47 +73,57 @@ AnyStep = t.TypeVar("AnyStep", Step, TreeStep)
 def parse_steps(
     changes: Iterable[tuple[str, str, Mapping[str, t.Any]]],
 ) -> tuple[list[Step], tuple[TreeStep, ...]]:
-    """Return the steps for changes of allocations and those for deletions of trees, from the ids and kinds of findings with their changes."""
-    known = list(changes)
-    steps = [
-        parse_step(finding, kind, told)
-        for finding, kind, told in known
-        if told["action"] != DELETE_PROVIDERS
-    ]
-    removals = [
-        parse_tree_step(finding, kind, told)
-        for finding, kind, told in known
-        if told["action"] == DELETE_PROVIDERS
-    ]
+    """Return the steps that change allocations, and those that delete trees of providers.
+
+    changes: the id and the kind of each finding, with its change as a document.
+    Raises InvalidInput as `parse_step` and `parse_tree_step` do.
+    """
+    steps, removals = [], []
+    for finding, kind, document in changes:
+        if document["action"] == DELETE_PROVIDERS:
+            removals.append(parse_tree_step(finding, kind, document))
+        else:
+            steps.append(parse_step(finding, kind, document))
     if len({step.subject for step in removals}) < len(removals):
         raise InvalidInput("A provider is deleted twice in one plan.")
     return steps, tuple(sorted(removals, key=lambda step: step.subject))
 
 
 def parse_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> Step:
-    """Return the step whose change `Change.as_dict` told. Raises InvalidInput also when it cannot settle the finding."""
+    """Return the step whose change `Change.as_dict` returned.
+
+    Raises InvalidInput also when the change cannot resolve the finding.
+    """
     return _check_finding(Step(finding, kind, parse_change(document)), of_consumers=True)
 
 
 def parse_tree_step(finding: str, kind: str, document: Mapping[str, t.Any]) -> TreeStep:
-    """Return the step whose deletion `ProviderRemoval.as_dict` told. Raises InvalidInput also when it cannot settle the finding."""
+    """Return the step whose deletion `ProviderRemoval.as_dict` returned.
+
+    Raises InvalidInput also when the deletion cannot resolve the finding.
+    """
     return _check_finding(TreeStep(finding, kind, _parse_removal(document)), of_consumers=False)
 
 
 def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
-    kinds = {known.name for known in CHANGEABLE_KINDS if (known in CONSUMER_KINDS) == of_consumers}
+    """Return the step. Raises InvalidInput when its change cannot resolve its finding."""
+    kinds = set()
+    for kind in CHANGEABLE_KINDS:
+        if (kind in CONSUMER_KINDS) == of_consumers:
+            kinds.add(kind.name)
     if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
         raise InvalidInput(
-            f"The change of {step.subject} is for the finding {step.finding!r} of kind {step.kind!r}, which it cannot settle."
+            f"The change of {step.subject} is for the finding {step.finding!r} of kind "
+            f"{step.kind!r}, which it cannot settle."
         )
     return step
 
 
 def parse_change(document: Mapping[str, t.Any]) -> Change:
-    """Return the change that `Change.as_dict` told.
+    """Return the change that `Change.as_dict` returned.
 
-    Raises InvalidInput when any of it does not agree with the rest, or what Python raises (KeyError, TypeError, AttributeError) when it
-    is not of that shape.
+    Raises InvalidInput when parts of it contradict each other, and what Python raises (KeyError,
+    TypeError, AttributeError) when it does not have that shape.
     """
     partner = document["partner"]
     consumer, generation = document["consumer"], document["generation"]
@@ -118,54 +131,53 @@ def parse_change(document: Mapping[str, t.Any]) -> Change:
         raise InvalidInput(f"A change names the consumer {consumer!r}, which is no UUID.")
     for side in ("before", "after"):
         _check_document(f"The document {side} the change of {consumer}", document[side], generation)
+    # A consumer has a generation exactly while it has allocations.
     if (generation is None) != (not document["before"]["allocations"]):
         raise InvalidInput(
-            f"The change of {consumer} starts from generation {generation}, which does not go with what it holds before."
+            f"The change of {consumer} starts from generation {generation}, which does not go with "
+            "what it holds before."
         )
-    if partner and (partner["partner"] or partner["consumer"] == consumer):
-        raise InvalidInput(
-            f"The partner in the change of {consumer} must be one other consumer, without a partner of its own."
-        )
-    change = Change(
-        consumer,
-        generation,
-        document["before"],
-        document["after"],
-        parse_change(partner) if partner else None,
-    )
-    if change.as_dict() != document:
-        wrong = sorted(
-            key for key, value in change.as_dict().items() if document.get(key) != value
-        ) or sorted(set(document) - set(change.as_dict()))
-        raise InvalidInput(
-            f"The change of {consumer} does not agree with itself: {', '.join(wrong)} must follow from its documents."
-        )
+    partner_change = None
+    if partner:
+        _check_partner(consumer, partner)
+        partner_change = parse_change(partner)
+    change = Change(consumer, generation, document["before"], document["after"], partner_change)
+    _check_consistency(change, document)
     return change
 
 
+def _check_partner(consumer: str, partner: Mapping[str, t.Any]) -> None:
+    if partner["partner"] or partner["consumer"] == consumer:
+        raise InvalidInput(
+            f"The partner in the change of {consumer} must be one other consumer, without a "
+            "partner of its own."
+        )
+
+
+def _check_consistency(change: Change, document: Mapping[str, t.Any]) -> None:
+    """Raise InvalidInput when the document has anything else than its change would write."""
+    expected = change.as_dict()
+    if expected == document:
+        return
+    wrong = [key for key, value in expected.items() if document.get(key) != value]
+    if not wrong:
+        wrong = list(set(document) - set(expected))
+    raise InvalidInput(
+        f"The change of {change.consumer} does not agree with itself: {', '.join(sorted(wrong))} "
+        "must follow from its documents."
+    )
+
+
 def _parse_removal(document: Mapping[str, t.Any]) -> ProviderRemoval:
-    """Return the deletion that `ProviderRemoval.as_dict` told. Raises InvalidInput for what is none."""
+    """Return the deletion that `ProviderRemoval.as_dict` returned, or raise InvalidInput."""
     entries = document["providers"]
     uuids = [entry["uuid"] for entry in entries]
     root = uuids[-1] if uuids else ""
-    # Where each is below one that comes later, and the last below none, there is a depth to compare orders by.
-    whole = (
-        entries
-        and entries[-1]["parent"] is None
-        and all(entry["parent"] in uuids[at:] for at, entry in enumerate(entries[:-1], 1))
-    )
-    tree = tuple(
-        Provider(
-            entry["uuid"],
-            str(entry["name"]),
-            parse_count(entry["generation"]),
-            root,
-            entry["parent"],
-        )
-        for entry in entries
-    )
+    whole = _is_children_first(entries, uuids)
+    tree = tuple(_parse_provider(entry, root) for entry in entries)
     removal = ProviderRemoval(tree)
     named = all(normalize_uuid(provider.uuid) == provider.uuid for provider in tree)
+    # The order is checked before the depths are: without it the parents may form a circle.
     if (
         not whole
         or not named
@@ -178,39 +190,69 @@ def _parse_removal(document: Mapping[str, t.Any]) -> ProviderRemoval:
     return removal
 
 
+def _is_children_first(entries: Sequence[Mapping[str, t.Any]], uuids: list[str]) -> bool:
+    """Return whether the last provider has no parent, and each other one has its parent later."""
+    if not entries or entries[-1]["parent"] is not None:
+        return False
+    for position, entry in enumerate(entries[:-1], 1):
+        if entry["parent"] not in uuids[position:]:
+            return False
+    return True
+
+
+def _parse_provider(entry: Mapping[str, t.Any], root: str) -> Provider:
+    generation = parse_count(entry["generation"])
+    return Provider(entry["uuid"], str(entry["name"]), generation, root, entry["parent"])
+
+
 def _check_document(what: str, body: t.Any, generation: int | None) -> None:
-    here = body["consumer_generation"]
-    # To Python 1.0 and True are 1; Placement would be sent what stands here.
-    if here != generation or not all(
-        number is None or _is_integer(number) for number in (here, generation)
-    ):
-        raise InvalidInput(f"{what} has generation {here!r}, and the change {generation!r}.")
-    owners = {
-        key: value
-        for key, value in body.items()
-        if key not in ("allocations", "consumer_generation")
-    }
-    if not {"project_id", "user_id"} <= set(owners) <= {"project_id", "user_id", "consumer_type"}:
+    """Raise InvalidInput unless `body` is a document that Placement could be sent.
+
+    what: the document in words, for the message.
+    """
+    _check_generation(what, body["consumer_generation"], generation)
+    _check_owners(what, body)
+    for provider, allocation in body["allocations"].items():
+        _check_allocation(what, provider, allocation)
+
+
+def _check_generation(what: str, of_document: t.Any, of_change: t.Any) -> None:
+    # To Python 1.0 and True are 1; Placement would be sent what the document has.
+    whole = all(number is None or _is_integer(number) for number in (of_document, of_change))
+    if of_document != of_change or not whole:
+        raise InvalidInput(f"{what} has generation {of_document!r}, and the change {of_change!r}.")
+
+
+def _check_owners(what: str, body: Mapping[str, t.Any]) -> None:
+    owners = set(body) - {"allocations", "consumer_generation"}
+    names = ", ".join(sorted(owners))
+    required = {"project_id", "user_id"}
+    if not required <= owners <= {*required, "consumer_type"}:
         raise InvalidInput(
-            f"{what} must have project_id and user_id, and may have consumer_type: it has {', '.join(sorted(owners))}."
+            f"{what} must have project_id and user_id, and may have consumer_type: it has {names}."
         )
-    if not all(isinstance(value, str) and value for value in owners.values()):
-        raise InvalidInput(f"{what} must name its {', '.join(sorted(owners))} as text.")
-    for provider, share in body["allocations"].items():
-        amounts = share["resources"]
-        whole = all(_is_integer(amount) and amount > 0 for amount in amounts.values())
-        if (
-            normalize_uuid(provider) != provider
-            or set(share) != {"resources"}
-            or not amounts
-            or not whole
-        ):
-            raise InvalidInput(
-                f"{what} must give whole amounts above zero of providers by UUID: it has {share!r} of {provider!r}."
-            )
+    for owner in owners:
+        if not isinstance(body[owner], str) or not body[owner]:
+            raise InvalidInput(f"{what} must name its {names} as text.")
+
+
+def _check_allocation(what: str, provider: str, allocation: Mapping[str, t.Any]) -> None:
+    amounts = allocation["resources"]
+    whole = all(_is_integer(amount) and amount > 0 for amount in amounts.values())
+    if (
+        normalize_uuid(provider) != provider
+        or set(allocation) != {"resources"}
+        or not amounts
+        or not whole
+    ):
+        raise InvalidInput(
+            f"{what} must give whole amounts above zero of providers by UUID: it has "
+            f"{allocation!r} of {provider!r}."
+        )
 
 
 def parse_count(value: t.Any) -> int:
+    """Return `value`. Raises ValueError when it is not a whole number from zero on."""
     if not _is_integer(value) or value < 0:
         raise ValueError(f"{value!r} is no count")
     return int(value)
