@@ -112,7 +112,9 @@ def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
     """
     if entry["verdict"] == "orphaned":
         return True
-    return bool(kinds) and entry["kind"] in (kinds or ()) and _has_change(entry)
+    if not kinds or entry["kind"] not in kinds:
+        return False
+    return _has_change(entry)
 
 
 def _format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) -> list[str]:
