@@ -72,6 +72,14 @@ ARGUMENT_SPEC = {
 }
 
 
+REQUIRED_BY = {
+    "complaints": ("findings",),
+    "output_dir": ("findings",),
+    "metrics_path": ("findings",),
+    "plan": ("findings",),
+}
+
+
 class ActionModule(ActionBase):
     """Shows the files of the other modules on the controller, and writes reports to the host.
 
@@ -88,12 +96,7 @@ class ActionModule(ActionBase):
         _result, options = self.validate_argument_spec(
             argument_spec=ARGUMENT_SPEC,
             required_one_of=[("findings", "remediation", "hosts", "guests", "notice")],
-            required_by={
-                "complaints": ("findings",),
-                "output_dir": ("findings",),
-                "metrics_path": ("findings",),
-                "plan": ("findings",),
-            },
+            required_by=REQUIRED_BY,
         )
         self._task_vars = task_vars
         read = {key: options[key] and self._read_document(key, options[key]) for key in DOCUMENTS}

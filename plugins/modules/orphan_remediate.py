@@ -282,17 +282,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
     result = _build_result(module, outcomes, journal, path, why_stopped)
     errors = _list_errors(outcomes, journal, why_stopped)
-    document = {
-        "format": FORMAT,
-        "check_mode": module.check_mode,
-        "tally": result["tally"],
-        "journal": result["journal"],
-        "outcomes": [outcome.as_dict() for outcome in outcomes],
-    }
-    try:
-        write_json(path, document)
-    except InvalidInput as error:
-        errors.append(f"The outcomes could not be kept: {error}")
+    errors += _write_outcomes(module, outcomes, result)
     if errors:
         return {**result, "failed": True, "msg": " ".join(errors)}
     return result
@@ -336,6 +326,24 @@ def _list_errors(
     if journal and journal.broken:
         errors.append(f"The journal {journal.path} is not complete.")
     return errors
+
+
+def _write_outcomes(
+    module: AnsibleModule, outcomes: Sequence[Outcome], result: dict[str, t.Any]
+) -> list[str]:
+    """Write the file with all outcomes, and return why it could not be written."""
+    document = {
+        "format": FORMAT,
+        "check_mode": module.check_mode,
+        "tally": result["tally"],
+        "journal": result["journal"],
+        "outcomes": [outcome.as_dict() for outcome in outcomes],
+    }
+    try:
+        write_json(result["remediation"], document)
+    except InvalidInput as error:
+        return [f"The outcomes could not be kept: {error}"]
+    return []
 
 
 def _count_outcomes(outcomes: Sequence[Outcome], name: str) -> int:

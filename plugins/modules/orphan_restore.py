@@ -285,19 +285,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
     path = os.path.join(params["output_dir"], "restoration.json")
     result = _build_result(module, done, journal, path, why_stopped)
-    errors = _list_errors(done, journal, why_stopped)
-    document = {
-        "format": FORMAT,
-        "check_mode": module.check_mode,
-        "tally": result["tally"],
-        "journal": result["journal"],
-        "outcomes": [restoration.as_dict() for restoration in done],
-    }
-    try:
-        write_json(path, document)
-    except InvalidInput as error:
-        errors.append(f"The outcomes could not be kept: {error}")
     result["torn"] = torn
+    errors = _list_errors(done, journal, why_stopped)
+    errors += _write_outcomes(module, done, result)
     if errors:
         return {**result, "failed": True, "msg": " ".join(errors)}
     return result
@@ -345,6 +335,24 @@ def _list_errors(
     if journal and journal.broken:
         errors.append(f"The journal {journal.path} is not complete.")
     return errors
+
+
+def _write_outcomes(
+    module: AnsibleModule, done: Sequence[Restoration], result: dict[str, t.Any]
+) -> list[str]:
+    """Write the file with all outcomes, and return why it could not be written."""
+    document = {
+        "format": FORMAT,
+        "check_mode": module.check_mode,
+        "tally": result["tally"],
+        "journal": result["journal"],
+        "outcomes": [restoration.as_dict() for restoration in done],
+    }
+    try:
+        write_json(result["restoration"], document)
+    except InvalidInput as error:
+        return [f"The outcomes could not be kept: {error}"]
+    return []
 
 
 def _count_outcomes(done: Sequence[Restoration], name: str) -> int:

@@ -81,30 +81,30 @@ def _build_run_cases(report: Report) -> list[ET.Element]:
     """Return the cases of the run itself: what went wrong, and what was not judged."""
     cases: list[ET.Element] = []
     for number, trouble in enumerate(list_troubles(report), 1):
-        case = _create_test_case(_RUN, f"trouble {number}")
-        ET.SubElement(case, "error", {"type": "trouble", "message": make_printable(trouble)})
-        cases.append(case)
+        test_case = _create_test_case(_RUN, f"trouble {number}")
+        ET.SubElement(test_case, "error", {"type": "trouble", "message": make_printable(trouble)})
+        cases.append(test_case)
     if not cases:
         cases.append(_create_test_case(_RUN, "sound reading"))
     if unjudged := describe_unjudged_hosts(report.findings["summary"]["coverage"]):
-        case = _create_test_case(_RUN, "whole cloud judged")
-        ET.SubElement(case, "skipped", {"message": make_printable(unjudged)})
-        cases.append(case)
+        test_case = _create_test_case(_RUN, "whole cloud judged")
+        ET.SubElement(test_case, "skipped", {"message": make_printable(unjudged)})
+        cases.append(test_case)
     return cases
 
 
 def _convert_entry(entry: Entry, outcome: str, remediated: bool) -> ET.Element:
     subject = make_printable(get_subject(entry))
     name = make_printable(get_server_name(entry))
-    case = _create_test_case(entry["kind"], f"{subject} {name}".rstrip())
+    test_case = _create_test_case(entry["kind"], f"{subject} {name}".rstrip())
     reason = make_printable(entry["reason"])
     if entry["verdict"] in ("protected", "undecided"):
-        ET.SubElement(case, "skipped", {"message": f"{entry['verdict']}: {reason}"})
+        ET.SubElement(test_case, "skipped", {"message": f"{entry['verdict']}: {reason}"})
     elif not remediated:
-        failure = ET.SubElement(case, "failure", {"type": entry["verdict"], "message": reason})
+        failure = ET.SubElement(test_case, "failure", {"type": entry["verdict"], "message": reason})
         details = _list_details(entry, outcome)
         failure.text = "\n".join(f"{label}: {make_printable(text)}" for label, text in details)
-    return case
+    return test_case
 
 
 def _list_details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
@@ -135,7 +135,7 @@ def _count_results(cases: list[ET.Element]) -> dict[str, str]:
 
 
 def _count_cases(cases: list[ET.Element], result: str) -> str:
-    return str(sum(case.find(result) is not None for case in cases))
+    return str(sum(test_case.find(result) is not None for test_case in cases))
 
 
 def _format_times(report: Report, whole: bool) -> dict[str, str]:

@@ -201,7 +201,7 @@ def _build_plan_state(
 
 
 def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
-    """Return what is known about the subject of an entry, as labels and texts."""
+    """Return the facts about the subject of an entry, as labels and texts."""
     age = entry["age_seconds"]
     facts: list[tuple[str, t.Any]] = [
         ("Finding", entry["id"]),
