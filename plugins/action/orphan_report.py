@@ -51,8 +51,40 @@ COLOURS = {
 }
 
 
+DOCUMENTS = ("findings", "plan", "remediation", "hosts", "guests")
+
+ARGUMENT_SPEC = {
+    "findings": {"type": "path"},
+    "kinds": {"type": "list", "elements": "str"},
+    "complaints": {"type": "raw"},
+    "plan": {"type": "path"},
+    "remediation": {"type": "path"},
+    "hosts": {"type": "path"},
+    "guests": {"type": "path"},
+    "journal": {"type": "path"},
+    "failure": {"type": "str", "default": ""},
+    "terminal": {"type": "bool", "default": True},
+    "formats": {"type": "list", "elements": "str", "choices": list(FORMAT_NAMES), "default": []},
+    "output_dir": {"type": "path"},
+    "metrics_path": {"type": "path"},
+    "notice": {"type": "str", "choices": list(NOTICE_FORMATTERS)},
+    "reports": {"type": "dict", "default": {}},
+}
+
+
+REQUIRED_BY = {
+    "complaints": ("findings",),
+    "output_dir": ("findings",),
+    "metrics_path": ("findings",),
+    "plan": ("findings",),
+}
+
+
 class ActionModule(ActionBase):
-    """Draws on the controller what the files of the other modules say, and writes it to the host; its options are in the module of the same name."""
+    """Shows the files of the other modules on the controller, and writes reports to the host.
+
+    Its options are in the module of the same name.
+    """
 
     _supports_check_mode = True
     _requires_connection = True
@@ -62,41 +94,12 @@ class ActionModule(ActionBase):
     ) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(
-            argument_spec={
-                "findings": {"type": "path"},
-                "kinds": {"type": "list", "elements": "str"},
-                "complaints": {"type": "raw"},
-                "plan": {"type": "path"},
-                "remediation": {"type": "path"},
-                "hosts": {"type": "path"},
-                "guests": {"type": "path"},
-                "journal": {"type": "path"},
-                "failure": {"type": "str", "default": ""},
-                "terminal": {"type": "bool", "default": True},
-                "formats": {
-                    "type": "list",
-                    "elements": "str",
-                    "choices": list(FORMAT_NAMES),
-                    "default": [],
-                },
-                "output_dir": {"type": "path"},
-                "metrics_path": {"type": "path"},
-                "notice": {"type": "str", "choices": list(NOTICE_FORMATTERS)},
-                "reports": {"type": "dict", "default": {}},
-            },
+            argument_spec=ARGUMENT_SPEC,
             required_one_of=[("findings", "remediation", "hosts", "guests", "notice")],
-            required_by={
-                "complaints": ("findings",),
-                "output_dir": ("findings",),
-                "metrics_path": ("findings",),
-                "plan": ("findings",),
-            },
+            required_by=REQUIRED_BY,
         )
         self._task_vars = task_vars
-        read = {
-            key: options[key] and self._read_document(key, options[key])
-            for key in ("findings", "plan", "remediation", "hosts", "guests")
-        }
+        read = {key: options[key] and self._read_document(key, options[key]) for key in DOCUMENTS}
         complaints = self._read_complaints(options["complaints"])
         if options["terminal"]:
             self._draw(read, options, complaints)
@@ -107,39 +110,45 @@ class ActionModule(ActionBase):
         elif options["formats"] and not read["findings"]:
             raise AnsibleActionFail("formats needs findings: they are what is written.")
         if read["findings"]:
-            about = {key: options[key] for key in ("kinds", "journal", "failure")}
             report = Report(
-                **{key: read[key] for key in ("findings", "plan", "remediation")},
-                **about,
+                findings=read["findings"],
+                kinds=options["kinds"],
+                plan=read["plan"],
+                remediation=read["remediation"],
+                journal=options["journal"],
                 complaints=complaints,
+                failure=options["failure"],
             )
             result["reports"] = self._write(report, options)
         if options["notice"]:
             reports = {**options["reports"], **result.get("reports", {})}
             notice = Notice.from_report(report, read["remediation"], options["failure"], reports)
-            result |= {
-                "notable": notice.notable,
-                "notice": NOTICE_FORMATTERS[options["notice"]](notice),
-            }
+            result["notable"] = notice.notable
+            result["notice"] = NOTICE_FORMATTERS[options["notice"]](notice)
         return result
 
     @staticmethod
     def _is_plan_consistent(read: dict[str, t.Any]) -> bool:
-        """Tell whether the plan, if there is one, was made of these findings: of others no outcome is told."""
+        """Return whether the plan, if there is one, was made of these findings.
+
+        Of other findings no outcome can be reported.
+        """
         findings, plan = read["findings"], read["plan"]
-        return not plan or not findings or plan["detected_at"] == findings["finished_at"]
+        if not plan or not findings:
+            return True
+        return bool(plan["detected_at"] == findings["finished_at"])
 
     def _draw(
         self, read: dict[str, t.Any], options: dict[str, t.Any], complaints: list[t.Any]
     ) -> None:
-        # A worker has no terminal, Display knows that of the main process.
-        width = min(
-            shutil.get_terminal_size((Display().columns or MAX_WIDTH, 0)).columns, MAX_WIDTH
-        )
+        # A worker has no terminal: Display has the width of the main process's.
+        columns = Display().columns or MAX_WIDTH
+        width = min(shutil.get_terminal_size((columns, 0)).columns, MAX_WIDTH)
+        kinds = options["kinds"]
         drawn: list[str] = []
         if read["findings"]:
             drawn += terminal.format_findings(
-                read["findings"], options["findings"], options["kinds"], width, complaints
+                read["findings"], options["findings"], kinds, width, complaints
             )
         if read["remediation"]:
             drawn += terminal.format_remediation(read["remediation"], options["journal"], width)
@@ -147,43 +156,51 @@ class ActionModule(ActionBase):
             for host in read["hosts"]["hosts"]:
                 drawn += hosts.format_host(host, width)
         if read["guests"]:
-            drawn += hosts.format_guests(
-                read["guests"], options["guests"], options["kinds"] or (), width
-            )
+            drawn += hosts.format_guests(read["guests"], options["guests"], kinds or (), width)
         for tone, text in lines.group_by_tone(drawn):
-            Display().display(
-                f"{text}\n", color=getattr(constants, COLOURS[tone]) if tone else None
-            )
+            colour = getattr(constants, COLOURS[tone]) if tone else None
+            Display().display(f"{text}\n", color=colour)
 
     def _write(self, report: Report, options: dict[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""
-        folder, metrics = options["output_dir"], options["metrics_path"]
         written: dict[str, str] = {}
         for name in dict.fromkeys(options["formats"]):
-            chosen = FORMATS.get(name)
-            if chosen is None:
+            # JSON has no report: it is the file of the findings.
+            if name not in FORMATS:
                 continue
-            elsewhere = metrics if name == PROMETHEUS else None
-            if not folder and not elsewhere:
-                raise AnsibleActionFail(
-                    f"output_dir is needed for {name}: it says where to write it."
-                )
-            path = elsewhere or os.path.join(folder, chosen.file)
-            told = report.replace_metrics(self._read_text(path)) if name == PROMETHEUS else report
-            # Others read the metrics; whatever else there is names projects and users.
-            self._write_file(path, chosen.render(told), "0644" if elsewhere else "0600")
+            path, mode = self._choose_path(name, options)
+            contents = report
+            if name == PROMETHEUS:
+                contents = report.replace_metrics(self._read_text(path))
+            self._write_file(path, FORMATS[name].render(contents), mode)
             written[name] = path
         return written
 
+    @staticmethod
+    def _choose_path(name: str, options: dict[str, t.Any]) -> tuple[str, str]:
+        """Return the path and the mode of the report in a format."""
+        folder, metrics_path = options["output_dir"], options["metrics_path"]
+        if name == PROMETHEUS and metrics_path:
+            # node_exporter reads the metrics; all other reports name projects and users.
+            return metrics_path, "0644"
+        if not folder:
+            raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+        return os.path.join(folder, FORMATS[name].file), "0600"
+
     def _write_file(self, path: str, text: str, mode: str) -> None:
-        """Write a file to the host, in check mode too, so that a reader sees the old one or the whole new one."""
+        """Write a file to the host, in check mode too.
+
+        A reader sees the old file or the whole new one, never a part of it.
+        """
         folder, name = os.path.split(path)
         unfinished = os.path.join(folder, f".{name}.unfinished")
         quoted = shlex.quote(unfinished)
-        # Copied to a file that is there already, the text is at no time readable for more than that file is.
+        # Copied to a file that exists already, the text is at no time readable for more users than
+        # that file.
         umask = "022" if mode == "0644" else "077"
         self._run_command(
-            f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} && rm -f -- {quoted} && : > {quoted}",
+            f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} "
+            f"&& rm -f -- {quoted} && : > {quoted}",
             path,
         )
         with tempfile.NamedTemporaryFile(
@@ -219,11 +236,13 @@ class ActionModule(ActionBase):
                 f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
             )
 
-    def _read_complaints(self, given: t.Any) -> list[t.Any]:
-        if given is None:
+    def _read_complaints(self, option: t.Any) -> list[t.Any]:
+        """Return the records in the option, which has them or the path of their file."""
+        if option is None:
             return []
         try:
-            return extract_records(self._read_json(given) if isinstance(given, str) else given)
+            contents = self._read_json(option) if isinstance(option, str) else option
+            return extract_records(contents)
         except InvalidInput as error:
             raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
 
@@ -245,13 +264,11 @@ class ActionModule(ActionBase):
             ) from error
 
     def _read_text(self, path: str) -> str | None:
-        """Return what a file holds, None where there is none."""
+        """Return the contents of a file, None where there is none."""
         slurped = self._slurp(path)
-        return (
-            None
-            if slurped.get("failed")
-            else base64.b64decode(slurped["content"]).decode(errors="replace")
-        )
+        if slurped.get("failed"):
+            return None
+        return base64.b64decode(slurped["content"]).decode(errors="replace")
 
     def _slurp(self, path: str) -> dict[str, t.Any]:
         return self._execute_module(

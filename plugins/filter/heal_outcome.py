@@ -9,15 +9,17 @@ name: heal_outcome
 short_description: Tell what became of a server that Nova was to heal
 version_added: 1.0.0
 description:
-  - Judges by the results of the tasks that had C(nova-manage placement heal_allocations --instance) give one server the claim that it
-    misses. Whatever nova-manage said, only a server that holds its own host afterwards, and nothing that it should not, is healed.
+  - Judges by the results of the tasks that had C(nova-manage placement heal_allocations --instance)
+    give one server the claim that it misses. Whatever nova-manage said, only a server that holds
+    its own host afterwards, and nothing that it should not, is healed.
   - The entry point C(heal) of the role P(osops.placement.orphan_cleanup#role) uses it.
 author:
   - osops.placement contributors (@osops)
 options:
   _input:
     description:
-      - The result of the task that called nova-manage, also when it failed or the host could not be reached.
+      - The result of the task that called nova-manage, also when it failed or the host could not be
+        reached.
       - When the task was skipped, the server was not proven to hold nothing.
     type: dict
     required: true
@@ -34,7 +36,8 @@ options:
     type: dict
     required: true
   dry:
-    description: Whether nova-manage was called with C(--dry-run). Then O(read) and O(after) are not used.
+    description: Whether nova-manage was called with C(--dry-run). Then O(read) and O(after) are not
+      used.
     type: bool
     required: true
 seealso:
@@ -48,7 +51,8 @@ EXAMPLES = r"""
 ---
 - name: Fail when the server was not healed
   vars:
-    healed: "{{ called | osops.placement.heal_outcome(before=before, read=read, after=after, dry=false) }}"
+    healed: >-
+      {{ called | osops.placement.heal_outcome(before=before, read=read, after=after, dry=false) }}
   ansible.builtin.assert:
     that: healed.outcome == 'healed'
     fail_msg: "{{ healed.reason }}"
@@ -73,11 +77,13 @@ _value:
       description: Why, with what to do and with what nova-manage said.
       returned: always
       type: str
-      sample: The server has a vGPU or a Cyborg device, which Nova cannot heal. Migrate it, which claims anew. It holds nothing.
+      sample: The server has a vGPU or a Cyborg device, which Nova cannot heal. Migrate it, which
+        claims anew. It holds nothing.
   sample:
     outcome: healed
     changed: true
-    reason: Nova wrote the claim. It holds its own host now. nova-manage ended with 0 and said nothing.
+    reason: Nova wrote the claim. It holds its own host now. nova-manage ended with 0 and said
+      nothing.
 """
 
 import dataclasses as d

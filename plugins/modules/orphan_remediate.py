@@ -10,14 +10,16 @@ module: orphan_remediate
 short_description: Carry out a plan of changes in the Placement service
 version_added: 1.0.0
 description:
-  - Takes a plan that M(osops.placement.orphan_plan) made and makes exactly its changes, after proving each of them anew. One task is enough
-    for any number of changes.
-  - In order for a few changes at a time, the consumers and all that Nova says of them are read again; a change of which anything differs
-    from detection is skipped, with the reason. Then the consumers are read once more, the journal is written and flushed to disk, then
-    Placement, in one atomic request under the generations of detection, and then all is read back.
+  - Takes a plan that M(osops.placement.orphan_plan) made and makes exactly its changes, after
+    proving each of them anew. One task is enough for any number of changes.
+  - In order for a few changes at a time, the consumers and all that Nova says of them are read
+    again; a change of which anything differs from detection is skipped, with the reason. Then the
+    consumers are read once more, the journal is written and flushed to disk, then Placement, in one
+    atomic request under the generations of detection, and then all is read back.
   - A request that Placement refuses is taken apart, so that only those that moved are skipped.
   - In check mode everything happens but the journal and the write.
-  - When it is stopped (SIGTERM, SIGINT, or because Ansible is gone) it ends between two requests, and tells what it did so far.
+  - When it is stopped (SIGTERM, SIGINT, or because Ansible is gone) it ends between two requests,
+    and tells what it did so far.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -38,7 +40,8 @@ options:
   plan:
     description:
       - The plan; its path, or the plan itself.
-      - One for another cloud, of another format, or with anything in it that does not agree with the rest is refused before the first write.
+      - One for another cloud, of another format, or with anything in it that does not agree with
+        the rest is refused before the first write.
     type: raw
     required: true
   output_dir:
@@ -48,8 +51,8 @@ options:
     required: true
   lock_timeout:
     description:
-      - For how many seconds to wait for another run on this machine that changes the same Placement. If it is not over by then, this one
-        fails and nothing is changed.
+      - For how many seconds to wait for another run on this machine that changes the same
+        Placement. If it is not over by then, this one fails and nothing is changed.
     type: int
     default: 300
 seealso:
@@ -84,7 +87,8 @@ RETURN = r"""
 tally:
   description:
     - Number of changes by outcome. In check mode, of those that would be made.
-    - V(removed), V(reduced), V(rewritten) and V(created) count only what was read back from Placement.
+    - V(removed), V(reduced), V(rewritten) and V(created) count only what was read back from
+      Placement.
   returned: success or when a change failed
   type: dict
   sample:
@@ -95,7 +99,8 @@ tally:
     skipped: 0
     failed: 0
 outcomes:
-  description: What became of each planned change, in the order of the plan. At most 200 are returned here; C(remediation.json) has all.
+  description: What became of each planned change, in the order of the plan. At most 200 are
+    returned here; C(remediation.json) has all.
   returned: success or when a change failed
   type: list
   elements: dict
@@ -112,8 +117,9 @@ outcomes:
       sample: deleted_server
     action:
       description: >-
-        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite), V(create) where it held nothing, or
-        V(delete_providers), which has C(providers), each with C(uuid), C(name), C(generation) and C(parent), instead of what follows up to
+        V(remove) for the whole consumer, V(reduce) when some of its shares stay, V(rewrite),
+        V(create) where it held nothing, or V(delete_providers), which has C(providers), each with
+        C(uuid), C(name), C(generation) and C(parent), instead of what follows up to
         RV(outcomes[].claims).
       returned: success
       type: str
@@ -142,7 +148,8 @@ outcomes:
         consumer_generation: 2
         allocations: {}
     partner:
-      description: The change of another consumer that is made together with this one, in the same shape; else V(null).
+      description: The change of another consumer that is made together with this one, in the same
+        shape; else V(null).
       returned: success
       type: dict
       sample: null
@@ -232,6 +239,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.provi
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     OUTCOMES,
+    Outcome,
     Remediation,
     count_failed,
 )
@@ -240,78 +248,106 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.signa
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    options, spare = module.params, parse_policy(module.params)
-    kept = os.path.join(options["output_dir"], "remediation.json")
-    # What an earlier run left there must not be taken for the outcome of this one, should this one not get to its end.
+    """Make the changes of the plan, and return what became of each."""
+    params, policy = module.params, parse_policy(module.params)
+    path = os.path.join(params["output_dir"], "remediation.json")
+    # The file of an earlier run must not be taken for that of this one, should this one not get to
+    # its end.
     with contextlib.suppress(OSError):
-        os.unlink(kept)
-    max_failures = parse_max_failures(options)
-    warn_ended_exclusions(module, spare)
-    plan = Plan.parse(read_json_option("plan", options["plan"]))
+        os.unlink(path)
+    max_failures = parse_max_failures(params)
+    warn_ended_exclusions(module, policy)
+    plan = Plan.parse(read_json_option("plan", params["plan"]))
     session = connect()
     check_cloud(plan, session.cloud)
-    plan.check_limits(parse_limits(options))
-    journal = (
-        None if module.check_mode else Journal(options["output_dir"], session.placement.endpoint)
-    )
+    plan.check_limits(parse_limits(params))
+    endpoint = session.placement.endpoint
+    journal = None if module.check_mode else Journal(params["output_dir"], endpoint)
     with (
         watch_for_stop() as stopped,
-        acquire_lock(
-            session.placement.endpoint, options["lock_timeout"], stopped, journal is not None
-        ),
+        acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
-        run_of = Remediation(
-            Collector(session), spare, AllocationWriter(session.placement), journal, max_failures
-        )
-        outcomes = run_of.run(plan.steps, stopped) if plan.steps else []
-        outcomes += TreeRemover(session, spare, journal, max_failures).remove_trees(
-            plan.removals, stopped, count_failed(outcomes)
-        )
+        writer = AllocationWriter(session.placement)
+        remediation = Remediation(Collector(session), policy, writer, journal, max_failures)
+        outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
+        remover = TreeRemover(session, policy, journal, max_failures)
+        outcomes += remover.remove_trees(plan.removals, stopped, count_failed(outcomes))
         why_stopped = stopped()
 
-    tally = {name: sum(outcome.outcome == name for outcome in outcomes) for name in OUTCOMES}
-    told = [outcome.as_dict() for outcome in outcomes]
-    path = journal.path if journal and journal.written else None
-    result = {
+    result = _build_result(module, outcomes, journal, path, why_stopped)
+    errors = _list_errors(outcomes, journal, why_stopped)
+    errors += _write_outcomes(module, outcomes, result)
+    if errors:
+        return {**result, "failed": True, "msg": " ".join(errors)}
+    return result
+
+
+def _build_result(
+    module: AnsibleModule,
+    outcomes: Sequence[Outcome],
+    journal: Journal | None,
+    path: str,
+    why_stopped: str,
+) -> dict[str, t.Any]:
+    result: dict[str, t.Any] = {
         "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
-        "tally": tally,
-        "outcomes": told[:MAX_RETURNED],
+        "tally": {name: _count_outcomes(outcomes, name) for name in OUTCOMES},
+        "outcomes": [outcome.as_dict() for outcome in outcomes[:MAX_RETURNED]],
         "stopped": why_stopped,
-        "journal": path,
-        "remediation": kept,
+        "journal": journal.path if journal and journal.written else None,
+        "remediation": path,
     }
     if module._diff:
         result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
-    wrong = []
+    return result
+
+
+def _list_errors(
+    outcomes: Sequence[Outcome], journal: Journal | None, why_stopped: str
+) -> list[str]:
+    """Return a sentence for everything that went wrong."""
+    errors = []
     if why_stopped:
-        wrong.append(
-            f"{why_stopped} {sum(outcome.changed for outcome in outcomes)} of {len(outcomes)} changes were made: run again for the rest."
+        made = sum(outcome.changed for outcome in outcomes)
+        errors.append(
+            f"{why_stopped} {made} of {len(outcomes)} changes were made: run again for the rest."
         )
-    if tally[FAILED]:
+    if failed := _count_outcomes(outcomes, FAILED):
         first = next(outcome.reason for outcome in outcomes if outcome.outcome == FAILED)
         untried = sum(outcome.reason.startswith(NOT_TRIED) for outcome in outcomes)
         left = f", and {untried} were not tried" if untried else ""
-        wrong.append(f"{tally[FAILED]} of {len(outcomes)} changes failed{left}. The first: {first}")
+        errors.append(f"{failed} of {len(outcomes)} changes failed{left}. The first: {first}")
     if journal and journal.broken:
-        wrong.append(f"The journal {journal.path} is not complete.")
+        errors.append(f"The journal {journal.path} is not complete.")
+    return errors
+
+
+def _write_outcomes(
+    module: AnsibleModule, outcomes: Sequence[Outcome], result: dict[str, t.Any]
+) -> list[str]:
+    """Write the file with all outcomes, and return why it could not be written."""
+    document = {
+        "format": FORMAT,
+        "check_mode": module.check_mode,
+        "tally": result["tally"],
+        "journal": result["journal"],
+        "outcomes": [outcome.as_dict() for outcome in outcomes],
+    }
     try:
-        write_json(
-            kept,
-            {
-                "format": FORMAT,
-                "check_mode": module.check_mode,
-                "tally": tally,
-                "journal": path,
-                "outcomes": told,
-            },
-        )
+        write_json(result["remediation"], document)
     except InvalidInput as error:
-        wrong.append(f"The outcomes could not be kept: {error}")
-    return {**result, "failed": True, "msg": " ".join(wrong)} if wrong else result
+        return [f"The outcomes could not be kept: {error}"]
+    return []
+
+
+def _count_outcomes(outcomes: Sequence[Outcome], name: str) -> int:
+    return sum(outcome.outcome == name for outcome in outcomes)
 
 
 def main() -> None:

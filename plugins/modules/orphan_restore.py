@@ -10,20 +10,26 @@ module: orphan_restore
 short_description: Put back what was removed from the Placement service
 version_added: 1.0.0
 description:
-  - Takes the journal of M(osops.placement.orphan_remediate) and puts back what that run took, as it was, with project, user and type.
-  - A consumer is given back what it had only if it holds exactly what the run left it with. One that holds something else by now is skipped,
-    and so is one that still has everything.
-  - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to the host where it is, therefore stays.
-    Only a V(unreverted_allocation) is taken back whole, the documents of the server and of its migration in one request. What the server loses, its
+  - Takes the journal of M(osops.placement.orphan_remediate) and puts back what that run took, as it
+    was, with project, user and type.
+  - A consumer is given back what it had only if it holds exactly what the run left it with. One
+    that holds something else by now is skipped, and so is one that still has everything.
+  - Nothing is ever taken from a consumer. A claim that was created for a live server, or moved to
+    the host where it is, therefore stays. Only a V(unreverted_allocation) is taken back whole, the
+    documents of the server and of its migration in one request. What the server loses, its
     migration then holds again.
-  - A tree of providers that was deleted is not created. When C(nova-compute) has made it again, with the same UUID or with the same name,
-    the aggregates that it was in and the traits that operators set are added again. C(nova-compute) does not do that.
-  - These traits are those that no driver of Nova reports, C(CUSTOM_*), C(HW_GPU_*), C(HW_NIC_*) and C(STORAGE_DISK_*). All others are left
-    to C(nova-compute), such as those that say what a host can do and C(COMPUTE_STATUS_DISABLED). Providers of PCI devices, of Cyborg and of
-    Neutron, and bare metal nodes, get no traits, because their services replace all of them.
-  - A host aggregate of Nova is added only while Nova has the host in it. No inventory is written, nothing is taken from a provider, and
-    whatever is different or left out is in RV(outcomes[].reason).
-  - Trees come first, then allocations, each the newest first. What is put back is journalled as well, before it is written, and read back.
+  - A tree of providers that was deleted is not created. When C(nova-compute) has made it again,
+    with the same UUID or with the same name, the aggregates that it was in and the traits that
+    operators set are added again. C(nova-compute) does not do that.
+  - These traits are those that no driver of Nova reports, C(CUSTOM_*), C(HW_GPU_*), C(HW_NIC_*) and
+    C(STORAGE_DISK_*). All others are left to C(nova-compute), such as those that say what a host
+    can do and C(COMPUTE_STATUS_DISABLED). Providers of PCI devices, of Cyborg and of Neutron, and
+    bare metal nodes, get no traits, because their services replace all of them.
+  - A host aggregate of Nova is added only while Nova has the host in it. No inventory is written,
+    nothing is taken from a provider, and whatever is different or left out is in
+    RV(outcomes[].reason).
+  - Trees come first, then allocations, each the newest first. What is put back is journalled as
+    well, before it is written, and read back.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -41,31 +47,36 @@ attributes:
 options:
   journal:
     description:
-      - The journal; its path, or its records, such as the C(records) that M(osops.placement.orphan_plan) returned.
-      - A last line that a power cut tore is left out, for what it was to record was not written to Placement.
+      - The journal; its path, or its records, such as the C(records) that
+        M(osops.placement.orphan_plan) returned.
+      - A last line that a power cut tore is left out, for what it was to record was not written to
+        Placement.
     type: raw
     required: true
   consumers:
     description:
-      - Put back only what these consumers had, by UUID. Empty for all, or for none when O(providers) names any.
+      - Put back only what these consumers had, by UUID. Empty for all, or for none when
+        O(providers) names any.
     type: list
     elements: str
     default: []
   providers:
     description:
-      - Restore only these deleted trees, by name or UUID of their root. Empty for all, or for none when O(consumers) names any.
+      - Restore only these deleted trees, by name or UUID of their root. Empty for all, or for none
+        when O(consumers) names any.
     type: list
     elements: str
     default: []
   output_dir:
     description:
-      - Folder for C(restoration.json) and the journal of what is put back. It is made if need be; files have mode 0600.
+      - Folder for C(restoration.json) and the journal of what is put back. It is made if need be;
+        files have mode 0600.
     type: path
     required: true
   lock_timeout:
     description:
-      - For how many seconds to wait for another run on this machine that changes the same Placement. If it is not over by then, this one
-        fails and nothing is changed.
+      - For how many seconds to wait for another run on this machine that changes the same
+        Placement. If it is not over by then, this one fails and nothing is changed.
     type: int
     default: 300
 seealso:
@@ -111,8 +122,8 @@ tally:
     failed: 0
 outcomes:
   description:
-    - What became of each change in the journal, deleted trees first, the newest first. At most 200 are returned here;
-      C(restoration.json) has all.
+    - What became of each change in the journal, deleted trees first, the newest first. At most 200
+      are returned here; C(restoration.json) has all.
   returned: success or when one failed
   type: list
   elements: dict
@@ -140,21 +151,24 @@ outcomes:
     outcome:
       description:
         - V(restored), V(skipped) or V(failed).
-        - A tree is V(restored) when at least one of its providers was given something and none failed. It is V(skipped) while
-          C(nova-compute) has not made it again, and when it lacks nothing.
+        - A tree is V(restored) when at least one of its providers was given something and none
+          failed. It is V(skipped) while C(nova-compute) has not made it again, and when it lacks
+          nothing.
       returned: success
       type: str
       sample: restored
     reason:
-      description: Why it was skipped or failed; for a tree also what of it is different now or was left out. Else empty.
+      description: Why it was skipped or failed; for a tree also what of it is different now or was
+        left out. Else empty.
       returned: success
       type: str
       sample: ""
     write:
       description:
-        - The change that puts it back, in the shape of a change of M(osops.placement.orphan_plan); V(null) when there is none.
-        - That of a tree has C(action=restore_providers) and C(providers), each with C(uuid), C(name), C(generation), and the traits and
-          aggregates C(before) and C(after).
+        - The change that puts it back, in the shape of a change of M(osops.placement.orphan_plan);
+          V(null) when there is none.
+        - That of a tree has C(action=restore_providers) and C(providers), each with C(uuid),
+          C(name), C(generation), and the traits and aggregates C(before) and C(after).
       returned: success
       type: dict
       sample: null
@@ -174,7 +188,8 @@ restoration:
   type: str
   sample: /var/lib/placement/restoration.json
 journal:
-  description: Path of the journal of what was put back, or V(null) when nothing was written to Placement.
+  description: Path of the journal of what was put back, or V(null) when nothing was written to
+    Placement.
   returned: success or when one failed
   type: str
   sample: /var/lib/placement/journal-2026-11-20T050607Z-4712.jsonl
@@ -219,6 +234,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.journ
 from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
 from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
     OUTCOMES,
+    Restoration,
     find_deleted_providers,
     find_restore_steps,
     restore,
@@ -231,28 +247,30 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from collections.abc import Sequence
+
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    options, max_failures = module.params, parse_max_failures(module.params)
-    consumers = [require_uuid(text, "consumers:") for text in options["consumers"]]
-    records, torn = read_journal(options["journal"])
+    """Restore what the journal says was removed, and return what became of each change."""
+    params, max_failures = module.params, parse_max_failures(module.params)
+    consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
+    records, torn = read_journal(params["journal"])
     session = connect()
     placement = session.placement
-    steps = find_restore_steps(records, placement.endpoint, consumers, options["providers"])
+    steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
     deleted = find_deleted_providers(records, placement.endpoint)
-    journal = None if module.check_mode else Journal(options["output_dir"], placement.endpoint)
+    journal = None if module.check_mode else Journal(params["output_dir"], placement.endpoint)
     with (
         watch_for_stop() as stopped,
-        acquire_lock(placement.endpoint, options["lock_timeout"], stopped, journal is not None),
+        acquire_lock(placement.endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
-        trees = TreeRestorer(placement, session.compute, journal)
         done = restore(
             steps,
             PlacementReader(placement),
             AllocationWriter(placement),
-            trees,
+            TreeRestorer(placement, session.compute, journal),
             deleted,
             journal,
             stopped,
@@ -261,53 +279,84 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         why_stopped = stopped()
     if torn:
         module.warn(
-            "The last line of the journal is torn. What it was to record was not written to Placement, and it is left out."
+            "The last line of the journal is torn. "
+            "What it was to record was not written to Placement, and it is left out."
         )
 
-    kept = os.path.join(options["output_dir"], "restoration.json")
-    tally = {name: sum(known.outcome == name for known in done) for name in OUTCOMES}
-    result = {
-        "changed": any(known.outcome == RESTORED or known.partly for known in done),
-        "tally": tally,
-        "outcomes": [known.as_dict() for known in done[:MAX_RETURNED]],
-        "torn": torn,
+    path = os.path.join(params["output_dir"], "restoration.json")
+    result = _build_result(module, done, journal, path, why_stopped)
+    result["torn"] = torn
+    errors = _list_errors(done, journal, why_stopped)
+    errors += _write_outcomes(module, done, result)
+    if errors:
+        return {**result, "failed": True, "msg": " ".join(errors)}
+    return result
+
+
+def _build_result(
+    module: AnsibleModule,
+    done: Sequence[Restoration],
+    journal: Journal | None,
+    path: str,
+    why_stopped: str,
+) -> dict[str, t.Any]:
+    restored = [restoration for restoration in done if restoration.outcome == RESTORED]
+    result: dict[str, t.Any] = {
+        "changed": bool(restored) or any(restoration.partly for restoration in done),
+        "tally": {name: _count_outcomes(done, name) for name in OUTCOMES},
+        "outcomes": [restoration.as_dict() for restoration in done[:MAX_RETURNED]],
         "stopped": why_stopped,
         "journal": journal.path if journal and journal.written else None,
-        "restoration": kept,
+        "restoration": path,
     }
     if module._diff:
-        result["diff"] = build_diff(
-            known.write for known in done if known.outcome == RESTORED and known.write
-        )
-    wrong = []
+        result["diff"] = build_diff(entry.write for entry in restored if entry.write)
+    return result
+
+
+def _list_errors(
+    done: Sequence[Restoration], journal: Journal | None, why_stopped: str
+) -> list[str]:
+    """Return a sentence for everything that went wrong."""
+    errors = []
     if why_stopped:
-        wrong.append(
-            f"{why_stopped} {tally[RESTORED]} of {len(done)} changes were taken back: run again for the rest."
+        restored = _count_outcomes(done, RESTORED)
+        errors.append(
+            f"{why_stopped} {restored} of {len(done)} changes were taken back: "
+            "run again for the rest."
         )
-    if tally[FAILED]:
-        first = next(known.reason for known in done if known.outcome == FAILED)
-        untried = sum(known.reason.startswith(NOT_TRIED) for known in done)
+    if failed := _count_outcomes(done, FAILED):
+        first = next(restoration.reason for restoration in done if restoration.outcome == FAILED)
+        untried = sum(restoration.reason.startswith(NOT_TRIED) for restoration in done)
         left = f", and {untried} were not tried" if untried else ""
-        wrong.append(
-            f"{tally[FAILED]} of {len(done)} changes could not be taken back{left}. The first: {first}"
+        errors.append(
+            f"{failed} of {len(done)} changes could not be taken back{left}. The first: {first}"
         )
     if journal and journal.broken:
-        wrong.append(f"The journal {journal.path} is not complete.")
+        errors.append(f"The journal {journal.path} is not complete.")
+    return errors
+
+
+def _write_outcomes(
+    module: AnsibleModule, done: Sequence[Restoration], result: dict[str, t.Any]
+) -> list[str]:
+    """Write the file with all outcomes, and return why it could not be written."""
+    document = {
+        "format": FORMAT,
+        "check_mode": module.check_mode,
+        "tally": result["tally"],
+        "journal": result["journal"],
+        "outcomes": [restoration.as_dict() for restoration in done],
+    }
     try:
-        told = [known.as_dict() for known in done]
-        write_json(
-            kept,
-            {
-                "format": FORMAT,
-                "check_mode": module.check_mode,
-                "tally": tally,
-                "journal": result["journal"],
-                "outcomes": told,
-            },
-        )
+        write_json(result["restoration"], document)
     except InvalidInput as error:
-        wrong.append(f"The outcomes could not be kept: {error}")
-    return {**result, "failed": True, "msg": " ".join(wrong)} if wrong else result
+        return [f"The outcomes could not be kept: {error}"]
+    return []
+
+
+def _count_outcomes(done: Sequence[Restoration], name: str) -> int:
+    return sum(restoration.outcome == name for restoration in done)
 
 
 def main() -> None:

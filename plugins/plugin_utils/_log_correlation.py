@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What hosts complained of in their logs, set against what was found. It is shown, and nothing is ever concluded from it."""
+"""What hosts complained of in their logs, with the findings that explain it.
+
+It is shown, and nothing is ever concluded from it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,8 @@ def extract_records(contents: t.Any) -> list[Record]:
     records = contents.get("records") if isinstance(contents, dict) else contents
     if not isinstance(records, list) or not all(map(_is_record, records)):
         raise InvalidInput(
-            "These are no complaints: give the records that nova_log_info returns, as a list or under the key records."
+            "These are no complaints: give the records that nova_log_info returns, "
+            "as a list or under the key records."
         )
     return records
 
@@ -40,57 +45,62 @@ def extract_records(contents: t.Any) -> list[Record]:
 def correlate_records(
     findings: Mapping[str, t.Any], records: Iterable[Record]
 ) -> dict[str, list[t.Any]]:
-    """Return under `explained` each complaint with the `finding` that explains it, and under `unexplained` those without a finding.
+    """Return the complaints that a finding explains, and those that none does.
 
-    findings: the contents of `findings.json`; what is protected or undecided explains a complaint, too.
+    Under `explained` is each complaint with the `finding` that explains it, under `unexplained`
+    each complaint without a finding.
+
+    findings: the contents of `findings.json`; what is protected or undecided explains a
+    complaint, too.
     """
-    about: dict[str, list[Entry]] = collections.defaultdict(list)
+    by_subject: dict[str, list[Entry]] = collections.defaultdict(list)
     for entry in iterate_entries(findings):
-        for name in _list_subjects(entry):
-            about[name].append(entry)
-    explained, unexplained = [], []
+        for subject in _list_subjects(entry):
+            by_subject[subject].append(entry)
+    explained: list[t.Any] = []
+    unexplained: list[t.Any] = []
     for record in records:
-        found = [
-            entry
-            for entry in about.get(get_record_subject(record), ())
-            if _is_about_host(entry, record)
-        ]
-        explained += [{"finding": entry["id"], "record": record} for entry in found]
-        unexplained += [] if found else [record]
+        candidates = by_subject.get(get_record_subject(record), ())
+        matches = [entry for entry in candidates if _is_about_host(entry, record)]
+        for entry in matches:
+            explained.append({"finding": entry["id"], "record": record})
+        if not matches:
+            unexplained.append(record)
     return {"explained": explained, "unexplained": unexplained}
 
 
 def get_record_subject(record: Record) -> str:
-    """Return the uuid of the consumer or server, or the name of the provider, that a complaint is about."""
+    """Return what a complaint is about: a uuid of a consumer or server, or a provider's name."""
     return record.get("instance") or (record.get("provider") or {}).get("name") or ""
 
 
 def _is_record(row: t.Any) -> bool:
-    if not isinstance(row, dict) or not all(
-        isinstance(row.get(key), dict | None)
-        for key in ("amounts", "counts", "versions", "provider")
-    ):
+    if not isinstance(row, dict):
         return False
-    told = (
+    for key in ("amounts", "counts", "versions", "provider"):
+        if not isinstance(row.get(key), dict | None):
+            return False
+    provider = row.get("provider") or {}
+    texts = (
         row.get("kind"),
         row.get("host"),
         row.get("instance") or "",
-        (row.get("provider") or {}).get("name") or "",
+        provider.get("name") or "",
     )
-    return all(isinstance(text, str) for text in told)
+    return all(isinstance(text, str) for text in texts)
 
 
 def _list_subjects(entry: Entry) -> set[str]:
     """Return the uuids of consumer and server; of an entry that is about providers, their names."""
-    if entry["consumer"] is None and entry["server"] is None:
+    consumer, server = entry["consumer"], entry["server"]
+    if consumer is None and server is None:
         return {provider["name"] for provider in entry["providers"]}
-    return {
-        uuid for uuid in (entry["consumer"], entry["server"] and entry["server"]["uuid"]) if uuid
-    }
+    subjects = (consumer, server and server["uuid"])
+    return {uuid for uuid in subjects if uuid}
 
 
 def _is_about_host(entry: Entry, record: Record) -> bool:
-    """Tell whether the host that complained is one of those that an entry is about."""
+    """Return whether the host that complained is one of those that an entry is about."""
     if not record.get("instance"):
         return True
     roots = {provider["root_name"] for provider in entry["providers"]}
@@ -98,7 +108,10 @@ def _is_about_host(entry: Entry, record: Record) -> bool:
 
 
 def _is_same_host(one: str, other: str) -> bool:
-    """Tell whether two names may be those of one host: a node has its full name where a service has the short one."""
+    """Return whether two names may be those of one host.
+
+    A compute node has the full name of its host where a service has the short one.
+    """
     if "." in one and "." in other:
         return one == other
     return one.partition(".")[0] == other.partition(".")[0]

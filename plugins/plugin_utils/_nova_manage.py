@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What became of a server that Nova was to heal: nova-manage tells how it ended, and what the server holds decides."""
+"""What became of a server that Nova was to heal.
+
+nova-manage says how it ended, and what the server holds decides.
+"""
 
 from __future__ import annotations
 
@@ -27,49 +31,71 @@ HEALED, WOULD_BE_HEALED = "healed", "would be healed"
 
 NOTHING_WRITTEN, PORTS_CHANGED = 4, 7
 
-# What it means that `nova-manage placement heal_allocations --instance` ended with a code, and what to do then. The codes up to 8 are those
-# of `heal_allocations` in nova/cmd/manage.py, and 255 that of an exception there. 125 to 127 are those of the container runtime and of env,
-# and 127 is both.
+# What it means that `nova-manage placement heal_allocations --instance` ended with a code, and what
+# to do then. The codes up to 8 are those of `heal_allocations` in nova/cmd/manage.py, and 255 that
+# of an exception there. 125 to 127 are those of the container runtime and of env, and 127 is both.
 EXIT_CODES: Mapping[int, str] = {
     0: "Nova wrote the claim.",
     1: (
-        "nova-manage was not run, or broke off before it looked at the server: see that it can read its configuration, and that the"
-        " container runs."
+        "nova-manage was not run, or broke off before it looked at the server: "
+        "see that it can read its configuration, and that the container runs."
     ),
     2: (
-        "Nova has no compute node for the host that the server is on, or nova-manage does not know an option: see that nova-compute runs"
-        " there and that the hypervisor is listed, and that Nova is Train or newer."
+        "Nova has no compute node for the host that the server is on, "
+        "or nova-manage does not know an option: see that nova-compute runs there "
+        "and that the hypervisor is listed, and that Nova is Train or newer."
     ),
     3: (
-        "The claim could not be written: Placement did not answer, the host has no room for it, or it cannot be told which provider serves"
-        " a port. See that Placement answers, make room or raise the allocation ratio, or migrate the server, which claims anew."
+        "The claim could not be written: Placement did not answer, the host has no room for it, "
+        "or it cannot be told which provider serves a port. See that Placement answers, "
+        "make room or raise the allocation ratio, or migrate the server, which claims anew."
     ),
-    NOTHING_WRITTEN: "Nova found nothing to write, for the server has a task, has no host, or holds something by now: detect again.",
+    NOTHING_WRITTEN: (
+        "Nova found nothing to write, for the server has a task, has no host, "
+        "or holds something by now: detect again."
+    ),
     5: (
-        "Neutron did not tell the ports of the server, and nothing was written: see that Neutron answers and that Nova may ask it, and heal"
-        " again."
+        "Neutron did not tell the ports of the server, and nothing was written: "
+        "see that Neutron answers and that Nova may ask it, and heal again."
     ),
     6: (
-        "Neutron did not take a change of a port, those of other ports were taken back, and nothing was written: see why in Neutron's log,"
-        " and heal again."
+        "Neutron did not take a change of a port, those of other ports were taken back, "
+        "and nothing was written: see why in Neutron's log, and heal again."
     ),
     PORTS_CHANGED: (
-        "Neutron took the changes of some ports, and they could not be taken back: for each port that is named run"
-        " `openstack port unset PORT --binding-profile allocation`, and heal again."
+        "Neutron took the changes of some ports, and they could not be taken back: "
+        "for each port that is named run "
+        "`openstack port unset PORT --binding-profile allocation`, and heal again."
     ),
-    8: "The server has a vGPU or a Cyborg device, which Nova cannot heal: migrate it, which claims anew.",
-    125: "The container runtime failed: see that the container in orphan_cleanup_nova_manage runs.",
-    126: "What orphan_cleanup_nova_manage names cannot be run: see its permissions, and whether it is a program.",
+    8: (
+        "The server has a vGPU or a Cyborg device, which Nova cannot heal: "
+        "migrate it, which claims anew."
+    ),
+    125: (
+        "The container runtime failed: see that the container in orphan_cleanup_nova_manage runs."
+    ),
+    126: (
+        "What orphan_cleanup_nova_manage names cannot be run: "
+        "see its permissions, and whether it is a program."
+    ),
     127: (
-        "There is no such command on this machine or in this container, or Nova maps the server to no cell: see orphan_cleanup_nova_manage"
-        " and orphan_cleanup_nova_manage_host, or run `nova-manage cell_v2 verify_instance --uuid` with the server's uuid."
+        "There is no such command on this machine or in this container, "
+        "or Nova maps the server to no cell: see orphan_cleanup_nova_manage "
+        "and orphan_cleanup_nova_manage_host, "
+        "or run `nova-manage cell_v2 verify_instance --uuid` with the server's uuid."
     ),
-    255: "nova-manage broke off in the middle with an error that it did not expect, such as a database that does not answer.",
+    255: (
+        "nova-manage broke off in the middle with an error that it did not expect, "
+        "such as a database that does not answer."
+    ),
 }
 _STOPPED = "nova-manage was stopped: see why, and heal again."
-_NOT_REACHED = "nova-manage was not reached: see that there is a connection to orphan_cleanup_nova_manage_host."
+_NOT_REACHED = (
+    "nova-manage was not reached: "
+    "see that there is a connection to orphan_cleanup_nova_manage_host."
+)
 
-# So much of what nova-manage said is told.
+# The longest output of nova-manage that is shown whole.
 _MAX_OUTPUT = 2000
 
 
@@ -83,10 +109,13 @@ class HealOutcome:
 def determine_heal_outcome(
     before: Result, called: Result, read: Result, after: Result, dry: bool
 ) -> HealOutcome:
-    """Judge by what four tasks returned: the detection before the call, the call, what the server holds since, and the detection after it.
+    """Return what became of a server, by what four tasks returned.
 
-    called: a task that was skipped was not to be called, for the server was not proven to hold nothing.
-    dry: whether Nova was only asked what it would write; then nobody looked again.
+    before: the detection before the call.
+    called: the call. It was skipped when the server was not proven to hold nothing.
+    read: what the server holds after the call.
+    after: the detection after the call.
+    dry: whether nova-manage was only to say what it would write; `read` and `after` are not used.
     """
     if called.get("skipped"):
         return _determine_without_call(before)
@@ -96,31 +125,36 @@ def determine_heal_outcome(
     if dry:
         return HealOutcome(FAILED, False, f"{call.meaning} {call.ending}")
     now = _ServerState.from_tasks(read, after)
+    outcome, changed = _determine_after_call(call, now)
+    remark = now.description
+    # Where Nova wrote nothing, the description says what keeps the server from its allocations.
+    if now.is_empty and call.code != NOTHING_WRITTEN:
+        remark = "It holds nothing."
+    return HealOutcome(outcome, changed, f"{call.meaning} {remark} {call.ending}")
+
+
+def _determine_after_call(call: _CommandResult, now: _ServerState) -> tuple[str, bool]:
+    """Return the outcome, and whether the call changed anything."""
     if call.code == PORTS_CHANGED:
-        outcome, changed = FAILED, True
-    elif call.code == NOTHING_WRITTEN:
-        # What it holds, somebody else gave it.
-        outcome, changed = FAILED if now.may_miss_allocation else SKIPPED, False
-    else:
-        outcome, changed = HEALED if now.verified else FAILED, now.has_allocations
-    # Where Nova found nothing to write, it is worth telling what keeps it from its claim.
-    left = "It holds nothing." if now.is_empty and call.code != NOTHING_WRITTEN else now.description
-    return HealOutcome(outcome, changed, f"{call.meaning} {left} {call.ending}")
+        return FAILED, True
+    if call.code == NOTHING_WRITTEN:
+        # Nova did not write what the server holds.
+        return (FAILED if now.may_miss_allocation else SKIPPED), False
+    return (HEALED if now.verified else FAILED), now.has_allocations
 
 
 def _determine_without_call(before: Result) -> HealOutcome:
-    """Only a sound reading proves anything."""
+    """Return why nova-manage was not called: only a sound reading proves anything."""
     coverage = before.get("summary", {}).get("coverage", {})
     if not coverage.get("complete"):
-        why = " ".join(
-            coverage.get("failed_checks", [before.get("msg", "")])
-        ) or describe_unjudged_hosts(coverage)
+        failed_checks = coverage.get("failed_checks", [before.get("msg", "")])
+        why = " ".join(failed_checks) or describe_unjudged_hosts(coverage)
         return HealOutcome(
             FAILED, False, f"Nothing can be proven now, and nova-manage was not called: {why}"
         )
-    why = next(
-        (entry["reason"] for entry in _list_entries(before)), "It holds what it should, or is gone."
-    )
+    why = "It holds what it should, or is gone."
+    if entries := _list_entries(before):
+        why = entries[0]["reason"]
     return HealOutcome(
         SKIPPED, False, f"It changed since it was detected, and nova-manage was not called. {why}"
     )
@@ -128,21 +162,22 @@ def _determine_without_call(before: Result) -> HealOutcome:
 
 @d.dataclass(frozen=True)
 class _CommandResult:
-    """What came of calling nova-manage. Without a code it was not reached."""
+    """The end of nova-manage. Without a code it was not reached."""
 
     code: int | None
     output: str
 
     @classmethod
     def from_task(cls, called: Result) -> _CommandResult:
-        texts = (
-            " ".join(str(called.get(part) or "").split()) for part in ("stdout", "stderr", "msg")
-        )
-        said = next(filter(None, texts), "nothing")
-        return cls(
-            called.get("rc"),
-            said if len(said) <= _MAX_OUTPUT else said[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "...",
-        )
+        output = "nothing"
+        for part in ("stdout", "stderr", "msg"):
+            text = " ".join(str(called.get(part) or "").split())
+            if text:
+                output = text
+                break
+        if len(output) > _MAX_OUTPUT:
+            output = output[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "..."
+        return cls(called.get("rc"), output)
 
     @property
     def would_write(self) -> bool:
@@ -150,20 +185,23 @@ class _CommandResult:
 
     @property
     def meaning(self) -> str:
-        return _NOT_REACHED if self.code is None else EXIT_CODES.get(self.code, _STOPPED)
+        if self.code is None:
+            return _NOT_REACHED
+        return EXIT_CODES.get(self.code, _STOPPED)
 
     @property
     def ending(self) -> str:
-        return (
-            f"Ansible says: {self.output}"
-            if self.code is None
-            else f"nova-manage ended with {self.code} and said: {self.output}"
-        )
+        if self.code is None:
+            return f"Ansible says: {self.output}"
+        return f"nova-manage ended with {self.code} and said: {self.output}"
 
 
 @d.dataclass(frozen=True)
 class _ServerState:
-    """What is known of the server after the call. Nothing is remarked on when it holds its own host and nothing that it should not."""
+    """The server after the call.
+
+    It has no entries when it holds its own host and nothing that it should not.
+    """
 
     read_error: str | None
     has_allocations: bool
@@ -172,12 +210,14 @@ class _ServerState:
 
     @classmethod
     def from_tasks(cls, read: Result, after: Result) -> _ServerState:
-        known = read.get("allocations")
-        sound = bool(after.get("summary", {}).get("coverage", {}).get("complete"))
+        allocations = read.get("allocations")
+        read_error = None
+        if allocations is None:
+            read_error = str(read.get("msg", ""))
         return cls(
-            read_error=str(read.get("msg", "")) if known is None else None,
-            has_allocations=any(allocation["providers"] for allocation in known or ()),
-            sound=sound,
+            read_error=read_error,
+            has_allocations=any(allocation["providers"] for allocation in allocations or ()),
+            sound=bool(after.get("summary", {}).get("coverage", {}).get("complete")),
             entries=tuple(_list_entries(after)),
         )
 
@@ -191,9 +231,9 @@ class _ServerState:
 
     @property
     def may_miss_allocation(self) -> bool:
-        return not self.sound or any(
-            remark["kind"] == "missing_allocation" for remark in self.entries
-        )
+        if not self.sound:
+            return True
+        return any(entry["kind"] == "missing_allocation" for entry in self.entries)
 
     @property
     def description(self) -> str:
@@ -201,15 +241,15 @@ class _ServerState:
             return "It holds its own host now."
         if self.read_error is not None:
             return f"What it holds now is not known: {self.read_error}"
-        otherwise = (
-            "It holds something that could not be verified."
-            if self.has_allocations
-            else "It holds nothing."
-        )
-        return next((remark["reason"] for remark in self.entries), otherwise)
+        if self.entries:
+            return str(self.entries[0]["reason"])
+        if self.has_allocations:
+            return "It holds something that could not be verified."
+        return "It holds nothing."
 
 
 def _list_entries(detected: Result) -> list[Mapping[str, t.Any]]:
-    return [
-        entry for part in ("findings", "protected", "undecided") for entry in detected.get(part, ())
-    ]
+    entries: list[Mapping[str, t.Any]] = []
+    for part in ("findings", "protected", "undecided"):
+        entries += detected.get(part, ())
+    return entries

@@ -2,9 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""The journal: one JSON line before each write to Placement and one after it, on disk before the write is sent."""
+"""The journal: one JSON line before each write to Placement and one after it.
+
+The line before a write is on disk before the write is sent.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +28,15 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+
+_Parsed = t.TypeVar("_Parsed")
 
 FORMAT = 1
 
-# What is told of a change before it is made: enough to take it back. `planned` stands in a task's result, `before` in a journal.
+# The events of records. A record from before a write has all that is needed to take the write back:
+# `planned` is in the result of a task, `before` in a journal.
 PLANNED, BEFORE, AFTER = "planned", "before", "after"
 
 
@@ -78,27 +85,33 @@ class Journal:
         return self._file is not None
 
     def record_before(self, steps: Iterable[RecordableStep], **facts: t.Any) -> None:
-        """Record what is about to be written, and wait until the disk has it. Raises JournalError when that cannot be."""
+        """Record what is about to be written, and wait until it is on disk.
+
+        Raises JournalError when it cannot be recorded.
+
+        facts: further keys of each record.
+        """
         self._append({**build_record(BEFORE, step, self._endpoint), **facts} for step in steps)
 
     def record_after(self, outcomes: Iterable[RecordableOutcome]) -> None:
-        """Record what became of it. Raises JournalError when that cannot be."""
+        """Record what became of the writes. Raises JournalError when it cannot be recorded."""
         self._append(
             _add_header(
                 AFTER,
-                finding=known.step.finding,
-                consumer=known.step.subject,
-                outcome=known.outcome,
-                reason=known.reason,
+                finding=outcome.step.finding,
+                consumer=outcome.step.subject,
+                outcome=outcome.outcome,
+                reason=outcome.reason,
             )
-            for known in outcomes
+            for outcome in outcomes
         )
 
     def _append(self, records: Iterable[dict[str, t.Any]]) -> None:
-        lines = "".join(json.dumps(known, sort_keys=True) + "\n" for known in records)
+        lines = "".join(json.dumps(record, sort_keys=True) + "\n" for record in records)
         if self.broken:
             raise JournalError(
-                f"The journal {self.path} could not be written before, and without it nothing is changed."
+                f"The journal {self.path} could not be written before, "
+                "and without it nothing is changed."
             )
         try:
             if self._file is None:
@@ -106,10 +119,11 @@ class Journal:
             _write_all(self._file, lines.encode())
             os.fsync(self._file)
         except OSError as error:
-            # A record may now stand there half; one more would be glued to it.
+            # The last record may be on disk in part; the next one would become a part of its line.
             self.broken = True
             raise JournalError(
-                f"The journal {self.path} cannot be written ({error.strerror}), and without it nothing is changed."
+                f"The journal {self.path} cannot be written ({error.strerror}), "
+                "and without it nothing is changed."
             ) from error
 
     def _create(self) -> int:
@@ -126,25 +140,28 @@ class Journal:
 
 
 def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> dict[str, t.Any]:
-    """Return what is told of `step` before it is made."""
+    """Return the record of `step` from before it is made."""
     return _add_header(event, placement_endpoint=placement_endpoint, **step.as_dict())
 
 
 def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
-    """Return the records of a journal, given as its path or as the records themselves, and whether its last line is torn.
+    """Return the records of a journal, and whether its last line is torn.
 
-    The write that a torn record was to precede was never sent. Raises InvalidInput for what is no journal.
+    The write that a torn record was to precede was never sent.
+    Raises InvalidInput for anything that is not a journal.
+
+    journal: its path, or a list of its records.
     """
     if isinstance(journal, list):
-        return [
-            _check_record(entry, f"Record {number}") for number, entry in enumerate(journal, 1)
-        ], False
+        numbered = enumerate(journal, 1)
+        return [_check_record(entry, f"Record {number}") for number, entry in numbered], False
     if not isinstance(journal, str) or not journal.strip():
         raise InvalidInput("The journal must be the path of one, or a list of its records.")
     lines = read_bytes(journal).split(b"\n")
     last = len(lines) - 1
     records: list[dict[str, t.Any]] = []
     for number, line in enumerate(lines):
+        # Every record ends with a line break, so nothing comes after the last of them.
         if not line and number == last:
             continue
         try:
@@ -153,10 +170,38 @@ def read_journal(journal: t.Any) -> tuple[list[dict[str, t.Any]], bool]:
             if number == last:
                 return records, True
             raise InvalidInput(
-                f"Line {number + 1} of {journal} is no record of a journal ({error}): it was edited, or is another file."
+                f"Line {number + 1} of {journal} is no record of a journal ({error}): "
+                "it was edited, or is another file."
             ) from error
         records.append(_check_record(entry, f"Line {number + 1} of {journal}"))
     return records, False
+
+
+def parse_record(
+    record: Mapping[str, t.Any],
+    placement_endpoint: str,
+    parse: Callable[[Mapping[str, t.Any]], _Parsed],
+) -> _Parsed:
+    """Return what `parse` makes of a record of a run that changed this Placement.
+
+    Raises InvalidInput for a record that was edited, and for one of another cloud.
+
+    parse: raises KeyError, TypeError, ValueError or AttributeError for what it cannot read.
+    """
+    try:
+        parsed = parse(record)
+        recorded_endpoint = record["placement_endpoint"]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            "A record of the journal is not as orphan_remediate writes it "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    if recorded_endpoint != placement_endpoint:
+        raise InvalidInput(
+            f"The journal is of another cloud: its Placement is {recorded_endpoint}, "
+            f"and that of this connection {placement_endpoint}."
+        )
+    return parsed
 
 
 def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
@@ -164,7 +209,8 @@ def _check_record(entry: t.Any, where: str) -> dict[str, t.Any]:
         raise InvalidInput(f"{where} is no record of a journal.")
     if entry.get("format") != FORMAT:
         raise InvalidInput(
-            f"{where} has format {entry.get('format')!r} and this version of the collection reads format {FORMAT}."
+            f"{where} has format {entry.get('format')!r} "
+            f"and this version of the collection reads format {FORMAT}."
         )
     renamed = dict(entry)
     if isinstance(entry.get("kind"), str):

@@ -2,9 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""One run at a time: two on the same machine wait for each other; on different machines the generations keep them apart."""
+"""One run at a time.
+
+Two runs on the same machine wait for each other; on different machines the generations of
+consumers keep them apart.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +33,14 @@ _PAUSE = 0.2
 def acquire_lock(
     placement_endpoint: str, patience: int, stopped: Callable[[], str], writing: bool = True
 ) -> t.Iterator[None]:
-    """Keep every other run that changes this Placement waiting, and wait for one that does so now, at most `parse_sighting_policy` seconds.
+    """Wait for another run that changes this Placement, and keep the next one waiting.
 
-    A run that is not `writing`, as in check mode, neither waits nor keeps anybody waiting. Raises InvalidInput when another one is not over
-    by then, or when `stopped` says to stop. The lock ends with the process that holds it, however that ends.
+    A run that is not `writing`, as in check mode, neither waits nor keeps others waiting.
+    The lock ends with the process that has it, however that process ends.
+    Raises InvalidInput when the other run is not over in time, or when `stopped` says to stop.
+
+    patience: for how many seconds to wait.
+    stopped: returns why to stop, or an empty text.
     """
     if not writing:
         yield
@@ -47,7 +56,8 @@ def acquire_lock(
                 )
             if time.monotonic() >= deadline:
                 raise InvalidInput(
-                    f"Another run changes {placement_endpoint} and has not ended in {patience} seconds (lock {path}): nothing was changed. "
+                    f"Another run changes {placement_endpoint} and has not ended in "
+                    f"{patience} seconds (lock {path}): nothing was changed. "
                     "Wait for it, or raise lock_timeout."
                 )
             time.sleep(_PAUSE)
@@ -57,23 +67,28 @@ def acquire_lock(
 
 
 def get_lock_path(placement_endpoint: str) -> str:
-    """Return the file that stands for an endpoint. It is left behind: to remove it would let two runs lock two files."""
+    """Return the path of the file whose lock stands for an endpoint.
+
+    The file is left behind: after its removal two runs could lock two files.
+    """
     digest = hashlib.sha256(placement_endpoint.rstrip("/").encode()).hexdigest()[:16]
     return os.path.join(tempfile.gettempdir(), f"osops-placement-{digest}.lock")
 
 
 def _open_lock(path: str) -> int:
     try:
-        # Opened for reading only, it can be locked by every user of the machine, whoever made it and with whatever umask.
+        # A file that is open for reading only can be locked by every user of the machine,
+        # whatever its owner and the umask.
         with contextlib.suppress(FileExistsError):
-            made = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
-            os.fchmod(made, 0o644)
-            os.close(made)
-        # Somebody else may have put a pipe there, which would wait for a writer.
+            created = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(created, 0o644)
+            os.close(created)
+        # Another user may have put a pipe there, and to open one would wait for a writer.
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise InvalidInput(
-            f"The lock {path} cannot be opened: {error.strerror}. Remove it or set TMPDIR to another folder."
+            f"The lock {path} cannot be opened: {error.strerror}. "
+            "Remove it or set TMPDIR to another folder."
         ) from error
 
 

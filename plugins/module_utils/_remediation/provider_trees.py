@@ -2,14 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The deletion of provider trees that no compute node stands behind, each proven anew, journaled and read back."""
+"""The deletion of provider trees without a compute node.
+
+Each is proven again, journaled and read back.
+"""
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
@@ -37,7 +40,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
 )
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     Outcome,
+    add_reason,
+    complete_outcomes,
     count_failed,
+    describe_unexpected,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
@@ -56,7 +62,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 class TreeRemover:
-    """The last part of a run over a plan; without a journal (check mode) everything is proven and nothing deleted."""
+    """The last part of a run over a plan.
+
+    Without a journal, as in check mode, everything is proven and nothing is deleted.
+    """
 
     def __init__(
         self,
@@ -75,30 +84,29 @@ class TreeRemover:
     def remove_trees(
         self, steps: Sequence[TreeStep], stopped: Callable[[], str], failed_before: int = 0
     ) -> list[Outcome]:
-        """Prove each of `steps` anew and make it, in their order.
+        """Prove each of `steps` again and make it, in their order.
 
-        One that cannot be made does not keep the others from being made; a reading that is not sound does, a journal that cannot be
-        written, too many failures, and whatever `stopped` says.
+        A step that cannot be made does not keep the others from being made. The run ends early for
+        a reading that is not sound, a journal that cannot be written, too many failures, and
+        anything that `stopped` returns.
 
         failed_before: how many changes of the run have failed already.
         """
         outcomes: list[Outcome] = []
-        for position, step in enumerate(steps):
-            if why := stopped() or explain_abort(
-                failed_before + count_failed(outcomes), self._max_failures
-            ):
-                return outcomes + [Outcome(left, SKIPPED, why) for left in steps[position:]]
+        for step in steps:
+            failed = failed_before + count_failed(outcomes)
+            why = stopped() or explain_abort(failed, self._max_failures)
+            if why:
+                return complete_outcomes(outcomes, steps, SKIPPED, why)
             try:
                 outcomes.append(self._remove_tree(step))
             except (UnsoundReading, JournalError) as error:
-                return outcomes + [Outcome(left, FAILED, str(error)) for left in steps[position:]]
+                return complete_outcomes(outcomes, steps, FAILED, str(error))
             except CloudError as error:
                 outcomes.append(Outcome(step, FAILED, str(error)))
             except Exception as error:
-                # What was done so far must be told whatever happens, a fault of our own included.
-                outcomes.append(
-                    Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}")
-                )
+                # The result must have all earlier outcomes, even after a fault of our own.
+                outcomes.append(Outcome(step, FAILED, describe_unexpected(error)))
         return outcomes
 
     def _remove_tree(self, step: TreeStep) -> Outcome:
@@ -114,13 +122,16 @@ class TreeRemover:
         try:
             self._journal.record_after([outcome])
         except JournalError as error:
-            return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
+            # What was deleted must be reported as deleted, although the journal lacks its end.
+            return add_reason(outcome, error)
         return outcome
 
     def _read_states(self, step: TreeStep) -> tuple[dict[str, t.Any], str]:
-        """Return what each provider of the tree has, for the journal: all that is needed to give it back. Or why it is not deleted.
+        """Return all that the providers of the tree have, or why the tree is not deleted.
 
-        It must be what the proof saw. Placement does not guard a deletion by the generation, so this is the last look at it.
+        The states go into the journal, and are enough to restore what the providers had.
+        Each must be what the proof has seen: Placement does not guard a deletion by the
+        generation, so this is the last reading before it.
         """
         details = {}
         for provider in step.change.providers:
@@ -131,30 +142,30 @@ class TreeRemover:
         return details, ""
 
     def _delete_providers(self, step: TreeStep) -> Outcome:
+        providers = step.change.providers
         try:
-            gone, refusal = self._writer.delete_tree(step.change.providers)
+            deleted, refusal = self._writer.delete_tree(providers)
         except CloudError as error:
             return Outcome(step, FAILED, str(error), partly=True)
         if not refusal:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
-        told = (
-            f" {len(gone)} of its {len(step.change.providers)} providers are deleted."
-            if gone
-            else ""
-        )
-        return Outcome(step, FAILED, refusal + told, partly=bool(gone))
+        if not deleted:
+            return Outcome(step, FAILED, refusal)
+        progress = f" {len(deleted)} of its {len(providers)} providers are deleted."
+        return Outcome(step, FAILED, refusal + progress, partly=True)
 
     def _find_mismatch(self, step: TreeStep) -> str:
-        """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
+        """Return what is no longer true of `step`, nothing when it is proven as at detection."""
+        scope = Scope(hosts=(step.subject,), kinds=(step.kind,))
         try:
-            now = self._reading.collect(Scope(hosts=(step.subject,), kinds=(step.kind,)))
+            now = self._reading.collect(scope)
+        # A scope that names what the cloud does not have is not valid.
         except InvalidInput:
             return "It is gone."
-        if closed := list_failed_absence_checks(now):
-            raise UnsoundReading(f"Nothing may be deleted now. {' '.join(closed)}")
-        finding = next(
-            (known for known in judge(now, self._policy) if step.subject == known.subject), None
-        )
+        if failed_checks := list_failed_absence_checks(now):
+            raise UnsoundReading(f"Nothing may be deleted now. {' '.join(failed_checks)}")
+        judged = judge(now, self._policy)
+        finding = next((finding for finding in judged if finding.subject == step.subject), None)
         if finding is None:
             return "It is no longer found."
         if finding.id != step.finding or finding.change is None:

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The planned changes, each proven anew, journalled, written and read back: the only way from a plan to Placement."""
+"""The planned changes of allocations, each proven again, journalled, written and read back.
+
+This is the only way from a plan to the allocations in Placement.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundnes
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (  # noqa: E501
         AllocationWriter,
     )
     from ansible_collections.osops.placement.plugins.module_utils._collector.collector import (
@@ -59,10 +63,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
 
-# So many are proven side by side and then written together: a proof is at most as old as it takes to prove these.
+# How many changes are proven side by side and then written together. A proof is at most as old as
+# it takes to prove these.
 _BATCH_SIZE = WORKERS
 
-# In seconds. A service that does not answer for long, or a laptop that sleeps, lets a proof grow old.
+# In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
 _MAX_PROOF_AGE = 60
 
 # The kind for which every host must have been asked for its servers.
@@ -76,7 +81,7 @@ class Outcome:
     step: Step | TreeStep
     outcome: str
     reason: str = ""
-    # A part of it was made, or may have been, before the rest failed.
+    # A part of the step was made, or may have been, before the rest failed.
     partly: bool = False
 
     @property
@@ -89,15 +94,32 @@ class Outcome:
 
 
 def count_failed(outcomes: Iterable[Outcome]) -> int:
-    return sum(known.outcome == FAILED for known in outcomes)
+    """Return how many of `outcomes` failed."""
+    return sum(outcome.outcome == FAILED for outcome in outcomes)
+
+
+def complete_outcomes(
+    outcomes: list[Outcome], steps: Sequence[Step | TreeStep], outcome: str, reason: str
+) -> list[Outcome]:
+    """Return `outcomes`, and after them one for each of `steps` that has none yet."""
+    left = steps[len(outcomes) :]
+    return outcomes + [Outcome(step, outcome, reason) for step in left]
+
+
+def describe_unexpected(error: Exception) -> str:
+    """Return an error that is not one of our own as a reason."""
+    return f"An unexpected {type(error).__name__}: {error}"
 
 
 class _Unproven(Exception):
-    """Some of a batch could not be asked about, and nothing of it was written."""
+    """Some of a batch could not be proven again, and nothing of it was written."""
 
 
 class Remediation:
-    """One run over a plan; without a journal (check mode) everything is proven and nothing written."""
+    """One run over a plan.
+
+    Without a journal, as in check mode, everything is proven and nothing is written.
+    """
 
     def __init__(
         self,
@@ -114,100 +136,94 @@ class Remediation:
         self._max_failures = max_failures
 
     def run(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
-        """Prove each of `steps` anew and make it, in their order, a few at once.
+        """Prove each of `steps` again and make it, in their order, a few at once.
 
-        One that cannot be made does not keep the others from being made; a cell that stops answering does, a journal that cannot
-        be written, too many failures, and whatever `stopped` says. Raises GateClosed before the first when the cloud as a whole is not sound.
+        A step that cannot be made does not keep the others from being made. The run ends early for
+        a cell that stops answering, a journal that cannot be written, too many failures, and
+        anything that `stopped` returns.
+        Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
-        listings = self._reading.collect_listings(
-            with_servers=any(step.kind == _UNKNOWN_CONSUMER for step in steps)
-        )
-        if closed := list_failed_checks(listings):
-            raise UnsoundReading(f"Nothing may be changed now. {' '.join(closed)}")
+        needs_servers = any(step.kind == _UNKNOWN_CONSUMER for step in steps)
+        listings = self._reading.collect_listings(with_servers=needs_servers)
+        if failed_checks := list_failed_checks(listings):
+            raise UnsoundReading(f"Nothing may be changed now. {' '.join(failed_checks)}")
         outcomes: list[Outcome] = []
-        batches = collections.deque(
-            steps[start : start + _BATCH_SIZE] for start in range(0, len(steps), _BATCH_SIZE)
-        )
+        batches = _split_into_batches(steps)
         while batches:
-            if why := stopped() or explain_abort(count_failed(outcomes), self._max_failures):
-                return outcomes + [Outcome(left, SKIPPED, why) for left in steps[len(outcomes) :]]
+            why = stopped() or explain_abort(count_failed(outcomes), self._max_failures)
+            if why:
+                return complete_outcomes(outcomes, steps, SKIPPED, why)
             batch = batches.popleft()
             try:
                 outcomes += self._remediate_batch(batch, listings, stopped)
             except (UnsoundReading, JournalError) as error:
-                return outcomes + [
-                    Outcome(left, FAILED, str(error)) for left in steps[len(outcomes) :]
-                ]
+                return complete_outcomes(outcomes, steps, FAILED, str(error))
             except _Unproven as error:
                 if len(batch) > 1:
+                    # One step must not keep the others of its batch from being made.
                     batches.extendleft([step] for step in reversed(batch))
                 else:
                     outcomes.append(Outcome(batch[0], FAILED, str(error)))
             except Exception as error:
-                # What was done so far must be told whatever happens, a fault of our own included.
-                outcomes += [
-                    Outcome(step, FAILED, f"An unexpected {type(error).__name__}: {error}")
-                    for step in batch
-                ]
+                # The result must have all earlier outcomes, even after a fault of our own.
+                reason = describe_unexpected(error)
+                outcomes += [Outcome(step, FAILED, reason) for step in batch]
         return outcomes
 
     def _remediate_batch(
         self, batch: Sequence[Step], listings: Snapshot, stopped: Callable[[], str]
     ) -> list[Outcome]:
+        proven = self._verify_in_time(batch, listings)
+        ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
+        if self._journal is None or not ready:
+            return proven
+        # A service that hardly answers can have kept the proof waiting for minutes.
+        if why := stopped():
+            return [_skip_proven(outcome, why) for outcome in proven]
+        written = self._write_batch(ready, self._journal)
+        by_finding = {outcome.step.finding: outcome for outcome in written}
+        return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
+
+    def _verify_in_time(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
+        """Return the outcomes of `_verify_batch`, if they are recent enough to rely on.
+
+        Raises UnsoundReading when the cloud is not sound, and _Unproven for every other failure.
+        """
         began = read_monotonic_clock()
         try:
             proven = self._verify_batch(batch, listings)
         except UnsoundReading:
             raise
+        except CloudError as error:
+            raise _Unproven(f"It could not be proven anew. {error}") from error
         except Exception as error:
-            told = (
-                error
-                if isinstance(error, CloudError)
-                else f"An unexpected {type(error).__name__}: {error}"
-            )
-            raise _Unproven(f"It could not be proven anew. {told}") from error
+            reason = describe_unexpected(error)
+            raise _Unproven(f"It could not be proven anew. {reason}") from error
         if read_monotonic_clock() - began > _MAX_PROOF_AGE:
             raise _Unproven(
-                f"Its proof took longer than {_MAX_PROOF_AGE} seconds, and was too old at its end to rely on."
+                f"Its proof took longer than {_MAX_PROOF_AGE} seconds, "
+                "and was too old at its end to rely on."
             )
-        ready = [step for step, outcome in zip(batch, proven, strict=True) if outcome.changed]
-        if self._journal is None or not ready:
-            return proven
-        if why := stopped():
-            # A service that hardly answers can have kept the proof waiting for minutes.
-            return [
-                Outcome(outcome.step, SKIPPED, why) if outcome.changed else outcome
-                for outcome in proven
-            ]
-        made = {
-            outcome.step.finding: outcome for outcome in self._write_batch(ready, self._journal)
-        }
-        return [made.get(outcome.step.finding, outcome) for outcome in proven]
+        return proven
 
     def _verify_batch(self, batch: Sequence[Step], listings: Snapshot) -> list[Outcome]:
-        """Return for each step the outcome that it would have, from a new proof and then a last look at its consumer."""
-        now = self._reading.refresh_evidence(listings, [step.change.consumer for step in batch])
-        if closed := list_failed_checks(now):
-            raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(closed)}")
-        findings = {
-            finding.consumer: finding
-            for finding in judge_consumers(SnapshotIndex(now), self._policy)
-        }
+        """Return for each step the outcome that it would have.
+
+        The consumers are judged by a new proof, and then read once more.
+        """
+        consumers = [step.change.consumer for step in batch]
+        now = self._reading.refresh_evidence(listings, consumers)
+        if failed_checks := list_failed_checks(now):
+            raise UnsoundReading(f"Nothing more is changed in this run. {' '.join(failed_checks)}")
+        judged = judge_consumers(SnapshotIndex(now), self._policy)
+        findings = {finding.consumer: finding for finding in judged}
         reasons = {step.finding: _find_mismatch(step, now, findings) for step in batch}
-        moved = self._writer.find_conflicts(
-            [step.change for step in batch if not reasons[step.finding]]
-        )
-        reasons |= {
-            step.finding: str(moved[step.change.consumer])
-            for step in batch
-            if step.change.consumer in moved
-        }
-        return [
-            Outcome(step, SKIPPED, reason)
-            if (reason := reasons[step.finding])
-            else Outcome(step, OUTCOME_BY_ACTION[step.change.action])
-            for step in batch
-        ]
+        unchanged = [step.change for step in batch if not reasons[step.finding]]
+        conflicts = self._writer.find_conflicts(unchanged)
+        for step in batch:
+            if step.change.consumer in conflicts:
+                reasons[step.finding] = str(conflicts[step.change.consumer])
+        return [_make_proven_outcome(step, reasons[step.finding]) for step in batch]
 
     def _write_batch(self, steps: Sequence[Step], journal: Journal) -> list[Outcome]:
         journal.record_before(steps)
@@ -216,16 +232,37 @@ class Remediation:
         try:
             journal.record_after(outcomes)
         except JournalError as error:
-            # The changes are made and must be told as made; that their end is not in the journal is told beside it.
-            return [
-                d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
-                for outcome in outcomes
-            ]
+            # The changes are made and must be reported as made, although the journal lacks
+            # their end.
+            return [add_reason(outcome, error) for outcome in outcomes]
         return outcomes
 
 
+def _split_into_batches(steps: Sequence[Step]) -> collections.deque[Sequence[Step]]:
+    starts = range(0, len(steps), _BATCH_SIZE)
+    return collections.deque(steps[start : start + _BATCH_SIZE] for start in starts)
+
+
+def _skip_proven(outcome: Outcome, why: str) -> Outcome:
+    """Return an outcome that would have changed something as a skipped one, any other as it is."""
+    if outcome.changed:
+        return Outcome(outcome.step, SKIPPED, why)
+    return outcome
+
+
+def _make_proven_outcome(step: Step, reason: str) -> Outcome:
+    if reason:
+        return Outcome(step, SKIPPED, reason)
+    return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+
+
+def add_reason(outcome: Outcome, error: JournalError) -> Outcome:
+    """Return an outcome whose reason ends with `error`."""
+    return d.replace(outcome, reason=f"{outcome.reason} {error}".strip())
+
+
 def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
-    """Say what no longer holds of `step`; nothing when it is proven as it was at detection."""
+    """Return what is no longer true of `step`, nothing when it is proven as at detection."""
     change = step.change
     evidence = now.evidence.get(change.consumer)
     allocation = evidence.allocation.value if evidence else None
@@ -234,7 +271,10 @@ def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Find
     if is_same_allocation(build_body(allocation), change.after):
         return "Nothing is left to change: it holds what it should."
     if allocation.generation != change.generation:
-        return f"It changed since detection: generation {change.generation} then, {allocation.generation} now."
+        return (
+            f"It changed since detection: generation {change.generation} then, "
+            f"{allocation.generation} now."
+        )
     finding = findings.get(change.consumer)
     if finding is None:
         return "It is healthy now."
@@ -248,4 +288,7 @@ def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Find
 def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
     if error is None:
         return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
-    return Outcome(step, SKIPPED if isinstance(error, AllocationConflict) else FAILED, str(error))
+    # The consumer moved on, which is not a fault of this run.
+    if isinstance(error, AllocationConflict):
+        return Outcome(step, SKIPPED, str(error))
+    return Outcome(step, FAILED, str(error))

@@ -2,11 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Changes taken back: what a journal says was taken from a consumer is given to it again, and nothing is taken from anybody.
+"""Restoring what a journal says was removed: from providers and from consumers.
 
-What the providers of deleted trees had is given to them first (`_remediation.tree_restore`), then the allocations.
+What the providers of deleted trees had comes first (`_remediation.tree_restore`), then the
+allocations. Nothing is taken from a consumer or a provider.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.limits impor
     explain_abort,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, parse_step
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import AFTER
+from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+    AFTER,
+    parse_record,
+)
 from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
     RESTORE_PROVIDERS,
     TreeAddition,
@@ -47,7 +52,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+    from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (  # noqa: E501
         AllocationWriter,
     )
     from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
@@ -63,10 +68,25 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
 
+# What a record says of a change of allocations.
+_CHANGE_KEYS = (
+    "consumer",
+    "generation",
+    "before",
+    "after",
+    "partner",
+    "action",
+    "frees",
+    "claims",
+)
+
 
 @d.dataclass(frozen=True)
 class Restoration:
-    """What became of one change that was to be taken back, the write if there was one, and why not if there was none."""
+    """What became of one change that was to be restored.
+
+    It has the write if there was one, and else the reason why there was none.
+    """
 
     step: Step | TreeRecord
     outcome: str
@@ -74,16 +94,21 @@ class Restoration:
     write: Change | TreeAddition | None = None
     # A part of a tree was written, or may have been, before the rest failed.
     partly: bool = False
-    # Nothing was asked of Placement, for it cannot be taken back.
+    # It cannot be restored, and no request was sent for it.
     hopeless: bool = False
 
     def as_dict(self) -> dict[str, t.Any]:
-        tree = self.step if isinstance(self.step, TreeRecord) else None
+        consumer: str | None = self.step.subject
+        provider = None
+        if isinstance(self.step, TreeRecord):
+            root = self.step.root
+            consumer = None
+            provider = {"uuid": root.uuid, "name": root.name}
         return {
             "finding": self.step.finding,
             "kind": self.step.kind,
-            "consumer": None if tree else self.step.subject,
-            "provider": {"uuid": tree.root.uuid, "name": tree.root.name} if tree else None,
+            "consumer": consumer,
+            "provider": provider,
             "outcome": self.outcome,
             "reason": self.reason,
             "write": self.write.as_dict() if self.write else None,
@@ -96,17 +121,21 @@ def find_restore_steps(
     consumers: Collection[str],
     providers: Collection[str],
 ) -> list[Step | TreeRecord]:
-    """Return what is to be taken back of what a journal tells of: deleted trees first, then changes of allocations, both the newest first.
+    """Return what of a journal is to be restored.
 
-    Whoever names only consumers wants no trees, and whoever names only `providers` (roots, by name or uuid) no consumers. Raises
-    InvalidInput for a journal of another cloud, and for what it does not tell of.
+    Deleted trees come first, then changes of allocations, both the newest first.
+    Raises InvalidInput for a journal of another cloud, and for names that are not in it.
+
+    consumers, providers: UUIDs of consumers, and roots by name or UUID. Without any, everything is
+    restored; with only consumers no trees are, and with only providers no consumers.
     """
     trees = select_trees(find_deleted_trees(records, placement_endpoint), providers)
     changes = find_changes(records, placement_endpoint, consumers)
-    return [
-        *(trees if providers or not consumers else ()),
-        *(changes if consumers or not providers else ()),
-    ]
+    if consumers and not providers:
+        return [*changes]
+    if providers and not consumers:
+        return [*trees]
+    return [*trees, *changes]
 
 
 def find_deleted_providers(
@@ -123,48 +152,44 @@ def find_deleted_providers(
 def find_changes(
     records: Iterable[Mapping[str, t.Any]], placement_endpoint: str, consumers: Collection[str]
 ) -> list[Step]:
-    """Return the changes of the `consumers` (of all without any) that a journal tells of, the newest first.
+    """Return the changes of the `consumers` in a journal, of all without any, the newest first.
 
-    One that Placement refused because its consumer had moved is none of ours, whatever the consumer holds now. Raises InvalidInput for a
-    journal of another cloud, and for consumers of which it tells no change.
+    A change that Placement refused because its consumer had changed was not made by this run,
+    whatever the consumer has now.
+    Raises InvalidInput for a journal of another cloud, and for consumers that are not in it.
     """
     steps: list[Step] = []
-    for entry in records:
-        if entry.get("action") in (DELETE_PROVIDERS, RESTORE_PROVIDERS):
+    for record in records:
+        if record.get("action") in (DELETE_PROVIDERS, RESTORE_PROVIDERS):
             continue
-        if entry["event"] == AFTER:
-            if entry.get("outcome") == SKIPPED:
-                refused = [
-                    position
-                    for position, step in enumerate(steps)
-                    if step.finding == entry.get("finding")
-                ]
-                if refused:
-                    del steps[refused[-1]]
-            continue
-        try:
-            step = parse_step(
-                entry["finding"], entry["kind"], {key: entry[key] for key in _CHANGE_KEYS}
-            )
-            there = entry["placement_endpoint"]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(
-                f"A record of the journal is not as orphan_remediate writes it ({type(error).__name__}: {error})."
-            ) from error
-        if there != placement_endpoint:
-            raise InvalidInput(
-                f"The journal is of another cloud: its Placement is {there}, and that of this connection {placement_endpoint}."
-            )
-        steps.append(step)
-    named = {part.consumer for step in steps for part in step.change.parts}
-    if unknown := sorted(set(consumers) - named):
+        if record["event"] != AFTER:
+            steps.append(parse_record(record, placement_endpoint, _parse_change))
+        elif record.get("outcome") == SKIPPED:
+            _drop_last_step(steps, record.get("finding"))
+    recorded = {part.consumer for step in steps for part in step.change.parts}
+    if unknown := sorted(set(consumers) - recorded):
         raise InvalidInput(
             f"The journal tells of nothing that was taken from consumer {', '.join(unknown)}."
         )
-    wanted = set(consumers) or named
-    return [
-        step for step in reversed(steps) if wanted & {part.consumer for part in step.change.parts}
-    ]
+    if not consumers:
+        return steps[::-1]
+    return [step for step in reversed(steps) if _changes_any(step, consumers)]
+
+
+def _parse_change(record: Mapping[str, t.Any]) -> Step:
+    return parse_step(record["finding"], record["kind"], {key: record[key] for key in _CHANGE_KEYS})
+
+
+def _drop_last_step(steps: list[Step], finding: t.Any) -> None:
+    """Remove the last of `steps` that is about a finding, if there is one."""
+    for position in reversed(range(len(steps))):
+        if steps[position].finding == finding:
+            del steps[position]
+            return
+
+
+def _changes_any(step: Step, consumers: Collection[str]) -> bool:
+    return any(part.consumer in consumers for part in step.change.parts)
 
 
 def restore(
@@ -177,30 +202,43 @@ def restore(
     stopped: Callable[[], str],
     max_failures: int = MAX_FAILURES,
 ) -> list[Restoration]:
-    """Take back each of `steps` whose consumers hold just what it left them; without a journal (check mode) only say so.
+    """Restore each of `steps` whose consumers have exactly what it left them.
 
-    One that cannot be taken back does not keep the others from it; a journal that cannot be written does, and too many requests that fail.
+    A step that cannot be restored does not keep the others from being restored. The run ends early
+    for a journal that cannot be written, too many failed requests, and anything that `stopped`
+    returns.
 
     deleted: the names of the providers that the journal says were deleted, by uuid.
+    journal: None in check mode, where nothing is written.
     """
     done: list[Restoration] = []
     providers = reader.list_providers() if steps else {}
-    for position, step in enumerate(steps):
-        if why := stopped() or explain_abort(sum(map(_has_failed, done)), max_failures):
-            return done + [Restoration(left, SKIPPED, why) for left in steps[position:]]
+    for step in steps:
+        why = stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
+        if why:
+            return _complete(done, steps, SKIPPED, why)
         try:
             if isinstance(step, TreeRecord):
                 done.append(_restore_tree(step, providers, trees, journal))
             else:
                 done.append(_restore_step(step, providers, deleted, reader, writer, journal))
         except JournalError as error:
-            return done + [Restoration(left, FAILED, str(error)) for left in steps[position:]]
+            return _complete(done, steps, FAILED, str(error))
         except CloudError as error:
             done.append(Restoration(step, FAILED, str(error)))
         except Exception as error:
-            # What was done so far must be told whatever happens, a fault of our own included.
-            done.append(Restoration(step, FAILED, f"An unexpected {type(error).__name__}: {error}"))
+            # The result must have all earlier outcomes, even after a fault of our own.
+            reason = f"An unexpected {type(error).__name__}: {error}"
+            done.append(Restoration(step, FAILED, reason))
     return done
+
+
+def _complete(
+    done: list[Restoration], steps: Sequence[Step | TreeRecord], outcome: str, reason: str
+) -> list[Restoration]:
+    """Return `done`, and after them a restoration for each of `steps` that has none yet."""
+    left = steps[len(done) :]
+    return done + [Restoration(step, outcome, reason) for step in left]
 
 
 def _restore_tree(
@@ -213,13 +251,16 @@ def _restore_tree(
     restoration = Restoration(tree, became.outcome, became.reason, became.write, became.partly)
     if journal is not None and became.write:
         with contextlib.suppress(JournalError):
-            # As below: what was restored is reported as restored.
+            # What was restored must be reported as restored: the module reports a broken journal.
             journal.record_after([restoration])
     return restoration
 
 
 def _has_failed(restoration: Restoration) -> bool:
-    """Tell whether a request failed: that a provider is gone says nothing of the other changes."""
+    """Return whether a request failed.
+
+    A provider that is gone is not counted: the other changes do not depend on it.
+    """
     return restoration.outcome == FAILED and not restoration.hopeless
 
 
@@ -231,54 +272,79 @@ def _restore_step(
     writer: AllocationWriter,
     journal: Journal | None,
 ) -> Restoration:
-    held = {
-        part.consumer: build_body(allocation)
-        for part in step.change.parts
-        if (allocation := reader.get_allocation(part.consumer).value)
-    }
-    inverse, why = invert_change(step.change, held)
+    current = _read_current(step, reader)
+    inverse, why = invert_change(step.change, current)
     if inverse is None:
         return Restoration(step, SKIPPED, why)
-    if gone := sorted(set(inverse.allocates) - set(providers)):
-        # Placement, asked for it all the same, would keep an empty record of the consumer that is in the way of every later claim.
-        if set(gone) <= set(deleted):
-            return Restoration(step, SKIPPED, _explain_missing_providers(gone, providers, deleted))
-        return Restoration(
-            step,
-            FAILED,
-            f"Provider {', '.join(gone)}, of which it held a share, is gone.",
-            hopeless=True,
-        )
+    # Sent all the same, the write would leave an empty record of the consumer in Placement, which
+    # is in the way of every later allocation.
+    if missing := sorted(set(inverse.allocates) - set(providers)):
+        return _refuse_without_providers(step, missing, providers, deleted)
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.record_before([Step(step.finding, step.kind, inverse)])
     (error,) = writer.write([inverse])
-    outcome = (
-        RESTORED if error is None else SKIPPED if isinstance(error, AllocationConflict) else FAILED
-    )
-    restoration = Restoration(step, outcome, str(error or ""), inverse)
+    restoration = Restoration(step, _choose_outcome(error), str(error or ""), inverse)
     with contextlib.suppress(JournalError):
-        # The journal knows that it is broken, and says so at the end; what was restored must be told as restored.
+        # What was restored must be reported as restored: the module reports a broken journal.
         journal.record_after([restoration])
     return restoration
 
 
+def _read_current(step: Step, reader: PlacementReader) -> dict[str, dict[str, t.Any]]:
+    """Return the documents that the consumers of `step` have now."""
+    current = {}
+    for part in step.change.parts:
+        allocation = reader.get_allocation(part.consumer).value
+        if allocation:
+            current[part.consumer] = build_body(allocation)
+    return current
+
+
+def _refuse_without_providers(
+    step: Step,
+    missing: Sequence[str],
+    providers: Mapping[str, Provider],
+    deleted: Mapping[str, str],
+) -> Restoration:
+    """Return the restoration of a step whose providers are `missing` in Placement.
+
+    Those that the journal says were deleted may be made again, and then it can be restored.
+    """
+    if set(missing) <= set(deleted):
+        reason = _explain_missing_providers(missing, providers, deleted)
+        return Restoration(step, SKIPPED, reason)
+    reason = f"Provider {', '.join(missing)}, of which it held a share, is gone."
+    return Restoration(step, FAILED, reason, hopeless=True)
+
+
+def _choose_outcome(error: CloudError | None) -> str:
+    if error is None:
+        return RESTORED
+    # The consumer moved on, which is not a fault of this run.
+    if isinstance(error, AllocationConflict):
+        return SKIPPED
+    return FAILED
+
+
 def _explain_missing_providers(
-    gone: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]
+    missing: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]
 ) -> str:
-    """Say why there is no room for an allocation of providers that the journal itself says were deleted."""
-    names = {known.name: known.uuid for known in providers.values()}
+    """Return why nothing is allocated from providers that the journal says were deleted."""
+    by_name = {provider.name: provider.uuid for provider in providers.values()}
     reasons = []
-    for uuid in gone:
+    for uuid in missing:
         name = deleted[uuid]
-        if name in names:
+        if name in by_name:
             reasons.append(
-                f"Provider {name} ({uuid}), of which it held a part, was deleted; the one of that name is {names[name]} now, "
+                f"Provider {name} ({uuid}), of which it held a part, was deleted; "
+                f"the one of that name is {by_name[name]} now, "
                 "and an allocation of the old one is not moved to it."
             )
         else:
             reasons.append(
-                f"Provider {name} ({uuid}), of which it held a part, was deleted and does not exist: nova-compute makes it again when it "
+                f"Provider {name} ({uuid}), of which it held a part, was deleted "
+                "and does not exist: nova-compute makes it again when it "
                 "starts; run this again then."
             )
     return " ".join(reasons)
@@ -287,10 +353,13 @@ def _explain_missing_providers(
 def invert_change(
     change: Change, current: Mapping[str, Mapping[str, t.Any]]
 ) -> tuple[Change | None, str]:
-    """Return the write that takes `change` back from consumers that hold `current`, or None and why there is none.
+    """Return the write that restores what was before `change`, or None and why there is none.
 
-    What a server was given is not taken from it, for it may need it by now. A pair is taken back whole: what the server then loses its
-    migration holds again, as before, and both are in one request.
+    What a server got is not taken from it, for it may need it by now. A pair is restored as a
+    whole: what the server then loses its migration has again, as before, and both are in one
+    request.
+
+    current: the documents that the consumers have now, by uuid.
     """
     inverses = []
     for part in reversed(change.parts):
@@ -298,33 +367,29 @@ def invert_change(
         if is_same_allocation(now, part.before):
             return None, f"{part.consumer} holds what it held before: there is nothing to put back."
         if not is_same_allocation(now, part.after):
-            return (
-                None,
-                f"{part.consumer} meanwhile holds something else, on {', '.join(sorted(now['allocations'])) or 'no provider'}.",
-            )
-        generation = now["consumer_generation"]
-        before = (
-            {**now, "project_id": part.before["project_id"], "user_id": part.before["user_id"]}
-            if generation is None
-            else now
-        )
-        inverses.append(
-            Change(
-                part.consumer,
-                generation,
-                before,
-                {**part.before, "consumer_generation": generation},
-            )
-        )
-    first, *others = reversed(inverses)
-    inverse = d.replace(first, partner=others[0] if others else None)
+            providers = ", ".join(sorted(now["allocations"])) or "no provider"
+            return None, f"{part.consumer} meanwhile holds something else, on {providers}."
+        inverses.append(_invert_part(part, now))
+    inverse = inverses.pop()
+    if inverses:
+        inverse = d.replace(inverse, partner=inverses.pop())
     if inverse.frees:
-        taken = ", ".join(sorted(inverse.frees))
+        freed = ", ".join(sorted(inverse.frees))
         return None, (
-            f"To take it back, {change.consumer} would lose what it holds on {taken}, which its server may need: "
+            f"To take it back, {change.consumer} would lose what it holds on {freed}, "
+            "which its server may need: "
             "change that with placement_allocation, if it must be."
         )
     return inverse, ""
 
 
-_CHANGE_KEYS = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")
+def _invert_part(part: Change, now: Mapping[str, t.Any]) -> Change:
+    """Return the change of one consumer from `now`, its document, to what it had before `part`."""
+    generation = now["consumer_generation"]
+    before = now
+    # A consumer that holds nothing has no project and no user.
+    if generation is None:
+        owner = {key: part.before[key] for key in ("project_id", "user_id")}
+        before = {**now, **owner}
+    after = {**part.before, "consumer_generation": generation}
+    return Change(part.consumer, generation, before, after)

@@ -2,9 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
-"""Asked to stop: a run ends between two changes when it gets a signal, or when nobody is left to be told of its result."""
+"""Requests to stop.
+
+A run ends between two changes when it gets a signal, or when no Ansible is left to read its result.
+"""
 
 from __future__ import annotations
 
@@ -24,71 +28,86 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # The commands that fork workers.
 _COMMANDS = (b"ansible", b"ansible-playbook", b"ansible-console")
 
-# The number of no process.
+# Stands for the parent of a worker that has lost its own; no process has this number.
 _GONE = -1
 
 
 @contextlib.contextmanager
 def watch_for_stop() -> t.Iterator[Callable[[], str]]:
-    """Yield a function that says why to stop, and nothing as long as there is no reason."""
+    """Yield a function that returns why to stop, an empty text as long as there is no reason."""
     received: list[str] = []
 
     def note(number: int, _frame: types.FrameType | None) -> None:
         received.append(signal.Signals(number).name)
 
-    # Under nohup the terminal's end is to be survived.
-    heard = [
-        number
-        for number in _SIGNALS
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
-    ]
-    before = {number: signal.signal(number, note) for number in heard}
+    watched = [number for number in _SIGNALS if not _is_ignored_hangup(number)]
+    previous = {number: signal.signal(number, note) for number in watched}
     workers = _find_workers()
+
+    def explain_stop() -> str:
+        if received:
+            return f"The run was stopped by {received[0]}."
+        return _describe_abandonment(workers)
+
     try:
-        yield (
-            lambda: (
-                f"The run was stopped by {received[0]}."
-                if received
-                else _describe_abandonment(workers)
-            )
-        )
+        yield explain_stop
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
+def _is_ignored_hangup(number: signal.Signals) -> bool:
+    """Return whether this is SIGHUP under nohup, which is to survive the end of the terminal."""
+    return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
+
+
 def _describe_abandonment(workers: Mapping[int, int]) -> str:
-    """Say that the task's result would reach nobody: Ansible is gone, or its end of our output."""
+    """Return why the task's result would not be read: Ansible is gone, or its end of our output."""
+    if _is_output_closed() or _have_lost_parent(workers):
+        return "The run was stopped: Ansible, which started it, is gone."
+    return ""
+
+
+def _is_output_closed() -> bool:
+    output = sys.__stdout__.fileno() if sys.__stdout__ else 1
     poller = select.poll()
-    poller.register(sys.__stdout__.fileno() if sys.__stdout__ else 1, select.POLLERR)
-    # A pipe tells it by an error, a socket or a terminal by a hang-up.
-    gone = any(
-        event & (select.POLLERR | select.POLLHUP | select.POLLNVAL)
-        for _file, event in poller.poll(0)
-    )
-    gone = gone or any(_read_parent_pid(worker) != parent for worker, parent in workers.items())
-    return "The run was stopped: Ansible, which started it, is gone." if gone else ""
+    poller.register(output, select.POLLERR)
+    # A pipe reports it as an error, a socket or a terminal as a hang-up.
+    closed = select.POLLERR | select.POLLHUP | select.POLLNVAL
+    return any(event & closed for _file, event in poller.poll(0))
+
+
+def _have_lost_parent(workers: Mapping[int, int]) -> bool:
+    return any(_read_parent_pid(worker) != parent for worker, parent in workers.items())
 
 
 def _find_workers() -> dict[int, int]:
-    """Return those processes above this one with which Ansible runs its tasks, each with the one that it was forked from.
+    """Return the workers of Ansible above this process, each with the process that forked it.
 
-    A worker outlives the `ansible-playbook` that was killed or whose terminal was closed, and waits for us as if nothing had happened.
-    One that had lost its `ansible-playbook` before we looked has `_GONE` instead: the process of Ansible that is nearest to a module is
-    always a worker, never `ansible-playbook` itself.
+    A worker outlives the `ansible-playbook` that was killed or whose terminal was closed, and waits
+    for this process as if nothing had happened. A worker that had lost its `ansible-playbook`
+    before it was read here has `_GONE` instead: the process of Ansible that is nearest to a module
+    is always a worker, never `ansible-playbook` itself.
     """
     if not _is_proc_reliable():
         return {}
-    found, number, nearest = {}, os.getppid(), True
+    workers: dict[int, int] = {}
+    number = os.getppid()
+    nearest = True
     while number > 1:
-        parent, arguments = _read_parent_pid(number), _read_arguments(number)
-        commanded = _runs_tasks(arguments)
-        if (commanded or _names_ansible(arguments)) and arguments == _read_arguments(parent):
-            found[number], nearest = parent, False
-        elif commanded and nearest:
-            found[number], nearest = _GONE, False
+        parent = _read_parent_pid(number)
+        arguments = _read_arguments(number)
+        runs_tasks = _runs_tasks(arguments)
+        is_ansible = runs_tasks or _names_ansible(arguments)
+        # A fork has the arguments of its parent.
+        if is_ansible and arguments == _read_arguments(parent):
+            workers[number] = parent
+            nearest = False
+        elif runs_tasks and nearest:
+            workers[number] = _GONE
+            nearest = False
         number = parent
-    return found
+    return workers
 
 
 def _names_ansible(arguments: list[bytes]) -> bool:
@@ -96,28 +115,34 @@ def _names_ansible(arguments: list[bytes]) -> bool:
 
 
 def _runs_tasks(arguments: list[bytes]) -> bool:
-    """Tell whether these are the arguments of a Python that runs one of Ansible's commands which run modules."""
-    if not os.path.basename(arguments[0] if arguments else b"").startswith(b"python"):
+    """Return whether these arguments are a Python's that runs a command of Ansible with workers."""
+    if not arguments or not os.path.basename(arguments[0]).startswith(b"python"):
         return False
-    script = next((text for text in arguments[1:] if not text.startswith(b"-")), b"")
-    return os.path.basename(script) in _COMMANDS
+    for argument in arguments[1:]:
+        if not argument.startswith(b"-"):
+            return os.path.basename(argument) in _COMMANDS
+    return False
 
 
 def _is_proc_reliable() -> bool:
-    """Tell whether the numbers in /proc are those that this process knows: in a namespace of its own they may be others."""
+    """Return whether /proc has the numbers that this process sees.
+
+    In a PID namespace of its own a process may see other numbers.
+    """
     with contextlib.suppress(OSError):
         return os.readlink("/proc/self") == str(os.getpid())
     return False
 
 
 def _read_parent_pid(number: int) -> int:
-    """Return the parent of a process, 0 where that cannot be known."""
+    """Return the parent of a process, 0 where it cannot be read."""
     with (
         contextlib.suppress(OSError),
         open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as stream,
     ):
-        # The name before it may have blanks and parentheses in it.
-        return int(stream.read().rpartition(")")[2].split()[1])
+        # The name of the command may have blanks and parentheses in it: what follows does not.
+        fields = stream.read().rpartition(")")[2].split()
+        return int(fields[1])
     return 0
 
 

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Findings as CSV (RFC 4180), a row each. No spreadsheet takes a cell of it for a formula."""
+"""Findings as CSV (RFC 4180), one row each. No spreadsheet takes a cell of it for a formula."""
 
 from __future__ import annotations
 
@@ -41,14 +42,13 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 def render(report: Report) -> str:
     """Return a header and a row for each finding, each undecided and each protected entry."""
-    made = map_outcomes(report)
-    rows = [
-        _build_row(entry, made.get(entry["id"], "")) for entry in iterate_entries(report.findings)
-    ]
+    outcomes = map_outcomes(report)
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_escape_cell(row[column]) for column in COLUMNS] for row in rows)
+    for entry in iterate_entries(report.findings):
+        row = _build_row(entry, outcomes.get(entry["id"], ""))
+        writer.writerow([_escape_cell(row[column]) for column in COLUMNS])
     return text.getvalue()
 
 
@@ -101,7 +101,9 @@ COLUMNS = (
 
 
 def _escape_cell(value: t.Any) -> str:
-    """Return a cell in which nothing but its text is left: what a spreadsheet would calculate begins with an apostrophe."""
+    """Return a cell as text that no spreadsheet calculates: an apostrophe precedes a formula."""
     text = "" if value is None else str(value)
     shown = make_printable(text)
-    return f"'{shown}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else shown
+    if text.lstrip(" ").startswith(_FORMULA_STARTS):
+        return f"'{shown}"
+    return shown

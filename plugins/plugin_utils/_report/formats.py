@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """The formats in which a report can be written."""
@@ -28,7 +29,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 @d.dataclass(frozen=True)
 class Format:
-    """The name of its file, and what makes its contents."""
+    """The name of the file of a format, and the function that returns its contents."""
 
     file: str
     render: Callable[[Report], str]

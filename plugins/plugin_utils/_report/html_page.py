@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """A report as one HTML page that needs nothing besides.
 
-Whatever comes from a cloud is hostile until shown. It gets into the page in two ways only: through a template that escapes it, and as
-JSON that a script of known digest sets as text. The page's own policy forbids every other script, style and request.
+Anything from a cloud is treated as hostile. It gets into the page in two ways only: through a
+template that escapes it, and as JSON that a script of known digest sets as text. The page's own
+policy forbids every other script, style and request.
 """
 
 from __future__ import annotations
@@ -38,9 +40,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 _FOLDER = Path(__file__).with_name("_html_page")
 
-# The details of so many rows are one piece of JSON, which is read when the first of them is unfolded.
+# How many rows have their details in one piece of JSON, which is parsed when the first of them is
+# unfolded.
 _CHUNK_SIZE = 50
-# What a page without its script lists, for it cannot be searched.
+# How many rows the page lists without its script: they cannot be searched.
 _PLAIN_ROWS = 500
 
 # What could end a script element, start a comment in it, or end a line of it.
@@ -53,36 +56,35 @@ _CONTROL = re.compile(r"\\[bfnrtu]")
 
 def render(report: Report) -> str:
     """Return the page. It is the same for the same report."""
-    style, script = (
-        (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+    policy = (
+        "default-src 'none'",
+        f"style-src '{_compute_digest(style)}'",
+        f"script-src '{_compute_digest(script)}'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
     )
-    listed = build_rows(report)
+    rows = build_rows(report)
     return _load_template().render(
-        policy="; ".join(
-            (
-                "default-src 'none'",
-                f"style-src '{_compute_digest(style)}'",
-                f"script-src '{_compute_digest(script)}'",
-                "img-src data:",
-                "base-uri 'none'",
-                "form-action 'none'",
-            )
-        ),
+        policy="; ".join(policy),
         style=Markup(style),
         script=Markup(script),
         view=build_overview(report),
-        plain=listed[:_PLAIN_ROWS],
-        more=max(0, len(listed) - _PLAIN_ROWS),
-        index=_encode_list(row.index for row in listed),
+        plain=rows[:_PLAIN_ROWS],
+        more=max(0, len(rows) - _PLAIN_ROWS),
+        index=_encode_list(row.index for row in rows),
         chunk_size=_CHUNK_SIZE,
-        chunks=_encode_chunks(report, listed),
+        chunks=_encode_chunks(report, rows),
     )
 
 
-def _encode_chunks(report: Report, listed: t.Sequence[t.Any]) -> Iterator[Markup]:
-    told = make_details_builder(report)
-    for start in range(0, len(listed), _CHUNK_SIZE):
-        yield _encode_list(told(row.entry) for row in listed[start : start + _CHUNK_SIZE])
+def _encode_chunks(report: Report, rows: t.Sequence[t.Any]) -> Iterator[Markup]:
+    build_details = make_details_builder(report)
+    for start in range(0, len(rows), _CHUNK_SIZE):
+        chunk = rows[start : start + _CHUNK_SIZE]
+        yield _encode_list(build_details(row.entry) for row in chunk)
 
 
 def _encode_list(entries: Iterable[t.Any]) -> Markup:
@@ -95,29 +97,28 @@ def _encode_list(entries: Iterable[t.Any]) -> Markup:
 
 def _encode_json(data: t.Any) -> str:
     text = _ENCODER.encode(data)
-    # To look at every text by itself takes twice as long as all the rest.
-    return (
-        text
-        if text.isprintable() and not _CONTROL.search(text)
-        else _ENCODER.encode(_escape_unprintable(data))
-    )
+    # To escape every text by itself takes twice as long as everything else together.
+    if text.isprintable() and not _CONTROL.search(text):
+        return text
+    return _ENCODER.encode(_escape_unprintable(data))
 
 
 def _escape_unprintable(value: t.Any) -> t.Any:
-    """Return data with every character spelled out that a reader would not see, or that would move what stands beside it."""
+    """Return data with every character spelled out that is invisible or moves its neighbours."""
     if isinstance(value, str):
         return value if value.isprintable() else make_printable(value)
     if isinstance(value, dict):
         return {
             _escape_unprintable(str(key)): _escape_unprintable(part) for key, part in value.items()
         }
-    return (
-        [_escape_unprintable(part) for part in value] if isinstance(value, list | tuple) else value
-    )
+    if isinstance(value, list | tuple):
+        return [_escape_unprintable(part) for part in value]
+    return value
 
 
 def _compute_digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _finalize(value: t.Any) -> t.Any:

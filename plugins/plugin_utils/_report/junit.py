@@ -2,12 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Findings as JUnit XML, for what shows the results of tests: a suite a kind, a failure for whatever is found.
+"""Findings as JUnit XML, for viewers of test results: one suite a kind, one failure a finding.
 
-It holds to the schema of Ant's JUnit task, the strictest of those in use: https://github.com/windyroad/JUnit-Schema
+It follows the schema of Ant's JUnit task, the strictest of those in use:
+https://github.com/windyroad/JUnit-Schema
 """
 
 from __future__ import annotations
@@ -39,36 +41,33 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 
-# So that a run without findings has a test as well: to many readers a report without tests is an error.
+# The suite of the run itself. With it a run without findings has a test as well: to many readers a
+# report without tests is an error.
 _RUN = "run"
 _PACKAGE = "osops.placement"
 
 
 def render(report: Report) -> str:
-    """Return a document in which what a run has put right is a test that passed."""
-    made, settled = map_outcomes(report), list_remediated_findings(report)
-    kinds: dict[str, list[ET.Element]] = collections.defaultdict(list)
-    for trouble in list_troubles(report):
-        view = _create_test_case(_RUN, f"trouble {len(kinds[_RUN]) + 1}")
-        ET.SubElement(view, "error", {"type": "trouble", "message": make_printable(trouble)})
-        kinds[_RUN].append(view)
-    if not kinds[_RUN]:
-        kinds[_RUN].append(_create_test_case(_RUN, "sound reading"))
-    if unjudged := describe_unjudged_hosts(report.findings["summary"]["coverage"]):
-        view = _create_test_case(_RUN, "whole cloud judged")
-        ET.SubElement(view, "skipped", {"message": make_printable(unjudged)})
-        kinds[_RUN].append(view)
+    """Return a document in which what a run has remediated is a test that passed."""
+    outcomes, remediated = map_outcomes(report), list_remediated_findings(report)
+    suites: dict[str, list[ET.Element]] = collections.defaultdict(list)
+    suites[_RUN] = _build_run_cases(report)
     for entry in iterate_entries(report.findings):
-        kinds[entry["kind"]].append(
-            _convert_entry(entry, made.get(entry["id"], ""), entry["id"] in settled)
-        )
+        outcome = outcomes.get(entry["id"], "")
+        suites[entry["kind"]].append(_convert_entry(entry, outcome, entry["id"] in remediated))
     root = ET.Element("testsuites")
-    for number, (name, cases) in enumerate(kinds.items()):
-        about = {"name": name, "package": _PACKAGE, "id": str(number), "hostname": "localhost"}
+    for number, (name, cases) in enumerate(suites.items()):
         suite = ET.SubElement(
             root,
             "testsuite",
-            {**about, **_format_times(report, name == _RUN), **_count_results(cases)},
+            {
+                "name": name,
+                "package": _PACKAGE,
+                "id": str(number),
+                "hostname": "localhost",
+                **_format_times(report, name == _RUN),
+                **_count_results(cases),
+            },
         )
         suite.append(_build_properties(report))
         suite.extend(cases)
@@ -78,32 +77,48 @@ def render(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _convert_entry(entry: Entry, outcome: str, settled: bool) -> ET.Element:
-    about = make_printable(get_subject(entry))
+def _build_run_cases(report: Report) -> list[ET.Element]:
+    """Return the cases of the run itself: what went wrong, and what was not judged."""
+    cases: list[ET.Element] = []
+    for number, trouble in enumerate(list_troubles(report), 1):
+        test_case = _create_test_case(_RUN, f"trouble {number}")
+        ET.SubElement(test_case, "error", {"type": "trouble", "message": make_printable(trouble)})
+        cases.append(test_case)
+    if not cases:
+        cases.append(_create_test_case(_RUN, "sound reading"))
+    if unjudged := describe_unjudged_hosts(report.findings["summary"]["coverage"]):
+        test_case = _create_test_case(_RUN, "whole cloud judged")
+        ET.SubElement(test_case, "skipped", {"message": make_printable(unjudged)})
+        cases.append(test_case)
+    return cases
+
+
+def _convert_entry(entry: Entry, outcome: str, remediated: bool) -> ET.Element:
+    subject = make_printable(get_subject(entry))
     name = make_printable(get_server_name(entry))
-    view = _create_test_case(entry["kind"], f"{about} {name}".rstrip())
+    test_case = _create_test_case(entry["kind"], f"{subject} {name}".rstrip())
     reason = make_printable(entry["reason"])
     if entry["verdict"] in ("protected", "undecided"):
-        ET.SubElement(view, "skipped", {"message": f"{entry['verdict']}: {reason}"})
-    elif not settled:
-        failure = ET.SubElement(view, "failure", {"type": entry["verdict"], "message": reason})
-        failure.text = "\n".join(
-            f"{label}: {make_printable(text)}"
-            for label, text in _list_details(entry, outcome)
-            if text
-        )
-    return view
+        ET.SubElement(test_case, "skipped", {"message": f"{entry['verdict']}: {reason}"})
+    elif not remediated:
+        failure = ET.SubElement(test_case, "failure", {"type": entry["verdict"], "message": reason})
+        details = _list_details(entry, outcome)
+        failure.text = "\n".join(f"{label}: {make_printable(text)}" for label, text in details)
+    return test_case
 
 
 def _list_details(entry: Entry, outcome: str) -> list[tuple[str, str]]:
-    return [
+    """Return the details of an entry that there are, as labels and texts."""
+    first_seen = f"{entry['first_seen']}{', new' if entry['new'] else ''}"
+    details = [
         ("id", entry["id"]),
-        ("first seen", f"{entry['first_seen']}{', new' if entry['new'] else ''}"),
+        ("first seen", first_seen),
         ("hosts", ", ".join(list_hosts(entry))),
         ("frees", format_amounts(sum_freed(entry))),
         ("waiting", entry.get("waiting", "")),
         ("outcome", outcome),
     ]
+    return [(label, text) for label, text in details if text]
 
 
 def _create_test_case(kind: str, name: str) -> ET.Element:
@@ -111,33 +126,35 @@ def _create_test_case(kind: str, name: str) -> ET.Element:
 
 
 def _count_results(cases: list[ET.Element]) -> dict[str, str]:
-    counted = {
-        f"{name}s": sum(view.find(name) is not None for view in cases)
-        for name in ("failure", "error")
-    }
-    skipped = sum(view.find("skipped") is not None for view in cases)
     return {
-        name: str(count)
-        for name, count in {"tests": len(cases), **counted, "skipped": skipped}.items()
+        "tests": str(len(cases)),
+        "failures": _count_cases(cases, "failure"),
+        "errors": _count_cases(cases, "error"),
+        "skipped": _count_cases(cases, "skipped"),
     }
+
+
+def _count_cases(cases: list[ET.Element], result: str) -> str:
+    return str(sum(test_case.find(result) is not None for test_case in cases))
 
 
 def _format_times(report: Report, whole: bool) -> dict[str, str]:
+    """Return when the run started and, for the suite of the `whole` run, how long it took."""
     started, finished = report.findings["started_at"], report.findings["finished_at"]
-    return {
-        "timestamp": started.removesuffix("Z"),
-        "time": str(seconds_between(started, finished) or 0) if whole else "0",
-    }
+    seconds = 0
+    if whole:
+        seconds = seconds_between(started, finished) or 0
+    return {"timestamp": started.removesuffix("Z"), "time": str(seconds)}
 
 
 def _build_properties(report: Report) -> ET.Element:
     cloud = report.findings["cloud"]
-    told = {
+    values = {
         "placement_endpoint": cloud["placement_endpoint"],
         "region": cloud["region"] or "",
         "journal": report.journal or "",
     }
     properties = ET.Element("properties")
-    for name, value in told.items():
+    for name, value in values.items():
         ET.SubElement(properties, "property", {"name": name, "value": make_printable(value)})
     return properties

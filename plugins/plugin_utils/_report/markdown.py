@@ -2,12 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """Findings as Markdown, as GitHub and GitLab show it: for merge requests, job summaries and chats.
 
-Names from a cloud stand in code spans, where neither markup nor mentions mean anything; sentences, which hold names too, are escaped.
+Names from a cloud stand in code spans, where neither markup nor mentions mean anything. Sentences,
+which have names in them too, are escaped.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _MAX_NAME = 80
 _MAX_REASON = 400
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
-# Before these a mention, a reference, an address or a picture begins, or goes on; the space between has no width.
+# Where a mention, a reference, an address or a picture begins or goes on. A space without width is
+# put behind these characters.
 _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 
 _TITLES = {
@@ -52,29 +55,28 @@ _TITLES = {
 
 
 def render(report: Report) -> str:
-    """Return the summary, what went wrong, tables of what was found, and what became of it."""
-    findings = report.findings
-    parts = [
-        "# Orphaned allocations",
-        f"{format_code_span(findings['cloud']['placement_endpoint'])}"
-        + (
-            f", region {format_code_span(findings['cloud']['region'])}"
-            if findings["cloud"]["region"]
-            else ""
-        )
-        + f", {findings['finished_at']}",
-        *(f"> **Failed:** {escape_text(trouble, 2000)}" for trouble in list_troubles(report)),
-        *(
-            f"> **Not judged:** {escape_text(unjudged, 2000)}"
-            for unjudged in filter(None, [describe_unjudged_hosts(findings["summary"]["coverage"])])
-        ),
-        _render_summary(findings["summary"]),
-        *_render_stranded(findings["summary"]["stranded"]),
-        *_render_entries(report),
-        *_render_plan(report),
-        *_render_remediation(report),
-    ]
+    """Return the summary, what went wrong, tables of the entries, and the outcomes."""
+    summary = report.findings["summary"]
+    parts = ["# Orphaned allocations", _render_origin(report.findings)]
+    for trouble in list_troubles(report):
+        parts.append(f"> **Failed:** {escape_text(trouble, 2000)}")
+    if unjudged := describe_unjudged_hosts(summary["coverage"]):
+        parts.append(f"> **Not judged:** {escape_text(unjudged, 2000)}")
+    parts.append(_render_summary(summary))
+    parts += _render_stranded(summary["stranded"])
+    parts += _render_entries(report)
+    parts += _render_plan(report)
+    parts += _render_remediation(report)
     return "\n\n".join(parts) + "\n"
+
+
+def _render_origin(findings: Mapping[str, t.Any]) -> str:
+    """Return which cloud was read, and when."""
+    cloud = findings["cloud"]
+    origin = format_code_span(cloud["placement_endpoint"])
+    if cloud["region"]:
+        origin += f", region {format_code_span(cloud['region'])}"
+    return f"{origin}, {findings['finished_at']}"
 
 
 def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
@@ -82,13 +84,25 @@ def format_code_span(text: t.Any, limit: int = _MAX_NAME) -> str:
     shown = make_printable(text, limit) if text else ""
     if not shown.strip():
         return ""
-    # A table is cut at bars before anything else is read, but not at those behind an odd number of backslashes.
-    shown = re.sub(
-        r"(\\*)\|", lambda match: f"{match[1]}{match[1][:1] if len(match[1]) % 2 else ''}\\|", shown
-    )
-    ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
-    edge = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
+    shown = re.sub(r"(\\*)\|", _escape_bar, shown)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    ticks = "`" * (longest + 1)
+    edge = ""
+    if shown.startswith(("`", " ")) or shown.endswith(("`", " ")):
+        edge = " "
     return f"{ticks}{edge}{shown}{edge}{ticks}"
+
+
+def _escape_bar(match: re.Match[str]) -> str:
+    """Return a bar that does not cut a table, with the backslashes before it.
+
+    A table is cut at bars before anything else is read, but not at a bar after an odd number of
+    backslashes.
+    """
+    backslashes = match[1]
+    if len(backslashes) % 2:
+        backslashes += "\\"
+    return rf"{backslashes}\|"
 
 
 def escape_text(text: t.Any, limit: int = _MAX_REASON) -> str:
@@ -99,7 +113,7 @@ def escape_text(text: t.Any, limit: int = _MAX_REASON) -> str:
 
 
 def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are safe."""
+    """Return a table. Its cells must be escaped already."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -120,49 +134,49 @@ def _render_summary(summary: Mapping[str, t.Any]) -> str:
 
 
 def _render_stranded(stranded: Mapping[str, t.Any]) -> list[str]:
-    shares = stranded["share_of_claimed"]
-    rows = [
-        [format_code_span(cls), str(amount), f"{shares[cls]:.1%}" if cls in shares else ""]
-        for cls, amount in sorted(stranded["resource_classes"].items())
-    ]
-    return (
-        ["## Stranded", format_table(["resource class", "amount", "of all that is claimed"], rows)]
-        if rows
-        else []
-    )
+    if not stranded["resource_classes"]:
+        return []
+    fractions = stranded["share_of_claimed"]
+    rows = []
+    for cls, amount in sorted(stranded["resource_classes"].items()):
+        fraction = f"{fractions[cls]:.1%}" if cls in fractions else ""
+        rows.append([format_code_span(cls), str(amount), fraction])
+    head = ["resource class", "amount", "of all that is claimed"]
+    return ["## Stranded", format_table(head, rows)]
 
 
 def _render_entries(report: Report) -> list[str]:
     parts = []
-    made = map_outcomes(report)
+    outcomes = map_outcomes(report)
     for key, title in _TITLES.items():
-        found = report.findings[key]
-        if not found:
+        entries = report.findings[key]
+        if not entries:
             continue
         head = ["kind", "since", "about", "server", "host", "frees", "why"]
-        rows = [_build_row(entry) for entry in found[:MAX_ROWS]]
-        if key == "findings" and made:
+        rows = [_build_row(entry) for entry in entries[:MAX_ROWS]]
+        # Only findings have changes, and these an outcome.
+        if key == "findings" and outcomes:
             head.append("outcome")
-            rows = [
-                [*row, made.get(entry["id"], "")] for row, entry in zip(rows, found, strict=False)
-            ]
-        parts += [f"## {title}: {len(found)}", format_table(head, rows), *_render_omitted(found)]
+            for entry, row in zip(entries, rows, strict=False):
+                row.append(outcomes.get(entry["id"], ""))
+        parts += [f"## {title}: {len(entries)}", format_table(head, rows)]
+        parts += _render_omitted(entries)
     return parts
 
 
 def _build_row(entry: Entry) -> list[str]:
     since = f"**new**, {entry['first_seen']}" if entry["new"] else entry["first_seen"]
-    about = [
-        format_code_span(text)
-        for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
-    ]
-    waiting = f" Not now, for {escape_text(entry['waiting'])}." if entry.get("waiting") else ""
+    reason = escape_text(entry["reason"])
+    if entry.get("waiting"):
+        reason += f" Not now, for {escape_text(entry['waiting'])}."
     return [
         entry["kind"],
         since,
-        *about,
+        format_code_span(get_subject(entry)),
+        format_code_span(get_server_name(entry)),
+        format_code_span(", ".join(list_hosts(entry))),
         escape_text(format_amounts(sum_freed(entry))),
-        f"{escape_text(entry['reason'])}{waiting}",
+        reason,
     ]
 
 
@@ -170,47 +184,46 @@ def _render_plan(report: Report) -> list[str]:
     if report.plan is None:
         return []
     changes = report.plan["changes"]
-    rows = [
-        [change["kind"], change["action"], format_code_span(change["finding"].partition("/")[2])]
-        for change in changes[:MAX_ROWS]
-    ]
-    return [
-        f"## Planned changes: {len(changes)}",
-        *([format_table(["kind", "action", "about"], rows)] if rows else []),
-        *_render_omitted(changes),
-    ]
+    parts = [f"## Planned changes: {len(changes)}"]
+    rows = []
+    for change in changes[:MAX_ROWS]:
+        subject = change["finding"].partition("/")[2]
+        rows.append([change["kind"], change["action"], format_code_span(subject)])
+    if rows:
+        parts.append(format_table(["kind", "action", "about"], rows))
+    return parts + _render_omitted(changes)
 
 
 def _render_remediation(report: Report) -> list[str]:
-    told = report.remediation
-    if told is None:
+    remediation = report.remediation
+    if remediation is None:
         return []
-    tally = (
-        ", ".join(f"{count} {name}" for name, count in told["tally"].items() if count)
-        or "nothing to do"
-    )
-    parts = [
-        "## Outcome",
-        f"Check mode, nothing was written. Without it: {tally}."
-        if told["check_mode"]
-        else f"{tally}.",
-    ]
-    left = [outcome for outcome in told["outcomes"] if outcome["reason"]]
-    rows = [
-        [
-            outcome["outcome"],
-            outcome["kind"],
-            format_code_span(outcome["finding"].partition("/")[2]),
-            escape_text(outcome["reason"]),
-        ]
-        for outcome in left[:MAX_ROWS]
-    ]
+    parts = ["## Outcome", _render_tally(remediation)]
+    explained = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
+    rows = []
+    for outcome in explained[:MAX_ROWS]:
+        subject = format_code_span(outcome["finding"].partition("/")[2])
+        reason = escape_text(outcome["reason"])
+        rows.append([outcome["outcome"], outcome["kind"], subject, reason])
     if rows:
-        parts += [format_table(["outcome", "kind", "about", "why"], rows), *_render_omitted(left)]
-    return (
-        [*parts, f"Journal: {format_code_span(report.journal, 1000)}"] if report.journal else parts
-    )
+        parts.append(format_table(["outcome", "kind", "about", "why"], rows))
+        parts += _render_omitted(explained)
+    if report.journal:
+        parts.append(f"Journal: {format_code_span(report.journal, 1000)}")
+    return parts
+
+
+def _render_tally(remediation: Mapping[str, t.Any]) -> str:
+    tally = remediation["tally"]
+    counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
+    text = f"{counts or 'nothing to do'}."
+    if remediation["check_mode"]:
+        return f"Check mode, nothing was written. Without it: {text}"
+    return text
 
 
 def _render_omitted(rows: Sequence[t.Any]) -> list[str]:
-    return [f"… and {len(rows) - MAX_ROWS} more"] if len(rows) > MAX_ROWS else []
+    left = len(rows) - MAX_ROWS
+    if left <= 0:
+        return []
+    return [f"… and {left} more"]

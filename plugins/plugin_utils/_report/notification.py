@@ -2,12 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """What is sent to a webhook when something is new or failed.
 
-Chats take names for markup and mentions: what comes from a cloud stands where they do not.
+Chats take names for markup and mentions. Anything from a cloud stands where they do not.
 """
 
 from __future__ import annotations
@@ -44,11 +45,14 @@ _MAX_FACT = 400
 
 @d.dataclass(frozen=True)
 class Notice:
-    """What there is to tell.
+    """What a notice says of a run.
 
-    cloud, region: empty when not even that could be found out.
-    troubles: a sentence each. new: the first of the findings that are; count: of all of them.
-    reports: the paths of what was written, by format.
+    cloud, region: empty when the run did not come so far.
+    troubles: a sentence each.
+    new: the first of the new findings; count: how many there are in all.
+    summary: that of the findings; None without findings.
+    tally: how many changes had each outcome.
+    reports: the paths of the written reports, by format.
     """
 
     cloud: str
@@ -69,14 +73,13 @@ class Notice:
         failure: str,
         reports: Mapping[str, str],
     ) -> Notice:
-        """Make the notice of a run; without a report, of one that has no findings to tell of."""
+        """Return the notice of a run; without a `report`, of a run that has no findings."""
         done = remediation or {}
         tally = {name: count for name, count in done.get("tally", {}).items() if count}
         check_mode = bool(done.get("check_mode"))
         if report is None:
-            return cls(
-                "", "", (failure,) if failure else (), (), 0, None, tally, check_mode, reports
-            )
+            troubles = (failure,) if failure else ()
+            return cls("", "", troubles, (), 0, None, tally, check_mode, reports)
         new = [entry for entry in report.findings["findings"] if entry["new"]]
         cloud = report.findings["cloud"]
         return cls(
@@ -98,60 +101,55 @@ class Notice:
 
     @property
     def title(self) -> str:
-        told = f"{self.count} new findings" if self.count != 1 else "1 new finding"
-        return f"Orphaned allocations: {'the run failed' if self.troubles else told}"
+        """The headline."""
+        if self.troubles:
+            return "Orphaned allocations: the run failed"
+        if self.count == 1:
+            return "Orphaned allocations: 1 new finding"
+        return f"Orphaned allocations: {self.count} new findings"
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """The figures, by what they are called."""
-        told = [("cloud", f"{self.cloud} {self.region}".strip())]
+        """The figures, as labels and texts."""
+        facts = [("cloud", f"{self.cloud} {self.region}".strip())]
         if self.summary:
-            told.append(
-                (
-                    "findings",
-                    ", ".join(
-                        f"{count} {verdict}" for verdict, count in self.summary["verdicts"].items()
-                    ),
-                )
-            )
-            told.append(("stranded", format_amounts(self.summary["stranded"]["resource_classes"])))
+            stranded = self.summary["stranded"]["resource_classes"]
+            facts.append(("findings", _join_counts(self.summary["verdicts"])))
+            facts.append(("stranded", format_amounts(stranded)))
         if self.tally:
-            outcome = ", ".join(f"{count} {name}" for name, count in self.tally.items())
-            told.append(("would be" if self.check_mode else "outcome", outcome))
+            label = "would be" if self.check_mode else "outcome"
+            facts.append((label, _join_counts(self.tally)))
         if self.summary:
-            told.append(("not judged", describe_unjudged_hosts(self.summary["coverage"])))
-        told += [("report", path) for path in list(self.reports.values())[:1]]
-        return [(name, text) for name, text in told if text]
+            facts.append(("not judged", describe_unjudged_hosts(self.summary["coverage"])))
+        for path in list(self.reports.values())[:1]:
+            facts.append(("report", path))
+        return [(label, text) for label, text in facts if text]
 
     @property
     def more(self) -> str:
-        return f"… and {self.count - len(self.new)} more" if self.count > len(self.new) else ""
+        """How many new findings are left out, empty for none."""
+        left = self.count - len(self.new)
+        if left <= 0:
+            return ""
+        return f"… and {left} more"
+
+
+def _join_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def _format_slack(notice: Notice) -> dict[str, t.Any]:
-    """Return text in Slack's own markup, in which three characters begin everything, mentions included."""
-
-    def plain(text: t.Any, limit: int = _MAX_REASON) -> str:
-        return (
-            make_printable(text, limit)
-            .replace("&", "&amp;")
-            .replace("<", "&lt;")
-            .replace(">", "&gt;")
-        )
-
-    def name(text: t.Any, limit: int = 80) -> str:
-        return f"`{plain(text, limit).replace('`', chr(0x2019))}`"
-
-    lines = [
-        f"*{notice.title}*",
-        *(f":warning: {_escape_slack_markup(plain(trouble, 1000))}" for trouble in notice.troubles),
-        *(f"{fact}: {name(text, _MAX_FACT)}" for fact, text in notice.facts),
-        *(
-            f"• {' '.join([entry['kind'], *map(name, _list_subject_names(entry))])}: {_escape_slack_markup(plain(entry['reason']))}"
-            for entry in notice.new
-        ),
-        notice.more,
-    ]
+    """Return text in Slack's own markup: all of it begins with three characters, mentions too."""
+    lines = [f"*{notice.title}*"]
+    for trouble in notice.troubles:
+        lines.append(f":warning: {_format_slack_sentence(trouble, 1000)}")
+    for fact, text in notice.facts:
+        lines.append(f"{fact}: {_format_slack_name(text, _MAX_FACT)}")
+    for entry in notice.new:
+        names = [_format_slack_name(name) for name in _list_subject_names(entry)]
+        reason = _format_slack_sentence(entry["reason"], _MAX_REASON)
+        lines.append(f"• {' '.join([entry['kind'], *names])}: {reason}")
+    lines.append(notice.more)
     return {
         "text": "\n".join(filter(None, lines)),
         "mrkdwn": True,
@@ -161,79 +159,87 @@ def _format_slack(notice: Notice) -> dict[str, t.Any]:
     }
 
 
+def _format_slack_name(text: t.Any, limit: int = 80) -> str:
+    plain = _escape_slack_text(text, limit).replace("`", chr(0x2019))
+    return f"`{plain}`"
+
+
+def _format_slack_sentence(text: t.Any, limit: int) -> str:
+    return _escape_slack_markup(_escape_slack_text(text, limit))
+
+
+def _escape_slack_text(text: t.Any, limit: int) -> str:
+    shown = make_printable(text, limit)
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def _escape_slack_markup(text: str) -> str:
-    """Return text of Slack's without what would make it bold, slanted or code."""
-    return "".join(f"\u2060{char}\u2060" if char in "*_~`" else char for char in text)
+    """Return text for Slack in which nothing makes it bold, slanted or code."""
+    for char in "*_~`":
+        text = text.replace(char, f"\u2060{char}\u2060")
+    return text
 
 
 def _format_mattermost(notice: Notice) -> dict[str, t.Any]:
-    lines = [
-        f"#### {notice.title}",
-        *(f"> {escape_text(trouble, 1000)}" for trouble in notice.troubles),
-        *(f"* {fact}: {format_code_span(text, _MAX_FACT)}" for fact, text in notice.facts),
-        *(
-            f"* {' '.join([entry['kind'], *map(format_code_span, _list_subject_names(entry))])}: {escape_text(entry['reason'], _MAX_REASON)}"
-            for entry in notice.new
-        ),
-        notice.more,
-    ]
+    lines = [f"#### {notice.title}"]
+    for trouble in notice.troubles:
+        lines.append(f"> {escape_text(trouble, 1000)}")
+    for fact, text in notice.facts:
+        lines.append(f"* {fact}: {format_code_span(text, _MAX_FACT)}")
+    for entry in notice.new:
+        names = map(format_code_span, _list_subject_names(entry))
+        reason = escape_text(entry["reason"], _MAX_REASON)
+        lines.append(f"* {' '.join([entry['kind'], *names])}: {reason}")
+    lines.append(notice.more)
     return {"text": "\n".join(filter(None, lines))}
 
 
 def _format_teams(notice: Notice) -> dict[str, t.Any]:
-    """Return an Adaptive Card. Its text runs, other than its text blocks, know no markup."""
-
-    def line(*runs: tuple[str, bool]) -> dict[str, t.Any]:
-        told = [
-            {"type": "TextRun", "text": text, **({"weight": "Bolder"} if bold else {})}
-            for text, bold in runs
-        ]
-        return {"type": "RichTextBlock", "inlines": told}
-
-    def entry_line(entry: Entry) -> dict[str, t.Any]:
-        about = " ".join(make_printable(text, 80) for text in _list_subject_names(entry))
-        return line(
-            (f"{entry['kind']} {about} ", True),
-            (make_printable(entry["reason"], _MAX_REASON), False),
-        )
-
-    body = [
-        {
-            "type": "TextBlock",
-            "text": notice.title,
-            "weight": "Bolder",
-            "size": "Medium",
-            "wrap": True,
-        },
-        *(line((make_printable(trouble, 1000), True)) for trouble in notice.troubles),
-        *(
-            line((f"{fact}: ", True), (make_printable(text, _MAX_FACT), False))
-            for fact, text in notice.facts
-        ),
-        *map(entry_line, notice.new),
-        *([line((notice.more, False))] if notice.more else []),
-    ]
+    """Return an Adaptive Card. Its text runs, other than its text blocks, have no markup."""
+    title = {
+        "type": "TextBlock",
+        "text": notice.title,
+        "weight": "Bolder",
+        "size": "Medium",
+        "wrap": True,
+    }
+    body: list[dict[str, t.Any]] = [title]
+    for trouble in notice.troubles:
+        body.append(_build_teams_line(bold=make_printable(trouble, 1000)))
+    for fact, text in notice.facts:
+        body.append(_build_teams_line(f"{fact}: ", make_printable(text, _MAX_FACT)))
+    for entry in notice.new:
+        names = " ".join(make_printable(name, 80) for name in _list_subject_names(entry))
+        reason = make_printable(entry["reason"], _MAX_REASON)
+        body.append(_build_teams_line(f"{entry['kind']} {names} ", reason))
+    if notice.more:
+        body.append(_build_teams_line(plain=notice.more))
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": body,
     }
-    return {
-        "type": "message",
-        "attachments": [
-            {
-                "contentType": "application/vnd.microsoft.card.adaptive",
-                "contentUrl": None,
-                "content": card,
-            }
-        ],
+    attachment = {
+        "contentType": "application/vnd.microsoft.card.adaptive",
+        "contentUrl": None,
+        "content": card,
     }
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _build_teams_line(bold: str | None = None, plain: str | None = None) -> dict[str, t.Any]:
+    """Return a block with a bold run and a plain one, of which one may be missing."""
+    runs = []
+    if bold is not None:
+        runs.append({"type": "TextRun", "text": bold, "weight": "Bolder"})
+    if plain is not None:
+        runs.append({"type": "TextRun", "text": plain})
+    return {"type": "RichTextBlock", "inlines": runs}
 
 
 def _format_json(notice: Notice) -> dict[str, t.Any]:
     """Return everything as data, as the cloud has it."""
-    told = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
     return {
         "title": notice.title,
         "cloud": notice.cloud,
@@ -242,25 +248,24 @@ def _format_json(notice: Notice) -> dict[str, t.Any]:
         "summary": notice.summary,
         "tally": dict(notice.tally),
         "check_mode": notice.check_mode,
-        "new": [
-            {
-                **{key: entry[key] for key in told},
-                "server": get_server_name(entry),
-                "hosts": ", ".join(list_hosts(entry)),
-            }
-            for entry in notice.new
-        ],
+        "new": [_convert_entry(entry) for entry in notice.new],
         "new_count": notice.count,
         "reports": dict(notice.reports),
     }
 
 
+def _convert_entry(entry: Entry) -> dict[str, t.Any]:
+    keys = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
+    return {
+        **{key: entry[key] for key in keys},
+        "server": get_server_name(entry),
+        "hosts": ", ".join(list_hosts(entry)),
+    }
+
+
 def _list_subject_names(entry: Entry) -> list[str]:
-    return [
-        text
-        for text in (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
-        if text
-    ]
+    names = (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
+    return [name for name in names if name]
 
 
 NOTICE_FORMATTERS = {

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a report says at a glance: numbers, shares and what was and was not read. Data only: nothing here is escaped yet."""
+"""What a report says at a glance: numbers, fractions and what was and was not read.
+
+Data only: nothing here is escaped yet.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +42,12 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+
+    # A name, the amounts that are stranded, and all amounts that are allocated, by resource class.
+    _Total = tuple[str, Mapping[str, int], Mapping[str, int]]
 
 _SHOWN_LINES = 8
 _MAX_LINES = 200
@@ -55,7 +62,7 @@ _MEANING = {
 
 
 def build_overview(report: Report) -> dict[str, t.Any]:
-    """Return all that stands above the table."""
+    """Return everything above the table."""
     findings, summary = report.findings, report.findings["summary"]
     coverage = summary["coverage"]
     return {
@@ -65,70 +72,80 @@ def build_overview(report: Report) -> dict[str, t.Any]:
         "complete": coverage["complete"],
         "gates": coverage["failed_checks"],
         "unjudged": describe_unjudged_hosts(coverage),
-        "left_out": format_number(coverage["left_out"]) if coverage["left_out"] else "",
-        "verdicts": [
-            {
-                "name": verdict,
-                "count": format_number(summary["verdicts"][verdict]),
-                "meaning": _MEANING[verdict],
-            }
-            for verdict in VERDICTS
-        ],
+        "left_out": _format_positive(coverage["left_out"]),
+        "verdicts": _summarize_verdicts(summary["verdicts"]),
         "fresh": _count_new(findings),
         "read": [(key.replace("_", " "), format_number(coverage[key])) for key in _READ_COUNTS],
         "classes": _summarize_classes(summary),
         "kinds": _summarize_kinds(summary["kinds"]),
         "columns": [get_class_label(cls) for cls in RESOURCE_COLUMNS],
         "hosts": _summarize_hosts(findings),
-        "projects": _build_lines(
-            (project or "no project", held, {})
-            for project, held in summary["stranded"]["projects"].items()
-        ),
+        "projects": _summarize_projects(summary["stranded"]["projects"]),
         "remediation": _summarize_remediation(report),
         "unexplained": _list_unexplained(report),
     }
 
 
+def _format_positive(number: int) -> str:
+    """Return a number, nothing for none and for less."""
+    return format_number(number) if number > 0 else ""
+
+
+def _summarize_verdicts(counts: Mapping[str, int]) -> list[dict[str, str]]:
+    return [
+        {"name": verdict, "count": format_number(counts[verdict]), "meaning": _MEANING[verdict]}
+        for verdict in VERDICTS
+    ]
+
+
 def _describe_scope(scope: Mapping[str, t.Any]) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to."""
-    narrowed = [
-        (key, ", ".join(scope[key]))
-        for key in ("hosts", "consumers", "projects", "kinds")
-        if scope[key]
-    ]
-    return narrowed + ([("mode", scope["mode"])] if scope["mode"] != "full" else [])
+    narrowed = []
+    for key in ("hosts", "consumers", "projects", "kinds"):
+        if scope[key]:
+            narrowed.append((key, ", ".join(scope[key])))
+    if scope["mode"] != "full":
+        narrowed.append(("mode", scope["mode"]))
+    return narrowed
 
 
 def _count_new(findings: Mapping[str, t.Any]) -> dict[str, str] | None:
-    """Return how many entries the run before did not have, if that is known."""
-    known = [entry["new"] for entry in iterate_entries(findings) if "new" in entry]
-    return {"count": format_number(sum(known)), "of": format_number(len(known))} if known else None
+    """Return how many entries the previous run did not have; None where no entry says so."""
+    flags = [entry["new"] for entry in iterate_entries(findings) if "new" in entry]
+    if not flags:
+        return None
+    return {"count": format_number(sum(flags)), "of": format_number(len(flags))}
 
 
 def _summarize_classes(summary: Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """Return for each resource class what is stranded, and which share of all claims and of all capacity that is."""
-    stranded, shares = (
-        summary["stranded"]["resource_classes"],
-        summary["stranded"]["share_of_claimed"],
-    )
-    told = []
+    """Return for each resource class what is stranded.
+
+    Each has its fractions of all that is allocated and of all capacity.
+    """
+    stranded = summary["stranded"]["resource_classes"]
+    fractions = summary["stranded"]["share_of_claimed"]
+    lines = []
     for cls in sort_resource_classes(stranded):
         stock = summary["capacity"].get(cls)
-        told.append(
-            {
-                "label": get_class_label(cls),
-                "name": cls,
-                "stranded": humanize_amount(cls, stranded[cls]),
-                "share": shares.get(cls),
-                "share_told": _format_percentage(shares[cls]) if cls in shares else "",
-                "claimed": humanize_amount(cls, stock["used"]) if stock else "",
-                "capacity": humanize_amount(cls, stock["capacity"]) if stock else "",
-                "of_capacity": _format_percentage(stranded[cls] / stock["capacity"])
-                if stock and stock["capacity"]
-                else "",
-            }
-        )
-    return told
+        line = {
+            "label": get_class_label(cls),
+            "name": cls,
+            "stranded": humanize_amount(cls, stranded[cls]),
+            "share": fractions.get(cls),
+            "share_told": "",
+            "claimed": "",
+            "capacity": "",
+            "of_capacity": "",
+        }
+        if cls in fractions:
+            line["share_told"] = _format_percentage(fractions[cls])
+        if stock:
+            line["claimed"] = humanize_amount(cls, stock["used"])
+            line["capacity"] = humanize_amount(cls, stock["capacity"])
+        if stock and stock["capacity"]:
+            line["of_capacity"] = _format_percentage(stranded[cls] / stock["capacity"])
+        lines.append(line)
+    return lines
 
 
 def _summarize_kinds(kinds: Mapping[str, int]) -> list[dict[str, t.Any]]:
@@ -141,67 +158,91 @@ def _summarize_kinds(kinds: Mapping[str, int]) -> list[dict[str, t.Any]]:
 
 
 def _summarize_hosts(findings: Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return what is stranded on each host with all of its tree, and which share of the claims on it that is."""
+    """Return what is stranded on each host with its whole tree, with its fraction of all there."""
     roots = {
         provider["uuid"]: (provider["root"] or provider["uuid"], provider["root_name"])
         for entry in iterate_entries(findings)
         for provider in entry["providers"]
     }
     names: dict[str, str] = {}
-    held: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    stranded: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     used: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for provider in findings["capacity"]:
-        root, name = roots.get(provider["uuid"], (provider["uuid"], provider["name"]))
+        # A provider that no entry is about stands for itself.
+        itself = (provider["uuid"], provider["name"])
+        root, name = roots.get(provider["uuid"], itself)
         names[root] = name
         for cls, stock in provider["resource_classes"].items():
-            held[root][cls] += stock["stranded"]
+            stranded[root][cls] += stock["stranded"]
             used[root][cls] += stock["used"] or 0
-    return _build_lines(
-        (names[root], held[root], used[root]) for root in held if any(held[root].values())
-    )
+    totals = []
+    for root, amounts in stranded.items():
+        if any(amounts.values()):
+            totals.append((names[root], amounts, used[root]))
+    return _build_lines(totals)
 
 
-def _build_lines(
-    totals: Iterable[tuple[str, Mapping[str, int], Mapping[str, int]]],
-) -> dict[str, t.Any]:
-    """Return lines of amounts, those with most first: some to be shown, some to be unfolded, and how many there are besides."""
-    ordered = sorted(
-        totals, key=lambda line: ([-line[1].get(cls, 0) for cls in RESOURCE_COLUMNS], line[0])
-    )
-    lines = [
-        {
-            "name": name,
-            "cells": [
-                {
-                    "label": get_class_label(cls),
-                    "amount": humanize_amount(cls, held[cls]) if held.get(cls) else "",
-                    "share": min(1.0, held.get(cls, 0) / used[cls]) if used.get(cls) else None,
-                    "share_told": _format_percentage(held.get(cls, 0) / used[cls])
-                    if used.get(cls)
-                    else "",
-                }
-                for cls in RESOURCE_COLUMNS
-            ],
-            "others": format_amounts(
-                {
-                    cls: amount
-                    for cls, amount in held.items()
-                    if amount and cls not in RESOURCE_COLUMNS
-                }
-            ),
-        }
-        for name, held, used in ordered[:_MAX_LINES]
-    ]
+def _summarize_projects(projects: Mapping[str, Mapping[str, int]]) -> dict[str, t.Any]:
+    """Return what is stranded of each project."""
+    nothing: Mapping[str, int] = {}
+    totals = [(project or "no project", amounts, nothing) for project, amounts in projects.items()]
+    return _build_lines(totals)
+
+
+def _build_lines(totals: Sequence[_Total]) -> dict[str, t.Any]:
+    """Return a line for each of `totals`, those with the largest amounts first.
+
+    The first lines are shown, the rest is folded, and those after them are only counted.
+    """
+    ordered = sorted(totals, key=_make_sort_key)
+    lines = [_build_line(total) for total in ordered[:_MAX_LINES]]
     return {
         "first": lines[:_SHOWN_LINES],
         "rest": lines[_SHOWN_LINES:],
-        "shares": any(used for name, held, used in ordered),
-        "more": format_number(len(ordered) - _MAX_LINES) if len(ordered) > _MAX_LINES else "",
+        "shares": any(used for _name, _stranded, used in ordered),
+        "more": _format_positive(len(ordered) - _MAX_LINES),
     }
 
 
+def _make_sort_key(total: _Total) -> tuple[list[int], str]:
+    name, stranded, _used = total
+    return [-stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], name
+
+
+def _build_line(total: _Total) -> dict[str, t.Any]:
+    name, stranded, used = total
+    others = {}
+    for cls, amount in stranded.items():
+        if amount and cls not in RESOURCE_COLUMNS:
+            others[cls] = amount
+    return {
+        "name": name,
+        "cells": [_build_cell(cls, stranded, used) for cls in RESOURCE_COLUMNS],
+        "others": format_amounts(others),
+    }
+
+
+def _build_cell(
+    resource_class: str, stranded: Mapping[str, int], used: Mapping[str, int]
+) -> dict[str, t.Any]:
+    cell: dict[str, t.Any] = {
+        "label": get_class_label(resource_class),
+        "amount": "",
+        "share": None,
+        "share_told": "",
+    }
+    amount = stranded.get(resource_class, 0)
+    if amount:
+        cell["amount"] = humanize_amount(resource_class, amount)
+    if used.get(resource_class):
+        fraction = amount / used[resource_class]
+        cell["share"] = min(1.0, fraction)
+        cell["share_told"] = _format_percentage(fraction)
+    return cell
+
+
 def _summarize_remediation(report: Report) -> dict[str, t.Any] | None:
-    """Return what a run changed, or would have."""
+    """Return what a run changed, or in check mode would have changed."""
     if report.remediation is None:
         return None
     tally = [
@@ -219,7 +260,7 @@ def _summarize_remediation(report: Report) -> dict[str, t.Any] | None:
 def _list_unexplained(report: Report) -> dict[str, t.Any]:
     """Return the complaints of hosts that no entry explains."""
     records = correlate_records(report.findings, report.complaints)["unexplained"]
-    told = [
+    shown = [
         {
             "kind": record["kind"],
             "about": get_record_subject(record),
@@ -227,16 +268,11 @@ def _list_unexplained(report: Report) -> dict[str, t.Any]:
         }
         for record in records[:_MAX_LINES]
     ]
-    return {
-        "told": told,
-        "more": format_number(len(records) - len(told)) if len(records) > len(told) else "",
-    }
+    return {"told": shown, "more": _format_positive(len(records) - len(shown))}
 
 
 def _format_percentage(fraction: float) -> str:
-    """Return a share as a percentage: nothing that is there is `0 %`."""
-    return (
-        "< 0.1 %"
-        if 0 < fraction < 0.001
-        else f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")
-    )
+    """Return a fraction as a percentage; a fraction above zero is never `0 %`."""
+    if 0 < fraction < 0.001:
+        return "< 0.1 %"
+    return f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the reports have in common: the words for an entry, and everything that went wrong."""
+"""What all reports use: the words for an entry, and everything that went wrong."""
 
 from __future__ import annotations
 
@@ -37,75 +38,89 @@ _COMPLAINT_TEXTS = {
 
 
 def get_server_name(entry: Entry) -> str:
-    return str(entry["server"]["name"] or "") if entry["server"] else ""
+    """Return the name of the server that an entry is about, nothing where it has none."""
+    if not entry["server"]:
+        return ""
+    return str(entry["server"]["name"] or "")
 
 
 def list_hosts(entry: Entry) -> list[str]:
-    """Return the hosts whose share is an orphan, or else all that an entry is about."""
-    about = [provider for provider in entry["providers"] if provider["dropped"]] or entry[
-        "providers"
-    ]
-    return sorted({provider["root_name"] for provider in about}) or (
-        [entry["service"]["host"]] if entry["service"] else []
-    )
+    """Return the hosts whose allocation is an orphan, or else all that an entry is about."""
+    dropped = [provider for provider in entry["providers"] if provider["dropped"]]
+    hosts = {provider["root_name"] for provider in dropped or entry["providers"]}
+    if not hosts and entry["service"]:
+        return [entry["service"]["host"]]
+    return sorted(hosts)
 
 
 def sum_freed(entry: Entry) -> dict[str, int]:
-    """Return what the change of an entry would give back, by resource class."""
+    """Return the amounts that the change of an entry would free, by resource class."""
+    change = entry["change"] or {}
     sums: collections.Counter[str] = collections.Counter()
-    for share in ((entry["change"] or {}).get("frees") or {}).values():
-        sums.update(share)
+    for resources in (change.get("frees") or {}).values():
+        sums.update(resources)
     return dict(sums)
 
 
 def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
-    """Return why the change of a finding is not made, empty when it is; `kinds` are those that may be changed, None for any."""
+    """Return why the change of a finding is not made, nothing when it is made.
+
+    kinds: those that may be changed; None for any.
+    """
     if kinds is not None and entry["kind"] not in kinds:
         return f"{entry['kind']} is not among the kinds to remediate"
+    if not entry["selected"]:
+        return "it is not selected"
     # What version 1.0 wrote does not wait.
-    return str(entry.get("waiting") or "") if entry["selected"] else "it is not selected"
+    return str(entry.get("waiting") or "")
 
 
 def describe_complaint(record: Mapping[str, t.Any]) -> str:
     """Return who complained of what, how often and until when."""
-    said = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
+    text = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
     facts = {
         "to": record.get("other_host") or "no host",
         **(record.get("counts") or {}),
         **(record.get("versions") or {}),
     }
     for name, fact in facts.items():
-        said = said.replace(f"<{name}>", str(fact))
-    claimed = f", holding {format_amounts(record['amounts'])}" if record.get("amounts") else ""
-    last = f", last at {record['last_seen']}" if record.get("last_seen") else ""
-    return f"{make_printable(record['host'], MAX_NAME)} says: {said}{claimed} ({record.get('count', 1)} times{last})"
+        text = text.replace(f"<{name}>", str(fact))
+    if record.get("amounts"):
+        text += f", holding {format_amounts(record['amounts'])}"
+    times = f"{record.get('count', 1)} times"
+    if record.get("last_seen"):
+        times += f", last at {record['last_seen']}"
+    return f"{make_printable(record['host'], MAX_NAME)} says: {text} ({times})"
 
 
 def map_outcomes(report: Report) -> dict[str, str]:
-    """Return what became of the change of each finding, or would in earnest, by the finding's id."""
+    """Return what became of the change of each finding, or would without check mode, by its id."""
     would = "would be " if _is_check_mode(report) else ""
-    return {known["finding"]: f"{would}{known['outcome']}" for known in _list_outcomes(report)}
+    return {
+        outcome["finding"]: f"{would}{outcome['outcome']}" for outcome in _list_outcomes(report)
+    }
 
 
 def list_remediated_findings(report: Report) -> set[str]:
-    """Return the ids of the findings whose change was really made."""
+    """Return the ids of the findings whose change was made; none in check mode."""
     if _is_check_mode(report):
         return set()
     return {
-        known["finding"]
-        for known in _list_outcomes(report)
-        if known["outcome"] not in (SKIPPED, FAILED)
+        outcome["finding"]
+        for outcome in _list_outcomes(report)
+        if outcome["outcome"] not in (SKIPPED, FAILED)
     }
 
 
 def list_troubles(report: Report) -> list[str]:
-    """Return a sentence for everything that went wrong, the reasons included why nothing may be changed."""
-    told = [*report.findings["summary"]["coverage"]["failed_checks"]]
+    """Return a sentence for everything that went wrong, and why nothing may be changed."""
+    troubles = [*report.findings["summary"]["coverage"]["failed_checks"]]
+    failed = (report.remediation or {}).get("tally", {}).get(FAILED)
     if report.failure:
-        told.append(report.failure)
-    elif failed := (report.remediation or {}).get("tally", {}).get(FAILED):
-        told.append(f"{failed} changes failed.")
-    return told
+        troubles.append(report.failure)
+    elif failed:
+        troubles.append(f"{failed} changes failed.")
+    return troubles
 
 
 def _list_outcomes(report: Report) -> t.Any:

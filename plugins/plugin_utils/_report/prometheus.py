@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """The figures of a run as a textfile for Prometheus' node_exporter."""
@@ -39,6 +40,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     # Labels and value.
     Sample = tuple[Mapping[str, str], float]
+    # What a metric means, and its samples.
+    _Metric = tuple[str, Iterable[Sample]]
 
 _LAST_SUCCESS = "last_success_timestamp_seconds"
 
@@ -51,27 +54,43 @@ def render(report: Report) -> str:
     }
     lines: list[str] = []
     for name, (meaning, samples) in _collect_metrics(report, _format_labels(cloud)).items():
-        full = f"placement_orphan_{name}"
-        # Names that differ only in what does not print are told as one: no series may come twice.
+        full_name = f"placement_orphan_{name}"
+        # Names that differ only in what does not print are one series: none may come twice.
         series: dict[str, float] = {}
         for labels, value in samples:
             key = _format_labels({**cloud, **labels})
             series[key] = series.get(key, 0) + value
         if series:
-            lines += [
-                f"# HELP {full} {meaning}",
-                f"# TYPE {full} gauge",
-                *(f"{full}{key} {value:.15g}" for key, value in series.items()),
-            ]
+            lines += [f"# HELP {full_name} {meaning}", f"# TYPE {full_name} gauge"]
+        for key, value in series.items():
+            lines.append(f"{full_name}{key} {value:.15g}")
     return "\n".join(lines) + "\n"
 
 
-def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterable[Sample]]]:
+def _collect_metrics(report: Report, cloud: str) -> dict[str, _Metric]:
+    """Return the metrics in the order of the file.
+
+    cloud: the labels of the cloud, as they are in the textfile of the run before.
+    """
+    return {
+        **_collect_findings(report),
+        **_collect_coverage(report),
+        **_collect_changes(report),
+        **_collect_times(report, cloud),
+    }
+
+
+def _collect_findings(report: Report) -> dict[str, _Metric]:
     summary = report.findings["summary"]
-    verdicts, coverage, stranded = summary["verdicts"], summary["coverage"], summary["stranded"]
-    finished = _parse_timestamp(report.findings["finished_at"])
-    success = _find_last_success(report.metrics, cloud) if list_troubles(report) else finished
-    told: dict[str, tuple[str, Iterable[Sample]]] = {
+    verdicts, stranded = summary["verdicts"], summary["stranded"]
+    amounts: list[Sample] = []
+    for provider, resources in stranded["providers"].items():
+        for cls, amount in resources.items():
+            amounts.append(({"provider": provider, "resource_class": cls}, amount))
+    fractions: list[Sample] = []
+    for cls, fraction in stranded["share_of_claimed"].items():
+        fractions.append(({"resource_class": cls}, fraction))
+    return {
         "findings": (
             "What is orphaned or not as it should be, by kind.",
             _build_kind_samples(summary["kinds"]),
@@ -94,19 +113,15 @@ def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterabl
         ),
         "stranded": (
             "What orphans hold of a provider, in the units of the resource class.",
-            [
-                ({"provider": name, "resource_class": cls}, amount)
-                for name, shares in stranded["providers"].items()
-                for cls, amount in shares.items()
-            ],
+            amounts,
         ),
-        "stranded_ratio": (
-            "What orphans hold of all that is claimed in the cloud.",
-            [
-                ({"resource_class": cls}, share)
-                for cls, share in stranded["share_of_claimed"].items()
-            ],
-        ),
+        "stranded_ratio": ("What orphans hold of all that is claimed in the cloud.", fractions),
+    }
+
+
+def _collect_coverage(report: Report) -> dict[str, _Metric]:
+    coverage = report.findings["summary"]["coverage"]
+    return {
         "complete": (
             "Whether the whole cloud was read and all answers agree (1) or not (0).",
             _build_single_sample(coverage["complete"]),
@@ -128,49 +143,74 @@ def _collect_metrics(report: Report, cloud: str) -> dict[str, tuple[str, Iterabl
             "Compute nodes that Nova lists.",
             _build_single_sample(coverage["hypervisors"]),
         ),
+    }
+
+
+def _collect_changes(report: Report) -> dict[str, _Metric]:
+    metrics: dict[str, _Metric] = {
         "failed": (
             "Whether anything went wrong in the last run.",
             _build_single_sample(bool(list_troubles(report))),
         ),
     }
     if report.plan is not None:
-        told["planned_changes"] = (
+        metrics["planned_changes"] = (
             "Changes that were planned.",
             _build_single_sample(len(report.plan["changes"])),
         )
+    # In check mode nothing was changed.
     if report.remediation is not None and not report.remediation["check_mode"]:
         tally = report.remediation["tally"]
-        told["changes"] = (
+        metrics["changes"] = (
             "Changes of the last run by what became of them.",
             [({"outcome": name}, count) for name, count in tally.items()],
         )
-    told["last_run_timestamp_seconds"] = (
-        "When the last reading ended.",
-        _build_single_sample(finished),
-    )
-    told[_LAST_SUCCESS] = (
-        "When the last sound reading ended after which nothing failed.",
-        [] if success is None else _build_single_sample(success),
-    )
-    duration = seconds_between(report.findings["started_at"], report.findings["finished_at"]) or 0
-    told["duration_seconds"] = ("How long the last reading took.", _build_single_sample(duration))
-    return told
+    return metrics
+
+
+def _collect_times(report: Report, cloud: str) -> dict[str, _Metric]:
+    started, finished = report.findings["started_at"], report.findings["finished_at"]
+    ended = _parse_timestamp(finished)
+    # A run that failed repeats when the last run that did not fail ended.
+    success: float | None = ended
+    if list_troubles(report):
+        success = _find_last_success(report.metrics, cloud)
+    successes = []
+    if success is not None:
+        successes = _build_single_sample(success)
+    return {
+        "last_run_timestamp_seconds": (
+            "When the last reading ended.",
+            _build_single_sample(ended),
+        ),
+        _LAST_SUCCESS: (
+            "When the last sound reading ended after which nothing failed.",
+            successes,
+        ),
+        "duration_seconds": (
+            "How long the last reading took.",
+            _build_single_sample(seconds_between(started, finished) or 0),
+        ),
+    }
 
 
 def _count_remaining(report: Report) -> dict[str, int]:
-    settled = list_remediated_findings(report)
-    return collections.Counter(
-        entry["kind"] for entry in report.findings["findings"] if entry["id"] not in settled
-    )
+    """Return how many findings of each kind are not remediated."""
+    remediated = list_remediated_findings(report)
+    counts: collections.Counter[str] = collections.Counter()
+    for entry in report.findings["findings"]:
+        if entry["id"] not in remediated:
+            counts[entry["kind"]] += 1
+    return counts
 
 
 def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
-    """Return a sample for every kind, so that one of which nothing is left is seen to be zero."""
-    verdicts = {kind.name: ORPHANED if kind in ORPHAN_KINDS else DRIFTED for kind in KINDS}
-    return [
-        ({"kind": kind, "verdict": verdict}, counts.get(kind, 0))
-        for kind, verdict in verdicts.items()
-    ]
+    """Return a sample for every kind: zero for a kind of which nothing is left."""
+    samples: list[Sample] = []
+    for kind in KINDS:
+        verdict = ORPHANED if kind in ORPHAN_KINDS else DRIFTED
+        samples.append(({"kind": kind.name, "verdict": verdict}, counts.get(kind.name, 0)))
+    return samples
 
 
 def _build_single_sample(value: float) -> list[Sample]:
@@ -178,28 +218,31 @@ def _build_single_sample(value: float) -> list[Sample]:
 
 
 def _format_labels(labels: Mapping[str, str]) -> str:
-    told = ",".join(f'{name}="{_escape_label_value(value)}"' for name, value in labels.items())
-    return f"{{{told}}}"
+    pairs = ",".join(f'{name}="{_escape_label_value(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}"
 
 
 def _escape_label_value(value: str) -> str:
-    # What does not print is spelled out, with backslashes, which count as any other.
+    # What does not print is spelled out with backslashes, which are escaped like any other.
     return make_printable(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _parse_timestamp(text: str) -> float:
-    return (
-        datetime.datetime.fromisoformat(text.removesuffix("Z"))
-        .replace(tzinfo=datetime.UTC)
-        .timestamp()
-    )
+    moment = datetime.datetime.fromisoformat(text.removesuffix("Z"))
+    return moment.replace(tzinfo=datetime.UTC).timestamp()
 
 
 def _find_last_success(before: str | None, cloud: str) -> float | None:
-    """Return when a run of this cloud last succeeded by the textfile of the run before, None where it does not say."""
-    found = re.search(
+    """Return when a run of this cloud last succeeded, None where the textfile does not say it.
+
+    before: the textfile of the run before; None where there is none.
+    cloud: the labels of the cloud.
+    """
+    line = re.search(
         rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$",
         before or "",
         re.MULTILINE,
     )
-    return float(found[1]) if found else None
+    if line is None:
+        return None
+    return float(line[1])

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a run has to tell, whatever the format in which it is told."""
+"""What a run has to report, in whatever format."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class Report:
     """The files of one run, as docs/findings.md describes them.
 
     kinds: those that may be changed; None for any.
-    plan, remediation: None where the run did not come so far; journal: the path of the journal, None where nothing was written.
+    plan, remediation: None where the run did not come so far.
+    journal: the path of the journal, None where nothing was written.
     complaints: the records of `nova_log_info`.
     failure: what the run ended with, empty when nothing failed.
     metrics: the Prometheus textfile of the run before, None where there is none.

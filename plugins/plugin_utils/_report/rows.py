@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The entries of a report as rows of a table, and what unfolds from each. Data only: nothing here is escaped yet."""
+"""The entries of a report as rows of a table, with the details of each.
+
+Data only: nothing here is escaped yet.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
     from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
@@ -59,7 +63,10 @@ class Row:
 
 @d.dataclass(frozen=True)
 class State:
-    """What became of an entry: in words, how it is to look (`done`, `planned`, `failed`, `skipped`, `left`), and why."""
+    """What became of an entry, and why.
+
+    style: `done`, `planned`, `failed`, `skipped` or `left`.
+    """
 
     text: str
     style: str
@@ -68,24 +75,21 @@ class State:
 
 def build_rows(report: Report) -> list[Row]:
     """Return the entries in the order of the table: by verdict, kind, host and id."""
-    states = _make_state_getter(report)
-    listed = [
-        Row(entry, _build_index(entry, states(entry))) for entry in iterate_entries(report.findings)
-    ]
-    return sorted(
-        listed,
-        key=lambda row: (
-            VERDICTS.index(row.index["verdict"]),
-            row.index["kind"],
-            row.index["hosts"],
-            row.index["id"],
-        ),
-    )
+    get_state = _make_state_getter(report)
+    rows = []
+    for entry in iterate_entries(report.findings):
+        rows.append(Row(entry, _build_index(entry, get_state(entry))))
+    return sorted(rows, key=_make_sort_key)
+
+
+def _make_sort_key(row: Row) -> tuple[int, str, list[str], str]:
+    index = row.index
+    return VERDICTS.index(index["verdict"]), index["kind"], index["hosts"], index["id"]
 
 
 def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
-    """Return what gives all that is to be unfolded from an entry."""
-    states = _make_state_getter(report)
+    """Return a function that returns the details of an entry."""
+    get_state = _make_state_getter(report)
     complaints: dict[str, list[str]] = collections.defaultdict(list)
     for pair in correlate_records(report.findings, report.complaints)["explained"]:
         complaints[pair["finding"]].append(describe_complaint(pair["record"]))
@@ -95,26 +99,32 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
         for provider in entry["providers"]
     }
 
-    def told(entry: Entry) -> dict[str, t.Any]:
-        state = states(entry)
+    def build_details(entry: Entry) -> dict[str, t.Any]:
         return {
             "known": _describe_subject(entry),
-            "why": state.reason,
-            "providers": [
-                {key: provider[key] for key in ("name", "uuid", "root_name", "dropped")}
-                | {"holds": format_amounts(provider["resources"]) or "nothing"}
-                for provider in entry["providers"]
-            ],
+            "why": get_state(entry).reason,
+            "providers": [_describe_provider(provider) for provider in entry["providers"]],
             "changes": _describe_changes(entry["change"], names),
             "evidence": entry["evidence"],
             "complaints": complaints.get(entry["id"], []),
         }
 
-    return told
+    return build_details
+
+
+def _describe_provider(provider: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {
+        "name": provider["name"],
+        "uuid": provider["uuid"],
+        "root_name": provider["root_name"],
+        "dropped": provider["dropped"],
+        "holds": format_amounts(provider["resources"]) or "nothing",
+    }
 
 
 def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
     frees = sum_freed(entry)
+    others = {cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}
     age = entry["age_seconds"]
     return {
         "id": entry["id"],
@@ -125,12 +135,8 @@ def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
         "hosts": list_hosts(entry),
         "project": entry["project"] or "",
         "frees": [frees.get(cls, 0) for cls in RESOURCE_COLUMNS],
-        "amounts": [
-            humanize_amount(cls, frees[cls]) if frees.get(cls) else "" for cls in RESOURCE_COLUMNS
-        ],
-        "others": format_amounts(
-            {cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}
-        ),
+        "amounts": [_format_freed(cls, frees) for cls in RESOURCE_COLUMNS],
+        "others": format_amounts(others),
         "age": age,
         "age_told": "" if age is None else format_duration(age),
         "reason": entry["reason"],
@@ -140,103 +146,127 @@ def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
     }
 
 
+def _format_freed(resource_class: str, frees: Mapping[str, int]) -> str:
+    if not frees.get(resource_class):
+        return ""
+    return humanize_amount(resource_class, frees[resource_class])
+
+
 def _make_state_getter(report: Report) -> Callable[[Entry], State]:
-    """Return what tells of an entry what was, would be or could be written."""
-    planned = (
-        None if report.plan is None else {change["finding"] for change in report.plan["changes"]}
-    )
-    outcomes = {
-        outcome["finding"]: outcome for outcome in (report.remediation or {}).get("outcomes", ())
-    }
-    proven_only = bool(report.remediation and report.remediation["check_mode"])
+    """Return a function that returns what was, would be or could be written for an entry."""
+    planned = None
+    if report.plan is not None:
+        planned = {change["finding"] for change in report.plan["changes"]}
+    remediation = report.remediation or {}
+    outcomes = {outcome["finding"]: outcome for outcome in remediation.get("outcomes", ())}
+    check_mode = bool(remediation and remediation["check_mode"])
 
-    def state(entry: Entry) -> State:
-        outcome, change = outcomes.get(entry["id"]), entry["change"]
-        if outcome:
-            made = outcome["outcome"]
-            if made in (SKIPPED, FAILED):
-                return State(made, made, outcome["reason"])
-            return State(
-                f"would be {made}" if proven_only else made,
-                "planned" if proven_only else "done",
-                outcome["reason"],
-            )
-        if not change:
-            return State("left alone", "left")
-        done = OUTCOME_BY_ACTION[change["action"]]
-        if planned is not None and entry["id"] in planned:
-            return State(f"would be {done}", "planned")
-        left = explain_unchanged(entry, report.kinds) or (
-            "" if planned is None else "it is not in the plan"
-        )
-        return (
-            State(f"could be {done}", "left", f"Not now, for {left}.")
-            if left
-            else State(f"would be {done}", "planned")
-        )
+    def get_state(entry: Entry) -> State:
+        if outcome := outcomes.get(entry["id"]):
+            return _build_outcome_state(outcome, check_mode)
+        return _build_plan_state(entry, planned, report.kinds)
 
-    return state
+    return get_state
+
+
+def _build_outcome_state(outcome: Mapping[str, t.Any], check_mode: bool) -> State:
+    """Return the state of an entry whose change was made or tried."""
+    name, reason = outcome["outcome"], outcome["reason"]
+    if name in (SKIPPED, FAILED):
+        return State(name, name, reason)
+    if check_mode:
+        return State(f"would be {name}", "planned", reason)
+    return State(name, "done", reason)
+
+
+def _build_plan_state(
+    entry: Entry, planned: set[str] | None, kinds: Collection[str] | None
+) -> State:
+    """Return the state of an entry whose change was not tried.
+
+    planned: the ids of the findings in the plan; None without a plan.
+    """
+    change = entry["change"]
+    if not change:
+        return State("left alone", "left")
+    done = OUTCOME_BY_ACTION[change["action"]]
+    if planned is not None and entry["id"] in planned:
+        return State(f"would be {done}", "planned")
+    left = explain_unchanged(entry, kinds)
+    if not left and planned is not None:
+        left = "it is not in the plan"
+    if left:
+        return State(f"could be {done}", "left", f"Not now, for {left}.")
+    return State(f"would be {done}", "planned")
 
 
 def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
-    """Return what is known of whom an entry is about, as labels and texts."""
-    server, migration, service = entry["server"], entry["migration"], entry["service"]
-    known: list[tuple[str, t.Any]] = [
+    """Return the facts about the subject of an entry, as labels and texts."""
+    age = entry["age_seconds"]
+    facts: list[tuple[str, t.Any]] = [
         ("Finding", entry["id"]),
         ("Consumer", entry["consumer"]),
         ("Type", entry["type"]),
         ("Generation", entry["generation"]),
-        ("Age", None if entry["age_seconds"] is None else format_duration(entry["age_seconds"])),
+        ("Age", None if age is None else format_duration(age)),
         ("First seen", entry.get("first_seen")),
         ("Project", entry["project"]),
         ("User", entry["user"]),
     ]
-    if server:
+    if entry["server"]:
+        facts += _describe_server(entry["server"])
+    if entry["migration"]:
+        facts.append(("Migration", _describe_migration(entry["migration"])))
+    if entry["service"]:
+        facts.append(("Service", _describe_service(entry["service"])))
+        facts.append(("Disabled, for", entry["service"]["disabled_reason"]))
+    return [(label, str(text)) for label, text in facts if text not in (None, "")]
+
+
+def _describe_server(server: Mapping[str, t.Any]) -> list[tuple[str, t.Any]]:
+    state = None
+    if server["status"]:
         task = f", task {server['task_state']}" if server["task_state"] else ""
-        rests = f", on {server['host']}" if server["host"] else ", on no host"
-        known += [
-            ("Server", server["name"]),
-            ("Its uuid", server["uuid"]),
-            ("Its state", f"{server['status']}{task}{rests}" if server["status"] else None),
-        ]
-    if migration:
-        way = (
-            f"{migration['source_compute'] or 'nowhere'} → {migration['dest_compute'] or 'nowhere'}"
-        )
-        known.append(
-            ("Migration", f"{migration['uuid']}, {migration['type']}, {migration['status']}, {way}")
-        )
-    if service:
-        known.append(
-            (
-                "Service",
-                f"{service['binary']} on {service['host']}, {service['status']}, {service['state'] or 'state unknown'}",
-            )
-        )
-        known.append(("Disabled, for", service["disabled_reason"]))
-    return [(label, str(text)) for label, text in known if text not in (None, "")]
+        host = server["host"] or "no host"
+        state = f"{server['status']}{task}, on {host}"
+    return [("Server", server["name"]), ("Its uuid", server["uuid"]), ("Its state", state)]
+
+
+def _describe_migration(migration: Mapping[str, t.Any]) -> str:
+    source = migration["source_compute"] or "nowhere"
+    destination = migration["dest_compute"] or "nowhere"
+    return (
+        f"{migration['uuid']}, {migration['type']}, {migration['status']}, {source} → {destination}"
+    )
+
+
+def _describe_service(service: Mapping[str, t.Any]) -> str:
+    state = service["state"] or "state unknown"
+    return f"{service['binary']} on {service['host']}, {service['status']}, {state}"
 
 
 def _describe_changes(
     change: Mapping[str, t.Any] | None, names: Mapping[str, str]
 ) -> list[dict[str, t.Any]]:
-    """Return the documents before and after of a change and of its partner, or the providers that it deletes."""
+    """Return the documents of a change and of its partner, or the providers that it deletes."""
     if not change:
         return []
     if change["action"] == "delete_providers":
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
-    return [
-        {
-            "title": f"{part['action'].capitalize()} the allocation of {part['consumer']}",
-            "before": part["before"],
-            "after": part["after"],
-            "names": {
-                uuid: names[uuid]
-                for document in ("before", "after")
-                for uuid in part[document]["allocations"]
-                if uuid in names
-            },
-        }
-        for part in (change, change["partner"])
-        if part
-    ]
+    changes = [_describe_allocation_change(change, names)]
+    if change["partner"]:
+        changes.append(_describe_allocation_change(change["partner"], names))
+    return changes
+
+
+def _describe_allocation_change(
+    change: Mapping[str, t.Any], names: Mapping[str, str]
+) -> dict[str, t.Any]:
+    """Return the documents before and after a change, with the names of their providers."""
+    providers = [*change["before"]["allocations"], *change["after"]["allocations"]]
+    return {
+        "title": f"{change['action'].capitalize()} the allocation of {change['consumer']}",
+        "before": change["before"],
+        "after": change["after"],
+        "names": {uuid: names[uuid] for uuid in providers if uuid in names},
+    }

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Amounts of resource classes as people say them."""
+"""Amounts of resource classes, as text for people."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.text impor
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Mapping
 
-# The classes that every cloud has, in the order in which they are told.
+# The classes that every cloud has, in the order in which they are shown.
 COMMON_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
 _BINARY_UNITS = ("MiB", "GiB", "TiB", "PiB", "EiB")
@@ -26,29 +27,34 @@ _BASE_UNITS = {"MEMORY_MB": "MiB", "DISK_GB": "GiB"}
 
 
 def sort_resource_classes(classes: Iterable[str]) -> list[str]:
-    """Return resource classes in the order in which they are told."""
-    return sorted(
-        classes,
-        key=lambda cls: (
-            COMMON_CLASSES.index(cls) if cls in COMMON_CLASSES else len(COMMON_CLASSES),
-            cls,
-        ),
-    )
+    """Return resource classes in the order in which they are shown."""
+    return sorted(classes, key=_rank_class)
+
+
+def _rank_class(resource_class: str) -> tuple[int, str]:
+    if resource_class in COMMON_CLASSES:
+        return COMMON_CLASSES.index(resource_class), resource_class
+    return len(COMMON_CLASSES), resource_class
 
 
 def format_amounts(
     resources: Mapping[str, int], fractions: Mapping[str, float] | None = None
 ) -> str:
-    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`, with `fractions` as `2 VCPU (0.4%)`; nothing for none."""
-    told = {cls: f" ({share:.1%})" for cls, share in (fractions or {}).items()}
-    return ", ".join(
-        f"{resources[cls]} {make_printable(cls)}{told.get(cls, '')}"
-        for cls in sort_resource_classes(resources)
-    )
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`; nothing for none.
+
+    fractions: by resource class, added to the amount as in `2 VCPU (0.4%)`.
+    """
+    parts = []
+    for cls in sort_resource_classes(resources):
+        part = f"{resources[cls]} {make_printable(cls)}"
+        if fractions and cls in fractions:
+            part += f" ({fractions[cls]:.1%})"
+        parts.append(part)
+    return ", ".join(parts)
 
 
 def get_class_label(resource_class: str) -> str:
-    """Return what a resource class is called."""
+    """Return the short name of a resource class."""
     return _LABELS.get(resource_class, resource_class)
 
 
@@ -61,10 +67,11 @@ def humanize_amount(resource_class: str, amount: int) -> str:
     for larger in units[1:]:
         if size < 1024:
             break
-        size, unit = size / 1024, larger
+        size /= 1024
+        unit = larger
     return f"{size:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def format_number(number: int) -> str:
-    """Return a number with its thousands set apart."""
+    """Return a number with a space before each group of three digits."""
     return f"{number:,}".replace(",", " ")

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """Lines for a terminal: how they are laid out, and what they are about."""
@@ -24,12 +25,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
-# So many entries are shown that something would be done about, and so many of those that are left alone.
+# How many entries are shown that would be changed, and how many of those that are left alone.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
 _LABEL_WIDTH = 9
 
-# What a line is about; the colours of Ansible's own that stand for it are chosen where it is printed.
+# What a line is about. The action that prints it chooses one of Ansible's own colours for it.
 CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "spared", "doubtful", "wrong", "fine"
 
 
@@ -45,38 +46,38 @@ class Line(str):
 
 
 def group_by_tone(lines: Iterable[str]) -> list[tuple[str | None, str]]:
-    """Return the text of lines, those of one tone in a row together."""
-    runs = itertools.groupby(lines, key=lambda line: getattr(line, "tone", None))
-    return [(tone, "\n".join(run)) for tone, run in runs]
+    """Return lines as pairs of a tone and a text: lines of one tone in a row are one text."""
+    groups = itertools.groupby(lines, key=lambda line: getattr(line, "tone", None))
+    return [(tone, "\n".join(group)) for tone, group in groups]
 
 
 def format_write(text: str, left: str, width: int) -> list[str]:
     """Return what would be written, or could be but for the reason `left`."""
-    return format_field(
-        "could" if left else "write", f"{text}; not now, for {left}" if left else text, width
-    )
+    if left:
+        return format_field("could", f"{text}; not now, for {left}", width)
+    return format_field("write", text, width)
 
 
 def format_server(entry: Entry, width: int) -> str:
-    return format_third_column(entry["server"]["name"], width) if entry["server"] else ""
+    if not entry["server"]:
+        return ""
+    return format_third_column(entry["server"]["name"], width)
 
 
 def format_third_column(name: t.Any, width: int) -> str:
-    """Return a name as the third column, in what room there is for it."""
+    """Return a name as the third column, cut to the room that is left for it."""
     return make_printable(name, min(MAX_NAME, max(width - 58, 8)))
 
 
 def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:
     """Return why nothing may be changed, and what was not judged."""
-    told = [
-        wrap_text(f"NOTHING MAY BE CHANGED: {make_printable(gate)}", width)
-        for gate in coverage["failed_checks"]
-    ]
-    unjudged = wrap_text(make_printable(describe_unjudged_hosts(coverage)), width)
-    return [
-        *(Line(line, ERROR) for line in itertools.chain.from_iterable(told)),
-        *(Line(line, WARNING) for line in unjudged),
-    ]
+    lines: list[str] = []
+    for reason in coverage["failed_checks"]:
+        text = f"NOTHING MAY BE CHANGED: {make_printable(reason)}"
+        lines += [Line(line, ERROR) for line in wrap_text(text, width)]
+    unjudged = make_printable(describe_unjudged_hosts(coverage))
+    lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]
+    return lines
 
 
 def format_field(label: str, text: str, width: int) -> list[str]:
@@ -99,5 +100,8 @@ def wrap_path(text: str, width: int) -> list[str]:
 
 
 def format_omitted(entries: Iterable[Entry], shown: int, path: str, width: int) -> list[str]:
+    """Return how many of `entries` are not shown, and which file has them."""
     left = len(list(entries)) - shown
-    return wrap_path(f"… and {left} more in {make_printable(path)}", width) if left > 0 else []
+    if left <= 0:
+        return []
+    return wrap_path(f"… and {left} more in {make_printable(path)}", width)

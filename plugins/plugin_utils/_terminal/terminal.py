@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this plugin util is **PRIVATE** to the collection.
+# It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """Findings and outcomes as lines for a terminal."""
@@ -42,13 +43,13 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
 _MAX_COMPLAINTS = 3
 
-# What a change does to its consumer, and then what it leaves it with.
+# What a change does to its consumer; what the consumer has after it follows.
 _VERBS = {"remove": "keeping", "reduce": "keeping", "rewrite": "giving it", "create": "giving it"}
 _DELETE_PROVIDERS = "delete_providers"
 
@@ -60,26 +61,22 @@ def format_findings(
     width: int,
     complaints: Iterable[Entry] = (),
 ) -> list[str]:
-    """Return the table of what a detection found: orphans, drift, what is protected and undecided, and a line of totals.
+    """Return the table of a detection: orphans, drift, what is protected and undecided, and totals.
 
     kinds: those that may be changed; None for any.
     complaints: the records of `nova_log_info`, to be shown with what explains them.
     """
-    told = correlate_records(findings, complaints)
-    log = _make_log_formatter(told["explained"], width)
-    found = sorted(
-        findings["findings"],
-        key=lambda entry: (entry["kind"], _format_dropped_hosts(entry), entry["id"]),
-    )
-    # What a user chose to have put right is told like an orphan, with the write that would be made.
-    orphans = [
-        entry
-        for entry in found
-        if entry["verdict"] == "orphaned"
-        or (kinds and entry["kind"] in kinds and _has_change(entry))
-    ]
-    drifted = [entry for entry in found if entry not in orphans]
-    title = f"Orphaned allocations in {make_printable(findings['cloud']['placement_endpoint'])} at {findings['finished_at']}"
+    correlated = correlate_records(findings, complaints)
+    log = _make_log_formatter(correlated["explained"], width)
+    orphans: list[Entry] = []
+    drifted: list[Entry] = []
+    for entry in sorted(findings["findings"], key=_make_sort_key):
+        if _is_shown_with_write(entry, kinds):
+            orphans.append(entry)
+        else:
+            drifted.append(entry)
+    endpoint = make_printable(findings["cloud"]["placement_endpoint"])
+    title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
     lines = ["", *wrap_text(title, width)]
     if orphans:
         lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
@@ -89,13 +86,7 @@ def format_findings(
     if drifted:
         lines += ["", "Not as it should be, and left alone:"]
     for entry in drifted[:MAX_ROWS]:
-        lines += [*_format_entry(entry, width, CHANGED), *log(entry)]
-        if _has_change(entry):
-            lines += format_field(
-                "could",
-                f"be put right; not now, for {entry['kind']} is not among the kinds to remediate",
-                width,
-            )
+        lines += _format_drifted(entry, width, log)
     lines += format_omitted(drifted, MAX_ROWS, path, width)
     for title, key, tone in (
         ("Undecided, and left alone:", "undecided", WARNING),
@@ -106,115 +97,169 @@ def format_findings(
             for entry in findings[key][:MAX_UNCHANGED_ROWS]:
                 lines += [*_format_entry(entry, width, tone), *log(entry)]
             lines += format_omitted(findings[key], MAX_UNCHANGED_ROWS, path, width)
-    unexplained = told["unexplained"]
-    if unexplained:
-        lines += ["", "Complaints of hosts without a finding:"]
-    for record in unexplained[:MAX_ROWS]:
-        about = get_record_subject(record)
-        lines += [
-            f"{make_printable(record['kind'], 19):20}{make_printable(about, min(MAX_NAME, width - 20))}".rstrip(),
-            *format_field("log", describe_complaint(record), width),
-        ]
-    lines += [f"… and {len(unexplained) - MAX_ROWS} more"] if len(unexplained) > MAX_ROWS else []
+    lines += _format_unexplained(correlated["unexplained"], width)
     return [*lines, "", *_format_totals(findings["summary"], width)]
+
+
+def _make_sort_key(entry: Entry) -> tuple[str, str, str]:
+    return entry["kind"], _format_dropped_hosts(entry), entry["id"]
+
+
+def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
+    """Return whether an entry is shown like an orphan, with the write that would be made.
+
+    These are all orphans, and of the drift what a user chose to remediate.
+    """
+    if entry["verdict"] == "orphaned":
+        return True
+    if not kinds or entry["kind"] not in kinds:
+        return False
+    return _has_change(entry)
+
+
+def _format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) -> list[str]:
+    lines = [*_format_entry(entry, width, CHANGED), *log(entry)]
+    if _has_change(entry):
+        reason = f"{entry['kind']} is not among the kinds to remediate"
+        lines += format_field("could", f"be put right; not now, for {reason}", width)
+    return lines
+
+
+def _format_unexplained(records: Sequence[Entry], width: int) -> list[str]:
+    """Return the complaints that no finding explains."""
+    lines: list[str] = []
+    if records:
+        lines += ["", "Complaints of hosts without a finding:"]
+    for record in records[:MAX_ROWS]:
+        kind = make_printable(record["kind"], 19)
+        subject = make_printable(get_record_subject(record), min(MAX_NAME, width - 20))
+        lines.append(f"{kind:20}{subject}".rstrip())
+        lines += format_field("log", describe_complaint(record), width)
+    if len(records) > MAX_ROWS:
+        lines.append(f"… and {len(records) - MAX_ROWS} more")
+    return lines
 
 
 def format_remediation(
     remediation: Mapping[str, t.Any], journal: str | None, width: int
 ) -> list[str]:
-    """Return what became of each change that was not simply made, and the tally."""
+    """Return the outcomes that have a reason, and the tally."""
     lines = [""]
-    told_of = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
-    for outcome in told_of[:MAX_ROWS]:
-        # What is deleted is no consumer's: its finding names the root of the tree.
+    explained = [outcome for outcome in remediation["outcomes"] if outcome["reason"]]
+    for outcome in explained[:MAX_ROWS]:
+        lines += _format_outcome(outcome, width)
+    lines += format_omitted(explained, MAX_ROWS, "remediation.json", width)
+    lines += _format_tally(remediation, width)
+    if journal:
+        lines += wrap_path(f"Journal: {make_printable(journal)}", width)
+    return lines
+
+
+def _format_outcome(outcome: Mapping[str, t.Any], width: int) -> list[str]:
+    # A deletion of providers has no consumer: its finding has the root of the tree.
+    subject = outcome.get("consumer")
+    if not subject:
         provider = outcome.get("provider") or {}
-        about = outcome.get("consumer") or make_printable(
-            provider.get("name") or outcome["finding"].partition("/")[2], MAX_NAME
-        )
-        tone = ERROR if outcome["outcome"] == "failed" else SKIPPED
-        lines += [
-            Line(f"{outcome['outcome']:9} {about}  {outcome['kind']}", tone),
-            *format_field("why", outcome["reason"], width),
-        ]
-    lines += format_omitted(told_of, MAX_ROWS, "remediation.json", width)
-    told = ", ".join(f"{count} {name}" for name, count in remediation["tally"].items() if count)
-    if not told:
-        lines.append("Nothing to remediate.")
-    elif remediation["check_mode"]:
-        lines += wrap_text(f"Check mode, nothing was written. Without it: {told}.", width)
-    else:
-        tone = ERROR if remediation["tally"].get("failed") else OK
-        lines += [Line(line, tone) for line in wrap_text(f"Outcome: {told}.", width)]
-    return [*lines, *(wrap_path(f"Journal: {make_printable(journal)}", width) if journal else [])]
+        name = provider.get("name") or outcome["finding"].partition("/")[2]
+        subject = make_printable(name, MAX_NAME)
+    tone = ERROR if outcome["outcome"] == "failed" else SKIPPED
+    return [
+        Line(f"{outcome['outcome']:9} {subject}  {outcome['kind']}", tone),
+        *format_field("why", outcome["reason"], width),
+    ]
+
+
+def _format_tally(remediation: Mapping[str, t.Any], width: int) -> list[str]:
+    tally = remediation["tally"]
+    counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
+    if not counts:
+        return ["Nothing to remediate."]
+    if remediation["check_mode"]:
+        return wrap_text(f"Check mode, nothing was written. Without it: {counts}.", width)
+    tone = ERROR if tally.get("failed") else OK
+    return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
 
 
 def _format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
     change, left = entry["change"], explain_unchanged(entry, kinds)
     if change["action"] == _DELETE_PROVIDERS:
-        tree = ", ".join(
-            f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
-            for provider in change["providers"]
-        )
+        deletion = f"DELETE /resource_providers of {_list_providers(change['providers'])}"
         return [
             "",
             *_format_entry(entry, width, CHANGED),
-            *format_write(f"DELETE /resource_providers of {tree}", left, width),
+            *format_write(deletion, left, width),
         ]
     names = {
         provider["uuid"]: make_printable(provider["name"], MAX_NAME)
         for provider in entry["providers"]
     }
-
-    def told(shares: Mapping[str, Mapping[str, int]]) -> str:
-        return "; ".join(
-            f"{format_amounts(share)} of {names.get(provider, provider)}"
-            for provider, share in shares.items()
-        )
-
-    writes = [_format_consumer_generation(part) for part in (change, change["partner"]) if part]
-    kept = ", ".join(names.get(provider, provider) for provider in change["after"]["allocations"])
-    post = f"POST /allocations of {' and '.join(writes)}, {_VERBS[change['action']]} {kept or 'nothing'}"
     return [
         "",
         Line(_format_heading(entry, width), CHANGED),
         *_format_first_seen(entry, width),
         *format_field("host", _format_dropped_hosts(entry), width),
-        *format_field("frees", told(change["frees"]), width),
-        *format_field("claims", told(change["claims"]), width),
+        *format_field("frees", _format_allocations(change["frees"], names), width),
+        *format_field("claims", _format_allocations(change["claims"], names), width),
         *format_field("why", entry["reason"], width),
-        *format_write(post, left, width),
+        *format_write(_format_post(change, names), left, width),
     ]
+
+
+def _list_providers(providers: Iterable[Mapping[str, t.Any]]) -> str:
+    return ", ".join(
+        f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
+        for provider in providers
+    )
+
+
+def _format_allocations(
+    allocations: Mapping[str, Mapping[str, int]], names: Mapping[str, str]
+) -> str:
+    parts = []
+    for provider, resources in allocations.items():
+        parts.append(f"{format_amounts(resources)} of {names.get(provider, provider)}")
+    return "; ".join(parts)
+
+
+def _format_post(change: Mapping[str, t.Any], names: Mapping[str, str]) -> str:
+    """Return the request that makes a change, and what its consumer has then."""
+    consumers = _format_consumer_generation(change)
+    if change["partner"]:
+        consumers += f" and {_format_consumer_generation(change['partner'])}"
+    after = change["after"]["allocations"]
+    kept = ", ".join(names.get(provider, provider) for provider in after) or "nothing"
+    return f"POST /allocations of {consumers}, {_VERBS[change['action']]} {kept}"
 
 
 def _make_log_formatter(
     explained: Iterable[Mapping[str, t.Any]], width: int
 ) -> Callable[[Entry], list[str]]:
-    """Return what tells of an entry what hosts said of it."""
+    """Return a function that returns the lines with what hosts said of an entry."""
     records: dict[str, list[Entry]] = collections.defaultdict(list)
     for pair in explained:
         records[pair["finding"]].append(pair["record"])
 
-    def lines(entry: Entry) -> list[str]:
+    def format_log(entry: Entry) -> list[str]:
         own = records[entry["id"]]
-        more = f"; and {len(own) - _MAX_COMPLAINTS} more" if len(own) > _MAX_COMPLAINTS else ""
-        return (
-            format_field(
-                "log", "; ".join(map(describe_complaint, own[:_MAX_COMPLAINTS])) + more, width
-            )
-            if own
-            else []
-        )
+        if not own:
+            return []
+        text = "; ".join(map(describe_complaint, own[:_MAX_COMPLAINTS]))
+        if len(own) > _MAX_COMPLAINTS:
+            text += f"; and {len(own) - _MAX_COMPLAINTS} more"
+        return format_field("log", text, width)
 
-    return lines
+    return format_log
 
 
 def _format_consumer_generation(change: Mapping[str, t.Any]) -> str:
     generation = change["generation"]
-    return f"{change['consumer']}, {'new' if generation is None else f'at generation {generation}'}"
+    if generation is None:
+        return f"{change['consumer']}, new"
+    return f"{change['consumer']}, at generation {generation}"
 
 
 def _has_change(entry: Entry) -> bool:
-    """Tell whether there is a write that would settle a finding."""
+    """Return whether there is a write that would remediate a finding."""
     return bool(entry["change"])
 
 
@@ -227,8 +272,10 @@ def _format_entry(entry: Entry, width: int, tone: str) -> list[str]:
 
 
 def _format_first_seen(entry: Entry, width: int) -> list[str]:
-    """Tell of what was known before since when it is."""
-    return [] if entry["new"] else format_field("known", f"since {entry['first_seen']}", width)
+    """Return since when an earlier run has seen the entry, nothing for a new one."""
+    if entry["new"]:
+        return []
+    return format_field("known", f"since {entry['first_seen']}", width)
 
 
 def _format_heading(entry: Entry, width: int) -> str:
@@ -249,23 +296,24 @@ def _format_dropped_hosts(entry: Entry) -> str:
 def _format_totals(summary: Mapping[str, t.Any], width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
-    shares = summary["stranded"]["share_of_claimed"]
-    told = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
+    fractions = summary["stranded"]["share_of_claimed"]
+    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} not as they should be"
     if verdicts["orphaned"] + verdicts["drifted"]:
-        told += f" ({sum(summary['new'].values())} of them new)"
-    told += (
-        f"; {format_amounts(stranded, shares)} of all that is claimed are stranded"
-        if stranded
-        else ""
-    )
+        counts += f" ({sum(summary['new'].values())} of them new)"
+    if stranded:
+        amounts = format_amounts(stranded, fractions)
+        counts += f"; {amounts} of all that is claimed are stranded"
     lines = wrap_text(
-        f"Total: {told}; {verdicts['protected']} protected; {verdicts['undecided']} undecided; "
-        f"of {coverage['consumers']} consumers on {coverage['providers']} providers and {coverage['hypervisors']} hypervisors.",
+        f"Total: {counts}; {verdicts['protected']} protected; "
+        f"{verdicts['undecided']} undecided; "
+        f"of {coverage['consumers']} consumers on {coverage['providers']} providers "
+        f"and {coverage['hypervisors']} hypervisors.",
         width,
     )
     if coverage["left_out"]:
         lines += wrap_text(
-            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, for nothing may be changed.",
+            f"{coverage['left_out']} more consumers look wrong and were not looked at closely, "
+            "for nothing may be changed.",
             width,
         )
     return [*lines, *format_coverage(coverage, width)]
