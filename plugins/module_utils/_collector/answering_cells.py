@@ -2,14 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The compute nodes of the cells that answer, while another cell is down and `os-hypervisors` is 500 as a whole.
+"""The compute nodes of the cells that answer, while another cell is down and `os-hypervisors` is
+500 as a whole.
 
-`os-services` still names every host and says which cells do not answer, and the servers of a host can still be listed. Nova gives the root
-provider of a compute node the name of that node, so a host and its root provider are found by the name of the host, or by the nodes on
-which its servers are. A host with neither a provider of its name nor a server is left out: what holds its provider is undecided then.
+`os-services` still names every host and says which cells do not answer, and the servers of a host
+can still be listed. Nova gives the root provider of a compute node the name of that node, so a host
+and its root provider are found by the name of the host, or by the nodes on which its servers are. A
+host with neither a provider of its name nor a server is left out: what holds its provider is
+undecided then.
 """
 
 from __future__ import annotations

@@ -2,14 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""One reading of a cloud: first Placement, then Nova, then a closer look at what the listings nominate.
+"""One reading of a cloud: first Placement, then Nova, then a closer look at what the listings
+nominate.
 
-The order is what makes a reading safe: what appears after Placement was read is not in it, and Nova, asked later, knows
-everything that Placement's answers can stem from. The two long listings are read side by side, for they only nominate: each
-nominated consumer is read again, in that order. Nothing here concludes anything: `_rules.engine` does.
+The order is what makes a reading safe: what appears after Placement was read is not in it, and
+Nova, asked later, knows everything that Placement's answers can stem from. The two long listings
+are read side by side, for they only nominate: each nominated consumer is read again, in that order.
+Nothing here concludes anything: `_rules.engine` does.
 """
 
 from __future__ import annotations
@@ -92,15 +95,18 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 
-# How many servers are looked at to see what these credentials may, and of how many hosts they are taken.
+# How many servers are looked at to see what these credentials may, and of how many hosts they are
+# taken.
 _SAMPLES = 3
 _SAMPLED_HOSTS = 3
 _SAMPLED_FROM = 20
 # The pause in seconds before a cell that did not answer is asked once more.
 _RETRY_PAUSE = 1.0
-# With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough to show what it looks like.
+# With the wrong region everybody is nominated, and nothing may be changed whatever is found: enough
+# to show what it looks like.
 _MAX_CANDIDATES_WHEN_UNSOUND = 100
-# How many rows of the listing of all migrations cost Nova what one request for those of one server does (docs/benchmark.md).
+# How many rows of the listing of all migrations cost Nova what one request for those of one server
+# does (docs/benchmark.md).
 _ROWS_PER_REQUEST = 40
 # Of how many providers the inventory is read only to be shown.
 _MAX_DETAILED_PROVIDERS = 100
@@ -108,7 +114,9 @@ _MAX_DETAILED_PROVIDERS = 100
 
 @d.dataclass(frozen=True)
 class _AllocationListing:
-    """Who holds what, of which trees (None: of all), and where only that was asked what is in use of each provider."""
+    """Who holds what, of which trees (None: of all), and where only that was asked what is in use
+    of each provider.
+    """
 
     allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
     trees: Collection[str] | None = None
@@ -125,7 +133,9 @@ class Collector:
         self._lookups = Lookups(self._placement, self._nova, NeutronReader(session.network))
 
     def collect(self, scope: Scope) -> Snapshot:
-        """Read what `parse_scope` names, and look closely at each consumer that the listings nominate."""
+        """Read what `parse_scope` names, and look closely at each consumer that the listings
+        nominate.
+        """
         listed = self._read_listings(
             scope, with_servers=scope.mode == "full" and not scope.is_narrow
         )
@@ -146,11 +156,15 @@ class Collector:
         return self._add_evidence(self._add_details(listed), looked_at, server_details=glances)
 
     def collect_listings(self, with_servers: bool) -> Snapshot:
-        """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of every host."""
+        """Read what concerns the cloud as a whole, and no consumer; if wanted with the servers of
+        every host.
+        """
         return self._read_listings(None, with_servers)
 
     def refresh_evidence(self, listings: Snapshot, consumers: Sequence[str]) -> Snapshot:
-        """Ask every direct question about `consumers` anew, and whether all cells still answer; keep the listings."""
+        """Ask every direct question about `consumers` anew, and whether all cells still answer;
+        keep the listings.
+        """
         # Whoever is asked for by uuid is named, as in a detection whose scope names consumers.
         return self._add_evidence(
             d.replace(listings, started_at=get_utc_now(), scope=Scope(consumers=tuple(consumers))),
@@ -159,7 +173,9 @@ class Collector:
         )
 
     def _read_listings(self, scope: Scope | None, with_servers: bool) -> Snapshot:
-        """Read all listings, and of the claims those in `parse_scope`; none of them without a scope."""
+        """Read all listings, and of the claims those in `parse_scope`; none of them without a
+        scope.
+        """
         started = get_utc_now()
         services = self._list_services_with_retry()
         providers = self._placement.list_providers()
@@ -171,8 +187,8 @@ class Collector:
         services_after = self._list_services()
         samples, projects = self._read_samples(hypervisors)
         if hypervisors.value and not with_servers and not any(sample.value for sample in samples):
-            # Whether there is no live server, or these credentials see none, the hosts must say: nova-compute writes only now and then
-            # how many servers it has.
+            # Whether there is no live server, or these credentials see none, the hosts must say:
+            # nova-compute writes only now and then how many servers it has.
             hypervisors = self._list_compute_nodes(services, providers, True)
             if any(node.servers for node in hypervisors.value or ()):
                 samples, projects = self._read_samples(hypervisors)
@@ -199,7 +215,9 @@ class Collector:
         return self._add_host_lookups(snapshot, list_hosts_to_look_up(snapshot))
 
     def _list_services_with_retry(self) -> Answer[tuple[Service, ...]]:
-        """List the services before anything else is read; a cell that does not answer is asked once more before it counts as down."""
+        """List the services before anything else is read; a cell that does not answer is asked once
+        more before it counts as down.
+        """
         answer = self._list_services()
         if has_every_cell_answered(answer):
             return answer
@@ -207,7 +225,9 @@ class Collector:
         return self._list_services()
 
     def _list_services(self) -> Answer[tuple[Service, ...]]:
-        """List the services. Once something was read, a cell that did not answer counts: it was left out of what was read before."""
+        """List the services. Once something was read, a cell that did not answer counts: it was
+        left out of what was read before.
+        """
         answer = self._nova.list_services()
         self._nova.believe_errors(not has_every_cell_answered(answer))
         return answer
@@ -229,7 +249,8 @@ class Collector:
             # Workers that do not know the same cells: which hosts are left out is not known then.
             return listing
         if has_every_cell_answered(known):
-            # It is back, and if it was away while something else was read, the answers of others will show it.
+            # It is back, and if it was away while something else was read, the answers of others
+            # will show it.
             return self._nova.list_hypervisors(with_servers, roots)
         return answering_cells.list_compute_nodes(self._nova, known, providers, with_servers)
 
@@ -239,7 +260,9 @@ class Collector:
         providers: Mapping[str, Provider],
         list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]],
     ) -> tuple[Answer[tuple[Hypervisor, ...]], _AllocationListing]:
-        """Read who holds what in `parse_scope`; Nova's compute nodes are listed meanwhile, or before where they say what to read."""
+        """Read who holds what in `parse_scope`; Nova's compute nodes are listed meanwhile, or
+        before where they say what to read.
+        """
         if scope is None:
             return list_nodes(), _AllocationListing()
         if scope.is_narrow:
@@ -285,7 +308,8 @@ class Collector:
     ) -> frozenset[str]:
         if scope.hosts and nodes.value is None:
             raise CloudError(
-                f"Nova answered {nodes.status} when asked for its compute nodes, so hosts cannot be found: a cell is not answering."
+                f"Nova answered {nodes.status} when asked for its compute nodes, so hosts cannot "
+                "be found: a cell is not answering."
             )
         return find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
 
@@ -330,7 +354,8 @@ class Collector:
         try:
             return self._nova.list_hypervisor_servers(node.uuid)
         except CloudError:
-            # Nova looks for a compute node in one cell after the other, and so does not find it beyond one that is down.
+            # Nova looks for a compute node in one cell after the other, and so does not find it
+            # beyond one that is down.
             if has_every_cell_answered(self._nova.list_services()):
                 raise
             return self._list_servers_at_host(node)
@@ -347,11 +372,12 @@ class Collector:
     ) -> Snapshot:
         """Add the dossiers of `consumers`, and whether all cells still answer after that.
 
-        Placement, then the migrations, then the server: an evacuation finishes in this order, and read the other way round it shows
-        the old host together with a finished evacuation.
+        Placement, then the migrations, then the server: an evacuation finishes in this order, and
+        read the other way round it shows the old host together with a finished evacuation.
 
         fresh: whether nothing that a listing said may stand for a direct answer.
-        server_details: as `_collector.shards.find_owning_root` takes them: of a shard, only what it owns is looked at.
+        server_details: as `_collector.shards.find_owning_root` takes them: of a shard, only what it
+            owns is looked at.
         """
         index = SnapshotIndex(snapshot)
         subjects = {index.migrations[uuid].server for uuid in consumers if uuid in index.migrations}
@@ -431,7 +457,8 @@ class Collector:
         )
 
     def _add_details(self, snapshot: Snapshot) -> Snapshot:
-        """Add what those providers have that are no compute node, whose capacity was asked for, or that a nominated consumer holds.
+        """Add what those providers have that are no compute node, whose capacity was asked for, or
+        that a nominated consumer holds.
 
         Of the last only if they are few: what they have explains nothing, and costs a request each.
         """
@@ -445,7 +472,8 @@ class Collector:
             else set()
         )
         if strangers and not snapshot.cloud.other_novas:
-            # All of them, in scope or not: one whose host goes by another name is given away by its neighbours.
+            # All of them, in scope or not: one whose host goes by another name is given away by its
+            # neighbours.
             snapshot = self._add_host_lookups_of_roots(
                 snapshot, {root.uuid for root in index.roots} - set(index.nodes)
             )
@@ -478,7 +506,9 @@ class Collector:
     def _add_traits(
         self, snapshot: Snapshot, allocations_by_consumer: Iterable[Allocations]
     ) -> Snapshot:
-        """Add the traits of those roots of `holdings` that are no compute node's: whether they were one's, these say."""
+        """Add the traits of those roots of `holdings` that are no compute node's: whether they were
+        one's, these say.
+        """
         index = SnapshotIndex(snapshot)
         if snapshot.hypervisors.value is None:
             return snapshot
@@ -508,7 +538,9 @@ class Collector:
         )
 
     def _read_control(self, samples: Sequence[Answer[Server]]) -> Answer[tuple[Server, ...]] | None:
-        """Ask the listing of the deleted for a live server, which must not be in it; one that was deleted just then tells nothing."""
+        """Ask the listing of the deleted for a live server, which must not be in it; one that was
+        deleted just then tells nothing.
+        """
         control = None
         for server in (sample.value for sample in samples if sample.value):
             control = self._nova.find_deleted_server(server.uuid)
@@ -519,9 +551,11 @@ class Collector:
     def _read_samples(
         self, hypervisors: Answer[tuple[Hypervisor, ...]]
     ) -> tuple[tuple[Answer[Server], ...], tuple[str | None, ...]]:
-        """Look directly at some servers of hosts that have any, those of other projects first; return also their projects.
+        """Look directly at some servers of hosts that have any, those of other projects first;
+        return also their projects.
 
-        The newest servers of the cloud are taken only where no host shows one: they may be failed boots, which have no host.
+        The newest servers of the cloud are taken only where no host shows one: they may be failed
+        boots, which have no host.
         """
         hosts = sorted(
             {
@@ -541,7 +575,8 @@ class Collector:
             unread = [answer for answer in (*of_hosts, newest) if answer.value is None]
             if not listed and unread:
                 raise CloudError(
-                    f"Nova answered {unread[0].status} when asked for some servers to look at ({unread[0].request})."
+                    f"Nova answered {unread[0].status} when asked for some servers to look at "
+                    f"({unread[0].request})."
                 )
         placed = [server for server in listed if server.host]
         chosen = choose_samples(placed, self._session.project, _SAMPLES)

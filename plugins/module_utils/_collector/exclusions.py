@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user excludes by name: for ever, or until a day or a moment after which it is protected no longer. Pure."""
+"""What the user excludes by name: for ever, or until a day or a moment after which it is protected
+no longer. Pure.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ _LAST_DAY = datetime.datetime(9999, 12, 30, tzinfo=UTC)
 class Exclusion:
     """A consumer or provider that is excluded by name.
 
-    until: the day or the moment of its end as the user wrote it, empty without an end. ends: the first moment at which it is over.
+    until: the day or the moment of its end as the user wrote it, empty without an end. ends: the
+        first moment at which it is over.
     """
 
     name: str
@@ -54,7 +58,9 @@ class Exclusion:
 
 
 def parse_exclusions(entries: Iterable[t.Any], option: str) -> list[Exclusion]:
-    """Return what the entries of `option` exclude, in their order. Raises InvalidInput for an entry that cannot be understood."""
+    """Return what the entries of `option` exclude, in their order. Raises InvalidInput for an entry
+    that cannot be understood.
+    """
     return [_parse_exclusion(entry, option) for entry in entries]
 
 
@@ -63,7 +69,8 @@ def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
         return Exclusion(_parse_name(entry, option))
     if unknown := sorted(str(key) for key in entry if key not in _KEYS):
         raise InvalidInput(
-            f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have {', '.join(_KEYS)}."
+            f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have "
+            f"{', '.join(_KEYS)}."
         )
     if "name" not in entry:
         raise InvalidInput(
@@ -77,13 +84,15 @@ def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
 
 
 def _parse_name(value: t.Any, option: str) -> str:
-    # YAML takes a name such as 12345 for a number, and one such as `no` for something from which it cannot be told any more.
+    # YAML takes a name such as 12345 for a number, and one such as `no` for something from which it
+    # cannot be told any more.
     name = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(name, str) or not name.strip():
         raise InvalidInput(f"{option}: {value!r} is not a name: write it in quotes.")
     if name.lstrip().startswith(("[", "{")):
         raise InvalidInput(
-            f"{option}: {name!r} is the text of a list or of an entry, and not a name: give a list, with its dates in quotes."
+            f"{option}: {name!r} is the text of a list or of an entry, and not a name: give a "
+            "list, with its dates in quotes."
         )
     return name.strip()
 
@@ -115,7 +124,8 @@ def _parse_end(until: str, what: str) -> datetime.datetime:
     except ValueError:
         pass
     raise InvalidInput(
-        f"{what} is {until!r}, which is neither a date nor a time: write a date such as 2026-12-31, whose end in UTC it is, or a time such as "
+        f"{what} is {until!r}, which is neither a date nor a time: write a date such as "
+        "2026-12-31, whose end in UTC it is, or a time such as "
         "2026-12-31T18:00:00Z."
     )
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """The questions that are asked about one consumer: what it is, what it holds, and where it lives.
@@ -60,18 +61,22 @@ if t.TYPE_CHECKING:  # pragma: no cover
         SnapshotIndex,
     )
 
-# How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
+# How far back the action that placed or shelved a server is looked for; beyond that it stays
+# undecided.
 _MAX_ACTIONS = 10
 
 
-# How often Nova is asked, each time over another connection and at another address, what one API worker that lacks a cell would answer wrongly: at
-# detection, and right before a write. docs/safety.md says how likely it is that all of these answers are wrong.
+# How often Nova is asked, each time over another connection and at another address, what one API
+# worker that lacks a cell would answer wrongly: at detection, and right before a write.
+# docs/safety.md says how likely it is that all of these answers are wrong.
 WORKERS_ASKED = 4
 WORKERS_ASKED_BEFORE_A_WRITE = 10
 
 
 class MigrationsAtHosts:
-    """The listings of migrations by host; each host's is asked for once for all who hold something there."""
+    """The listings of migrations by host; each host's is asked for once for all who hold something
+    there.
+    """
 
     def __init__(self, nova: NovaReader) -> None:
         self._nova = nova
@@ -89,7 +94,9 @@ class MigrationsAtHosts:
 
 @d.dataclass(frozen=True)
 class LookupContext:
-    """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
+    """What is at hand when consumers are looked at: allocations by consumer, all read before the
+    first of its questions is asked.
+    """
 
     index: SnapshotIndex
     allocations: Mapping[str, Answer[Allocation]]
@@ -109,7 +116,9 @@ class Lookups:
         self._neutron = neutron
 
     def collect_evidence(self, consumer: str, look: LookupContext) -> list[Evidence]:
-        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
+        """Ask about one consumer first, then about the server whose migration it is; nothing when
+        it is out of scope.
+        """
         index, allocation = look.index, look.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
         projects = index.snapshot.scope.projects
@@ -146,7 +155,8 @@ class Lookups:
         if server.status != 404:
             actions, last_actions = self._read_last_actions(server.value)
             if server.value is not None and server.value.host and not migrations.value:
-                # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
+                # No migration may also be the answer of an API worker that does not know the
+                # server's cell. Actions are asked there.
                 actions = self._nova.list_instance_actions(uuid)
             evidence = Evidence(
                 uuid, allocation, migrations, server, actions=actions, last_actions=last_actions
@@ -157,10 +167,12 @@ class Lookups:
         if deleted.value:
             return Evidence(uuid, allocation, migrations, server, deleted, actions)
         if actions.value:
-            # Only these say that its row is marked as deleted; so that it was not made or brought back meanwhile, it is looked for again.
+            # Only these say that its row is marked as deleted; so that it was not made or brought
+            # back meanwhile, it is looked for again.
             server = self._nova.get_server(uuid)
-        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
-        # no listing is therefore asked again with a filter that has an index.
+        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it.
+        # That a migration is in no listing is therefore asked again with a filter that has an
+        # index.
         marker = self._nova.probe_migration_marker(uuid)
         markers, times = self._ask_more_workers(uuid, marker, context)
         hosts = context.index.list_host_names_of(
@@ -184,10 +196,11 @@ class Lookups:
     def _ask_more_workers(
         self, uuid: str, marker: Answer[bool], context: LookupContext
     ) -> tuple[tuple[Answer[bool], ...], int]:
-        """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
+        """Ask again whether `uuid` is a migration's; return the answers, and how often the listings
+        of its hosts are to be asked.
 
-        One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
-        they look like a migration that is deleted.
+        One API worker may know the uuid as a migration's and another, which does not know its cell,
+        list no such migration: together they look like a migration that is deleted.
         """
         if marker.status == 200:
             times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
@@ -236,7 +249,9 @@ class Lookups:
         return [Evidence(uuid, self._placement.get_allocation(uuid)) for uuid in ended]
 
     def _add_unshelve_action(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
-        """Ask whether a server that is not where its newest move ended was unshelved there since, which no migration tells."""
+        """Ask whether a server that is not where its newest move ended was unshelved there since,
+        which no migration tells.
+        """
         view = _build_view(evidence, index)
         if view is None or not view.settled or view.arrived:
             return evidence
@@ -250,7 +265,9 @@ class Lookups:
     def _add_guest_location_evidence(
         self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex
     ) -> Evidence:
-        """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
+        """Ask what was done to a server since a cold migration failed that holds its host: that
+        tells where its guest is.
+        """
         view = _build_view(evidence, index)
         allocations = {
             claim.uuid
@@ -285,9 +302,11 @@ class Lookups:
     def _read_last_actions(
         self, server: Server | None
     ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
+        """Ask a server without a host for its actions, and for each down to the newest that could
+        give it a host.
 
-        What came between that and a shelve that its host has ended is not asked for: it was over then.
+        What came between that and a shelve that its host has ended is not asked for: it was over
+        then.
         """
         if server is None or server.host or server.status not in UNHOSTED_STATUSES:
             return NOT_ASKED, ()
@@ -313,7 +332,9 @@ class Lookups:
 
 
 def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
-    """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
+    """Return what was asked about a consumer for its own sake together with what was asked for the
+    sake of another.
+    """
     if one is None:
         return other
     answered = {

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Who is worth a closer look: what the listings alone say. A listing nominates; only direct answers convict. Pure."""
+"""Who is worth a closer look: what the listings alone say. A listing nominates; only direct answers
+convict. Pure.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,11 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
-# Not its disk: servers may claim that of a sharing provider, and nova-compute counts it all the same.
+# Not its disk: servers may claim that of a sharing provider, and nova-compute counts it all the
+# same.
 _COMPARED_CLASSES = ("VCPU", "MEMORY_MB")
-# Of the few hosts of a shard most may have the same fault; so many have to agree before what they have is taken for usual.
+# Of the few hosts of a shard most may have the same fault; so many have to agree before what they
+# have is taken for usual.
 _MIN_AGREEING_NODES = 5
 
 
@@ -54,10 +59,13 @@ def find_candidates(
     server_details: Mapping[str, Server] | None = None,
     living: Collection[str] = (),
 ) -> list[str]:
-    """Return the consumers that the listings do not show to be servers that hold the tree of their host and nothing else.
+    """Return the consumers that the listings do not show to be servers that hold the tree of their
+    host and nothing else.
 
-    server_details: servers by uuid whose flavor was read because their host was `choose_hosts_for_server_details`.
-    living: the servers that Nova lists, where it could not list its compute nodes; those are not nominated then.
+    server_details: servers by uuid whose flavor was read because their host was
+        `choose_hosts_for_server_details`.
+    living: the servers that Nova lists, where it could not list its compute nodes; those are not
+        nominated then.
     """
     index = SnapshotIndex(snapshot)
     if not index.nodes:
@@ -93,7 +101,9 @@ def find_candidates(
 
 
 def limit_candidates(candidates: list[str], snapshot: Snapshot, at_most: int) -> list[str]:
-    """Return those of `candidates` about whom something may be concluded, and of the others as many as show what it looks like."""
+    """Return those of `candidates` about whom something may be concluded, and of the others as many
+    as show what it looks like.
+    """
     if list_failed_checks(snapshot):
         return candidates[:at_most]
     index = SnapshotIndex(snapshot)
@@ -115,7 +125,9 @@ def _may_be_in_silent_cell(allocations: Allocations, index: SnapshotIndex) -> bo
 
 
 def choose_samples(servers: Sequence[Server], own_project: str | None, count: int) -> list[Server]:
-    """Return `count` of `servers`, of as many projects as can be, those of other projects than our own first."""
+    """Return `count` of `servers`, of as many projects as can be, those of other projects than our
+    own first.
+    """
     by_project: dict[str | None, list[Server]] = {}
     for server in servers:
         by_project.setdefault(server.project, []).append(server)
@@ -140,9 +152,11 @@ def find_roots_without_node(
 
 
 def choose_hosts_for_server_details(snapshot: Snapshot) -> list[str]:
-    """Return the hosts where a server that is at home may hold the wrong amounts, or a child provider that nothing explains.
+    """Return the hosts where a server that is at home may hold the wrong amounts, or a child
+    provider that nothing explains.
 
-    And those with several compute nodes, of which the hypervisor listing does not say which server is on which.
+    And those with several compute nodes, of which the hypervisor listing does not say which server
+    is on which.
     """
     index, scope = SnapshotIndex(snapshot), snapshot.scope
     if scope.needs_every_lookup or scope.mode == "triage" or not snapshot.every_cell_listed:
@@ -181,7 +195,9 @@ def choose_hosts_for_server_details(snapshot: Snapshot) -> list[str]:
 
 
 def choose_nodes_for_server_listing(snapshot: Snapshot) -> Collection[str]:
-    """Return the compute nodes that are to be asked for their servers one by one, where not all were listed with them."""
+    """Return the compute nodes that are to be asked for their servers one by one, where not all
+    were listed with them.
+    """
     index = SnapshotIndex(snapshot)
     if snapshot.scope.is_narrow:
         held = {
@@ -198,10 +214,12 @@ def choose_nodes_for_server_listing(snapshot: Snapshot) -> Collection[str]:
 
 
 def choose_nodes_for_absence_proof(snapshot: Snapshot, fresh: bool) -> Collection[str]:
-    """Return the compute nodes that must be asked for their servers before anybody is said to be on none of them.
+    """Return the compute nodes that must be asked for their servers before anybody is said to be on
+    none of them.
 
-    That Nova has no memory of a consumer at all counts only when no host shows it. Triage does without that kind, and a proof
-    made anew (`fresh`) has asked every host already if it is of that kind.
+    That Nova has no memory of a consumer at all counts only when no host shows it. Triage does
+    without that kind, and a proof made anew (`fresh`) has asked every host already if it is of that
+    kind.
     """
     index, scope = SnapshotIndex(snapshot), snapshot.scope
     nowhere = [
@@ -247,11 +265,12 @@ def sum_by_tree(
 def find_mismatched_nodes(
     nodes: Mapping[str, Hypervisor], allocated: Mapping[str, Resources], min_agreeing: int = 1
 ) -> list[str]:
-    """Return the compute nodes whose trees are not `allocated` as nova-compute says they are used, or that are not up to say so.
+    """Return the compute nodes whose trees are not `allocated` as nova-compute says they are used,
+    or that are not up to say so.
 
-    What a host reserves counts as used. How much that is differs from cloud to cloud and hardly from host to host, so the
-    difference that most hosts have is taken for it; where there is no such difference, or fewer than `min_agreeing` have it, every host is
-    odd.
+    What a host reserves counts as used. How much that is differs from cloud to cloud and hardly
+    from host to host, so the difference that most hosts have is taken for it; where there is no
+    such difference, or fewer than `min_agreeing` have it, every host is odd.
     """
     odd = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
     for cls in _COMPARED_CLASSES:
@@ -286,7 +305,9 @@ class _ServerLocations:
         }
 
     def has_only_own_tree(self, consumer: str, allocations: Allocations) -> bool:
-        """Tell whether the consumer is at home; on a host that was not asked for its servers nobody is thought not to be."""
+        """Tell whether the consumer is at home; on a host that was not asked for its servers nobody
+        is thought not to be.
+        """
         root, *others = group_by_tree(allocations, self._land) or (None,)
         if others or root not in self._servers:
             return False
@@ -294,7 +315,9 @@ class _ServerLocations:
         return servers is None or consumer in servers
 
     def filter_counted(self, consumer: str, allocations: Allocations) -> Allocations:
-        """Return what nova-compute counts of `holding`: a server on its host, and both hosts of a migration under way."""
+        """Return what nova-compute counts of `holding`: a server on its host, and both hosts of a
+        migration under way.
+        """
         migration = self._land.migrations.get(consumer)
         if migration is not None:
             return {} if migration.ended else allocations
@@ -328,7 +351,9 @@ def _has_only_tree_of_node(
 
 
 def _differs_from_flavor(server: Server, allocations: Allocations, index: SnapshotIndex) -> bool:
-    """Tell whether a server without special wishes holds a child provider, or other amounts than its flavor's on its host."""
+    """Tell whether a server without special wishes holds a child provider, or other amounts than
+    its flavor's on its host.
+    """
     flavor = server.flavor
     if flavor is None or list_special_specs(flavor.extra_specs or {}):
         return False

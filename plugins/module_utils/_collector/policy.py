@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user asks of the judge: the options that `doc_fragments/_policy.py` documents, and what they mean."""
+"""What the user asks of the judge: the options that `doc_fragments/_policy.py` documents, and what
+they mean.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,8 @@ def policy_options() -> dict[str, dict[str, t.Any]]:
 
 
 def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
-    """Return the policy that the options describe, some of them or all. Raises InvalidInput for what is no duration, date or UUID.
+    """Return the policy that the options describe, some of them or all. Raises InvalidInput for
+    what is no duration, date or UUID.
 
     at: the time by which exclusions have ended or not; None for now.
     """
@@ -89,7 +93,8 @@ def _parse_allocators(service_types: Iterable[str]) -> frozenset[str]:
     listed = list(service_types)
     if unknown := sorted(set(listed) - set(ALLOCATORS)):
         raise InvalidInput(
-            f"ignore_allocators: {unknown[0]!r} is not the type of a service that is known to allocate from Placement. "
+            f"ignore_allocators: {unknown[0]!r} is not the type of a service that is known to "
+            "allocate from Placement. "
             f"Known are {', '.join(sorted(ALLOCATORS))}."
         )
     return frozenset(ALLOCATORS[name] for name in listed)
@@ -100,7 +105,9 @@ def _list_active_names(entries: Iterable[Exclusion], at: str) -> frozenset[str]:
 
 
 def _describe_ended_exclusions(option: str, entries: Iterable[Exclusion], at: str) -> list[str]:
-    """Return a sentence for each exclusion that has ended, unless another one of the same name has not."""
+    """Return a sentence for each exclusion that has ended, unless another one of the same name has
+    not.
+    """
     listed = list(entries)
     names = _list_active_names(listed, at)
     return [
@@ -116,7 +123,9 @@ def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
 
 
 def find_unknown_exclusions(policy: Policy, providers: Iterable[Provider]) -> list[str]:
-    """Return the excluded providers that Placement does not have: misspelt perhaps, and then not excluded at all."""
+    """Return the excluded providers that Placement does not have: misspelt perhaps, and then not
+    excluded at all.
+    """
     known = {identity for provider in providers for identity in (provider.uuid, provider.name)}
     return sorted(policy.exclude_providers - known)
 

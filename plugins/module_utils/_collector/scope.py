@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user wants to have looked at: the options that `doc_fragments/_scope.py` documents, and what they mean."""
+"""What the user wants to have looked at: the options that `doc_fragments/_scope.py` documents, and
+what they mean.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
 
 
 def parse_scope(options: Mapping[str, t.Any]) -> Scope:
-    """Return the scope that the options describe. Raises InvalidInput for what is no UUID or shard, and for what cannot go together."""
+    """Return the scope that the options describe. Raises InvalidInput for what is no UUID or shard,
+    and for what cannot go together.
+    """
     chosen = Scope(
         hosts=tuple(sorted({normalize_uuid(name) or name for name in options["hosts"]})),
         consumers=tuple(
@@ -57,15 +62,18 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     )
     if chosen.is_narrow and chosen.mode == "triage":
         raise InvalidInput(
-            "mode=triage is for whole clouds: what hosts or consumers name is always looked at in full."
+            "mode=triage is for whole clouds: what hosts or consumers name is always looked at "
+            "in full."
         )
     if chosen.is_narrow and chosen.shard:
         raise InvalidInput(
-            f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is not cut into shards."
+            f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is "
+            "not cut into shards."
         )
     if chosen.mode == "triage" and chosen.shard:
         raise InvalidInput(
-            f"shard={chosen.shard} cannot go with mode=triage, which reads only few hosts anyway: who claims a share of another one would be "
+            f"shard={chosen.shard} cannot go with mode=triage, which reads only few hosts anyway: "
+            "who claims a share of another one would be "
             "left to a shard that does not look there."
         )
     return chosen
@@ -76,6 +84,7 @@ def _parse_shard(text: str) -> Shard:
     number, count = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= count <= MAX_SHARDS:
         raise InvalidInput(
-            f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MAX_SHARDS})."
+            f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at "
+            f"most {MAX_SHARDS})."
         )
     return Shard(number, count)

@@ -2,16 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """A cloud cut into shards: what each of them reads, and whose finding is whose. Pure.
 
-A shard has the trees whose root uuids fall to it, and lists the claims of these. What every shard reads whole are the listings of
-Nova, so that each knows where each server lives, and the claims on sharing providers, which belong to no tree.
+A shard has the trees whose root uuids fall to it, and lists the claims of these. What every shard
+reads whole are the listings of Nova, so that each knows where each server lives, and the claims on
+sharing providers, which belong to no tree.
 
-A consumer that holds shares of several trees is seen by several shards, and looks healthy to the one where it lives. So it belongs to
-the lowest of the trees where it does not live, whose shard surely nominates it, and to the tree of its home only when there is no other.
+A consumer that holds shares of several trees is seen by several shards, and looks healthy to the
+one where it lives. So it belongs to the lowest of the trees where it does not live, whose shard
+surely nominates it, and to the tree of its home only when there is no other.
 """
 
 from __future__ import annotations
@@ -73,7 +76,9 @@ def select_allocations(
 
 
 def is_left_to_other_shard(consumer: str, allocations: Allocations, index: SnapshotIndex) -> bool:
-    """Tell whether the shard of a consumer's host sees all that this one does: it is on a host elsewhere and seen here only on a shared disk."""
+    """Tell whether the shard of a consumer's host sees all that this one does: it is on a host
+    elsewhere and seen here only on a shared disk.
+    """
     nodes = index.list_nodes_with(consumer)
     return (
         bool(nodes) and not group_by_tree(allocations, index) and not any(map(index.covers, nodes))
@@ -86,10 +91,11 @@ def find_owning_root(
     index: SnapshotIndex,
     server_details: Mapping[str, Server],
 ) -> str | None:
-    """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody nominates it.
+    """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody
+    nominates it.
 
-    server_details: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
-        say on which of these a server is.
+    server_details: servers by uuid, known to every shard that has a compute node of their host
+        where that has several. The listing does not say on which of these a server is.
     """
     held = {root for root in group_by_tree(allocations, index) if root is not None}
     homes = index.list_nodes_with(consumer)

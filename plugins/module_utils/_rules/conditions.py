@@ -2,10 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The kinds of finding that are about hosts, services and migrations and not about one consumer: one function a kind, named as the kind.
+"""The kinds of finding that are about hosts, services and migrations and not about one consumer:
+one function a kind, named as the kind.
 
 Each looks at the whole snapshot and yields a finding for whatever it is true of.
 """
@@ -51,35 +53,44 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def orphaned_provider(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A provider that was a compute node's, with no compute node behind it.
 
-    Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which
-    only Nova gives: a provider with processors and memory alone may be another service's. Undecided when another Nova, or a compute
-    service without a node, may stand behind it.
+    Proof: The reading is sound, and Nova lists no compute node of that uuid. It has the trait
+    `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova gives: a provider with processors and memory
+    alone may be another service's. Undecided when another Nova, or a compute service without a
+    node, may stand behind it.
 
-    Needs: Every cell: it rests on no cell having the compute node. The host is also looked up directly, by its mapping.
+    Needs: Every cell: it rests on no cell having the compute node. The host is also looked up
+    directly, by its mapping.
 
     Change: its tree is deleted, children first, once nobody has an allocation of it.
     """
     conflicting = {provider.uuid for provider, node in _find_name_conflicts(index)}
     for root in _list_roots_without_node(index):
         if root.uuid not in conflicting and index.has_nova_trait(root.uuid):
-            reason = f"No compute node of this Nova stands behind provider {root.name}, which was one's by its traits."
+            reason = (
+                f"No compute node of this Nova stands behind provider {root.name}, which was "
+                "one's by its traits."
+            )
             yield _build_tree_finding("orphaned_provider", index, root, reason, policy)
 
 
 def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """A provider has the name of a compute node that has no provider of its own.
 
-    Proof: The reading is sound, and the compute node of that name has another uuid, for which Placement has no provider (LP 1817833).
-    The provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova gives; undecided without one.
+    Proof: The reading is sound, and the compute node of that name has another uuid, for which
+    Placement has no provider (LP 1817833). The provider has the trait `COMPUTE_NODE` or
+    `OWNER_NOVA`, which only Nova gives; undecided without one.
 
     Needs: Every cell: it rests on no cell having a compute node with the UUID of the provider.
 
-    Change: its tree is deleted, children first, once nobody has an allocation of it; restart nova-compute on the host afterwards.
+    Change: its tree is deleted, children first, once nobody has an allocation of it; restart
+    nova-compute on the host afterwards.
     """
     for root, node in _find_name_conflicts(index):
         reason = (
-            f"Compute node {node.name} is {node.uuid} now, and its name is held by provider {root.uuid}, "
-            "so that Placement refuses a provider to it and nothing can be scheduled there (LP 1817833). "
+            f"Compute node {node.name} is {node.uuid} now, and its name is held by provider "
+            f"{root.uuid}, "
+            "so that Placement refuses a provider to it and nothing can be scheduled there (LP "
+            "1817833). "
             f"When that tree is deleted, restart nova-compute on {node.host}."
         )
         yield _build_tree_finding("name_conflict", index, root, reason, policy)
@@ -88,8 +99,9 @@ def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """More is claimed than there is, or the inventory is not the host's.
 
-    Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what nova-compute reports. Looked for on
-    the providers of other findings, on named hosts, and everywhere if this kind is named.
+    Proof: The claims on a provider exceed its capacity, or the total of its inventory is not what
+    nova-compute reports. Looked for on the providers of other findings, on named hosts, and
+    everywhere if this kind is named.
 
     Needs: Nothing more: it is only reported, of the providers and compute nodes that were read.
 
@@ -135,8 +147,10 @@ def unconfirmed_resize(index: SnapshotIndex, policy: Policy) -> Iterator[Finding
                 "unconfirmed_resize",
                 DRIFTED,
                 migration.uuid,
-                f"Nova has had the resize of server {migration.server} from {migration.source_compute} to {migration.dest_compute} as finished "
-                f"for {format_duration(age)}, neither confirmed nor reverted: do one of both, and until then both hosts stay claimed.",
+                f"Nova has had the resize of server {migration.server} from "
+                f"{migration.source_compute} to {migration.dest_compute} as finished "
+                f"for {format_duration(age)}, neither confirmed nor reverted: do one of both, "
+                "and until then both hosts stay claimed.",
                 migration=migration,
                 evidence=(listing,),
             )
@@ -164,8 +178,10 @@ def stuck_migration(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
                 "stuck_migration",
                 DRIFTED,
                 migration.uuid,
-                f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from {migration.source_compute} to "
-                f"{migration.dest_compute} is {migration.status} and has not changed for {format_duration(age)}: see whether it still runs, and abort it "
+                f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from "
+                f"{migration.source_compute} to "
+                f"{migration.dest_compute} is {migration.status} and has not changed for "
+                f"{format_duration(age)}: see whether it still runs, and abort it "
                 "or reset the server's state if not.",
                 migration=migration,
                 evidence=(listing,),
@@ -209,7 +225,8 @@ def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
                 "stale_service",
                 DRIFTED,
                 service.host,
-                f"The {COMPUTE} of {service.host} {why} and has not reported for {format_duration(age)}: if the host is gone, retire it "
+                f"The {COMPUTE} of {service.host} {why} and has not reported for "
+                f"{format_duration(age)}: if the host is gone, retire it "
                 "(osops.placement.decommission_host).",
                 service=service,
                 evidence=(listing,),
@@ -217,7 +234,8 @@ def stale_service(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 
 
 def _list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
-    """Return the roots in scope that are no compute node's; none when the reading is not sound or not of all cells.
+    """Return the roots in scope that are no compute node's; none when the reading is not sound or
+    not of all cells.
 
     All of them may seem so then.
     """
@@ -237,7 +255,9 @@ def _find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hyperviso
 
 
 def _list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
-    """Return the hosts that are named, by the names of services, compute nodes and providers; None when all are wanted."""
+    """Return the hosts that are named, by the names of services, compute nodes and providers; None
+    when all are wanted.
+    """
     if not index.snapshot.scope.is_narrow:
         return None
     roots = [root for root in index.roots if index.covers(root.uuid)]
@@ -296,8 +316,14 @@ def _build_tree_finding(
 def _describe_consumers(holders: Collection[str]) -> str:
     """Say who has an allocation of a tree that is to be deleted."""
     if len(holders) == 1:
-        return f"1 consumer holds an allocation of its tree ({min(holders)}), and before that is gone it cannot be deleted."
-    return f"{len(holders)} consumers hold allocations of its tree ({summarize_names(sorted(holders))}), and before these are gone it cannot be deleted."
+        return (
+            f"1 consumer holds an allocation of its tree ({min(holders)}), and before that is "
+            "gone it cannot be deleted."
+        )
+    return (
+        f"{len(holders)} consumers hold allocations of its tree "
+        f"({summarize_names(sorted(holders))}), and before these are gone it cannot be deleted."
+    )
 
 
 def _describe_inventory_differences(
@@ -309,6 +335,7 @@ def _describe_inventory_differences(
         stocks = [inventory[member].total for member in members if member in inventory]
         if stocks and node.has.get(cls) and sum(stocks) != node.has[cls]:
             told.append(
-                f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports {node.has[cls]}"
+                f"the inventory has {sum(stocks)} {'+'.join(members)} and the hypervisor reports "
+                f"{node.has[cls]}"
             )
     return told

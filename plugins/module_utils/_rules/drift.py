@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The proof of each kind of drift: live servers whose claim is not what it should be, though it is no orphan.
+"""The proof of each kind of drift: live servers whose claim is not what it should be, though it is
+no orphan.
 
-One function a kind, named as the kind, as in `_rules.orphans`. Where the right claim is known for certain there is a change; where it is
-not, the finding says who can put it right.
+One function a kind, named as the kind, as in `_rules.orphans`. Where the right claim is known for
+certain there is a change; where it is not, the finding says who can put it right.
 """
 
 from __future__ import annotations
@@ -60,18 +62,20 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """An ended migration holds what its server needs.
 
-    Proof: The server is settled on its host and holds nothing of it, and exactly one ended migration of it holds just that host. It is
-    a resize or cold migration away from there that failed or was reverted, and no move since then took place. That its guest is
-    there is proven, for this move and all that were tried since, by what hosts have recorded: the move was given up before the source
-    was asked for the guest, or while the source copied its disks; or the guest at the destination was destroyed by a revert; or the
-    host has started the guest since. No evacuation or live migration failed to where the server holds something.
-    After a live migration the hypervisors may have gone on without Nova, so it is only reported, with where to look.
+    Proof: The server is settled on its host and holds nothing of it, and exactly one ended
+    migration of it holds just that host. It is a resize or cold migration away from there that
+    failed or was reverted, and no move since then took place. That its guest is there is proven,
+    for this move and all that were tried since, by what hosts have recorded: the move was given up
+    before the source was asked for the guest, or while the source copied its disks; or the guest at
+    the destination was destroyed by a revert; or the host has started the guest since. No
+    evacuation or live migration failed to where the server holds something. After a live migration
+    the hypervisors may have gone on without Nova, so it is only reported, with where to look.
 
-    Needs: The cells of the hosts that the server and its migration hold, and of those that it moved between. The server, its
-    migrations and its actions are read from its own cell.
+    Needs: The cells of the hosts that the server and its migration hold, and of those that it moved
+    between. The server, its migrations and its actions are read from its own cell.
 
-    Change: the migration's claim becomes the server's, in one request, and the other hosts that the server held are free.
-    After a live migration: none.
+    Change: the migration's claim becomes the server's, in one request, and the other hosts that the
+    server held are free. After a live migration: none.
     """
     own = view.own_tree
     if not _is_settled_without_own_tree(view) or own is None:
@@ -96,7 +100,8 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
     )
     if len(swapped) > 1 or not whole:
         return undecided(
-            f"Server {view.consumer} rests on {view.node_name} and holds nothing of it, while migration {names} holds that and more.",
+            f"Server {view.consumer} rests on {view.node_name} and holds nothing of it, while "
+            f"migration {names} holds that and more.",
             *evidence,
         )
     migration = next(known for known in view.server_migrations if known.uuid == uuid)
@@ -106,17 +111,23 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
         )
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         return undecided(
-            f"Server {view.consumer} rests on {view.node_name}, and migration {uuid}, which left that host, still holds it: "
+            f"Server {view.consumer} rests on {view.node_name}, and migration {uuid}, which left "
+            "that host, still holds it: "
             "its amounts may be those of an older flavor.",
             *evidence,
         )
     reason = (
-        f"Server {view.consumer} rests on {view.node_name}, but its claim on that host is still held by migration {uuid}, which is over; "
+        f"Server {view.consumer} rests on {view.node_name}, but its claim on that host is still "
+        f"held by migration {uuid}, which is over; "
         f"the server itself holds {format_providers(view)}."
     )
     if migration.type not in COLD_MIGRATION_TYPES:
-        # The hypervisors may have gone on without Nova: the guest is then where the server's own claim is.
-        doubt = f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh list) before either claim is changed."
+        # The hypervisors may have gone on without Nova: the guest is then where the server's own
+        # claim is.
+        doubt = (
+            f"Its guest may have reached {migration.dest_compute} without Nova: look there (virsh "
+            "list) before either claim is changed."
+        )
         return drifted(f"{reason} {doubt}", *evidence, migration=migration)
     evidence = (*evidence, *view.subject.last_actions)
     if unproven := _explain_uncertain_guest_location(view, own, migration):
@@ -133,22 +144,27 @@ def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None
 def _explain_uncertain_guest_location(
     view: ConsumerView, own: str, migration: Migration
 ) -> str | None:
-    """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold `migration` was to leave."""
+    """Say why the guest may be elsewhere than on the host of the tree `own`, which a cold
+    `migration` was to leave.
+    """
     if not view.is_source(own, migration):
         return f"that migration did not leave {view.node_name} but {migration.source_compute}"
     if failed := view.find_failed_move_to(view.other_trees):
-        return f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there"
+        return (
+            f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may "
+            "run there"
+        )
     return find_source_doubt(view, migration)
 
 
 def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds only a host where it is not.
 
-    Proof: It is settled on its host and holds nothing of it but only others', to which no move of it failed; its flavor, image and
-    ports say all that it needs.
+    Proof: It is settled on its host and holds nothing of it but only others', to which no move of
+    it failed; its flavor, image and ports say all that it needs.
 
-    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
-    provider is that node's.
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all
+    compute nodes says which provider is that node's.
 
     Change: it is given what its flavor says on its host, instead of what it holds.
     """
@@ -158,12 +174,14 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     if failed := view.find_failed_move_to([root for root in view.trees if root]):
         claim, why = (
             None,
-            f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may run there",
+            f"{failed.type} {failed.uuid} to where it holds something failed, and its guest may "
+            "run there",
         )
     elif set(view.allocation.resources) != set(view.trees):
         claim, why = None, "it also holds shares of other providers than the root of a host"
     return _decide_rewrite(
-        f"Server {view.consumer} rests on {view.node_name} and holds only {format_providers(view)}.",
+        f"Server {view.consumer} rests on {view.node_name} and holds only "
+        f"{format_providers(view)}.",
         view,
         claim,
         why,
@@ -173,10 +191,11 @@ def misplaced_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
 def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds nothing.
 
-    Proof: It is settled on its host and holds nothing; its flavor, image and ports say all that it needs.
+    Proof: It is settled on its host and holds nothing; its flavor, image and ports say all that it
+    needs.
 
-    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
-    provider is that node's.
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all
+    compute nodes says which provider is that node's.
 
     Change: it is given what its flavor says on its host.
     """
@@ -192,11 +211,11 @@ def missing_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
 def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds more or less than its flavor says.
 
-    Proof: It is settled on its host, holds nothing but that, and in other amounts than its flavor, image and ports say. No resize to
-    this host failed.
+    Proof: It is settled on its host, holds nothing but that, and in other amounts than its flavor,
+    image and ports say. No resize to this host failed.
 
-    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all compute nodes says which
-    provider is that node's.
+    Needs: Every cell: an allocation is written onto a compute node, and only Nova's listing of all
+    compute nodes says which provider is that node's.
 
     Change: its claim becomes what its flavor says.
     """
@@ -216,21 +235,27 @@ def wrong_amount(view: ConsumerView, policy: Policy) -> Decision | None:
     ):
         claim, why = (
             None,
-            f"resize {failed.uuid} failed when it had reached this host, and its guest may have the new size",
+            f"resize {failed.uuid} failed when it had reached this host, and its guest may have "
+            "the new size",
         )
         return _decide_rewrite(
             f"Server {view.consumer} does not hold what its flavor says.", view, claim, why
         )
-    reason = f"Server {view.consumer} holds {_format_amounts(held[own])} of {view.node_name}, and by its flavor it should hold {_format_amounts(claim)}."
+    reason = (
+        f"Server {view.consumer} holds {_format_amounts(held[own])} of {view.node_name}, and by "
+        f"its flavor it should hold {_format_amounts(claim)}."
+    )
     return _decide_rewrite(reason, view, claim, "")
 
 
 def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
     """The claim counts for another project or user than the server's.
 
-    Proof: The server is settled on its host, holds it and no other, and Nova and Placement name different owners.
+    Proof: The server is settled on its host, holds it and no other, and Nova and Placement name
+    different owners.
 
-    Needs: The cells of the hosts that the server holds and rests on. The server is read from its own cell.
+    Needs: The cells of the hosts that the server holds and rests on. The server is read from its
+    own cell.
 
     Change: the claim counts for the server's project and user; the amounts stay.
     """
@@ -240,7 +265,8 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
     if (held.project, held.user) == (server.project, server.user):
         return None
     return drifted(
-        f"The claim of server {view.consumer} counts for project {held.project} and user {held.user}; "
+        f"The claim of server {view.consumer} counts for project {held.project} and user "
+        f"{held.user}; "
         f"the server belongs to project {server.project} and user {server.user}.",
         *view.server_answers,
         change=build_change(held, project=server.project, user=server.user),
@@ -250,9 +276,11 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
 def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds a child provider of its host that nothing of it explains.
 
-    Proof: It is settled on its host, and nothing in its flavor, image or ports asks for such a resource.
+    Proof: It is settled on its host, and nothing in its flavor, image or ports asks for such a
+    resource.
 
-    Needs: The cells of the hosts that the server holds and rests on. The server is read from its own cell.
+    Needs: The cells of the hosts that the server holds and rests on. The server is read from its
+    own cell.
 
     Change: none: look on the host whether its guest uses such a device.
     """
@@ -269,7 +297,8 @@ def leaked_child(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     names = ", ".join(sorted(map(view.index.get_name, children)))
     return drifted(
-        f"Server {view.consumer} holds a share of {names} on its host {view.node_name}, and nothing in its flavor, image or ports asks for one. "
+        f"Server {view.consumer} holds a share of {names} on its host {view.node_name}, and "
+        "nothing in its flavor, image or ports asks for one. "
         "Look on the host whether its guest uses such a device before anything is taken away.",
         *_list_flavor_evidence(view),
     )
@@ -280,7 +309,9 @@ def _is_settled_and_healthy(view: ConsumerView) -> bool:
 
 
 def _is_settled_without_own_tree(view: ConsumerView) -> bool:
-    """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if anything."""
+    """The server rests on a host of which it holds nothing, and holds nothing but other hosts, if
+    anything.
+    """
     return (
         view.is_settled_in_place
         and view.own_tree is not None
@@ -294,14 +325,19 @@ def _decide_rewrite(
 ) -> Decision:
     own = view.own_tree
     if resources is None or own is None:
-        left = f"What it should hold cannot be told from here, for {why}: this is left to nova-manage placement heal_allocations."
+        left = (
+            f"What it should hold cannot be told from here, for {why}: this is left to "
+            "nova-manage placement heal_allocations."
+        )
         return drifted(f"{reason} {left}", *_list_flavor_evidence(view))
     change = build_change(view.allocation, resources={own: resources}, **_choose_owner(view))
     return drifted(reason, *_list_flavor_evidence(view), change=change)
 
 
 def _choose_owner(view: ConsumerView) -> dict[str, t.Any]:
-    """Return whom the claim is to count for: whom it counts for now, and the server's owner where it holds nothing."""
+    """Return whom the claim is to count for: whom it counts for now, and the server's owner where
+    it holds nothing.
+    """
     held, server = view.allocation, view.server
     return {
         "project": held.project or (server and server.project),

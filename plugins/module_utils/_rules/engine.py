@@ -2,14 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """What the snapshot proves. Pure: no request, no clock, no Ansible.
 
-`_models.kinds` is the table of kinds; each has one function of its name: in `_rules.orphans` for claims that nobody needs, in `_rules.drift` for those of
-live servers that are not as they should be, in `_rules.conditions` for what is not about one consumer.
-`_rules.protections` says what is never changed. A consumer is judged once, over its whole holding.
+`_models.kinds` is the table of kinds; each has one function of its name: in `_rules.orphans` for
+claims that nobody needs, in `_rules.drift` for those of live servers that are not as they should
+be, in `_rules.conditions` for what is not about one consumer. `_rules.protections` says what is
+never changed. A consumer is judged once, over its whole holding.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
 Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
 
-# Each kind has one function of its name: the proof about a consumer, or the check of the whole snapshot.
+# Each kind has one function of its name: the proof about a consumer, or the check of the whole
+# snapshot.
 PROOFS: t.Mapping[str, Proof] = {
     **{kind.name: getattr(orphans, kind.name) for kind in ORPHAN_KINDS},
     **{kind.name: getattr(drift, kind.name) for kind in DRIFT_KINDS},
@@ -65,14 +68,18 @@ CHECKS: t.Mapping[str, Check] = {
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
-    """Return a finding for each nominated consumer that is not healthy, in the order of their uuids, and then all others."""
+    """Return a finding for each nominated consumer that is not healthy, in the order of their
+    uuids, and then all others.
+    """
     index = SnapshotIndex(snapshot)
     surveyed = (finding for check in CHECKS.values() for finding in check(index, policy))
     return (*judge_consumers(index, policy), *surveyed)
 
 
 def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
-    """Return a finding for each nominated consumer that is not healthy, in the order of their uuids."""
+    """Return a finding for each nominated consumer that is not healthy, in the order of their
+    uuids.
+    """
     findings = (_build_finding(view, policy) for view in _build_views(index))
     return tuple(finding for finding in findings if finding)
 

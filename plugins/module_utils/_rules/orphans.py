@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The proof of each kind of finding: one function a kind, named as the kind. The table of kinds is in `_rules.engine`.
+"""The proof of each kind of finding: one function a kind, named as the kind. The table of kinds is
+in `_rules.engine`.
 
-Each returns a ruling if the case is of its kind, or None to let the next one look. Protections were asked before:
-no case here has a task, a move under way or a parked resize.
+Each returns a ruling if the case is of its kind, or None to let the next one look. Protections were
+asked before: no case here has a task, a move under way or a parked resize.
 """
 
 from __future__ import annotations
@@ -56,11 +58,12 @@ if t.TYPE_CHECKING:  # pragma: no cover
 def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server is deleted, and its claim stayed.
 
-    Proof: A direct look-up finds no server, and the listing of the deleted has it (and not as soft-deleted), or Nova still tells its
-    actions, which it does only of a row that is marked as deleted. Neither its former host nor a migration shows it alive.
+    Proof: A direct look-up finds no server, and the listing of the deleted has it (and not as
+    soft-deleted), or Nova still tells its actions, which it does only of a row that is marked as
+    deleted. Neither its former host nor a migration shows it alive.
 
-    Needs: The cells of the hosts that it holds. The look-up goes through its own mapping to its own cell, and that it is
-    deleted is shown by a cell that answered.
+    Needs: The cells of the hosts that it holds. The look-up goes through its own mapping to its own
+    cell, and that it is deleted is shown by a cell that answered.
 
     Change: all that it holds is removed.
     """
@@ -80,11 +83,13 @@ def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
 def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     """The migration is over, and nobody needs what it holds.
 
-    Proof: Nova lists it as ended. Either its server is deleted, as above; or its server is settled where its newest move took it,
-    cannot come back by a revert, and itself holds all of what this claim may stand for.
+    Proof: Nova lists it as ended. Either its server is deleted, as above; or its server is settled
+    where its newest move took it, cannot come back by a revert, and itself holds all of what this
+    claim may stand for.
 
-    Needs: The cells of the hosts that it, its server and the server's migrations name. The migration is listed by the cell
-    that has its server too, and an answer that lists it is of a worker that knows this cell.
+    Needs: The cells of the hosts that it, its server and the server's migrations name. The
+    migration is listed by the cell that has its server too, and an answer that lists it is of a
+    worker that knows this cell.
 
     Change: all that the migration holds is removed.
     """
@@ -97,7 +102,8 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     )
     if current is None:
         return undecided(
-            f"Nova listed migration {view.consumer} and then no longer did: its server is changing.",
+            f"Nova listed migration {view.consumer} and then no longer did: its server is "
+            "changing.",
             *evidence,
         )
     if is_deleted(view.subject) and not view.contradiction:
@@ -108,7 +114,8 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
         )
     if not view.settled or not view.arrived:
         return undecided(
-            f"{_describe_ended_migration(current)} Its server {current.server} is not at rest, so what it needs is not known.",
+            f"{_describe_ended_migration(current)} Its server {current.server} is not at rest, "
+            "so what it needs is not known.",
             *evidence,
         )
     if reverted := _explain_possible_revert(view, current):
@@ -116,11 +123,13 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     lacking = _describe_missing_resources(view)
     if lacking:
         return undecided(
-            f"{_describe_ended_migration(current)} Its server {current.server} does not itself hold {lacking}, so this claim may be the one it needs.",
+            f"{_describe_ended_migration(current)} Its server {current.server} does not itself "
+            f"hold {lacking}, so this claim may be the one it needs.",
             *evidence,
         )
     return orphaned(
-        f"{_describe_ended_migration(current)} Its server {current.server} rests on {view.node_name} and holds that itself.",
+        f"{_describe_ended_migration(current)} Its server {current.server} rests on "
+        f"{view.node_name} and holds that itself.",
         *evidence,
     )
 
@@ -128,9 +137,9 @@ def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
 def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     """The migration went with its deleted server, and its claim stayed.
 
-    Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid for a migration's when it is asked
-    to list from there on. Both were asked several times, each time over another connection, and the answers agree. Nothing shows it
-    alive.
+    Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid
+    for a migration's when it is asked to list from there on. Both were asked several times, each
+    time over another connection, and the answers agree. Nothing shows it alive.
 
     Needs: Every cell: it rests on no listing having the migration.
 
@@ -148,12 +157,14 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     differing = [answer for answer in subject.markers if answer.status != 200]
     if differing:
         return undecided(
-            f"Nova knew it as a migration's, and then answered {differing[0].status} to the same question: its API workers disagree.",
+            f"Nova knew it as a migration's, and then answered {differing[0].status} to the same "
+            "question: its API workers disagree.",
             *view.server_answers,
             *differing,
         )
     return orphaned(
-        "Nova knows the uuid as a migration's and no longer lists it: the migration went with its deleted server.",
+        "Nova knows the uuid as a migration's and no longer lists it: the migration went with "
+        "its deleted server.",
         *view.migration_listings,
         *view.server_answers,
     )
@@ -162,11 +173,12 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
 def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server was evacuated, and still holds the host that it left.
 
-    Proof: It is settled where its newest move took it, or was unshelved since, and holds that host; every other host that it holds was
-    left by an evacuation that is `done` or `completed`, and no move of it to there failed since it last left it.
+    Proof: It is settled where its newest move took it, or was unshelved since, and holds that host;
+    every other host that it holds was left by an evacuation that is `done` or `completed`, and no
+    move of it to there failed since it last left it.
 
-    Needs: The cells of the hosts that the server holds, rests on and moved between. All of its migrations are in its own
-    cell, and an answer that lists one lists them all.
+    Needs: The cells of the hosts that the server holds, rests on and moved between. All of its
+    migrations are in its own cell, and an answer that lists one lists them all.
 
     Change: the hosts that it left are taken out of its claim; the rest stays.
     """
@@ -180,7 +192,8 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
     if view.find_failed_move_to(left):
         return None
     told = "; ".join(
-        f"{view.index.get_name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, {evacuation.updated_at or evacuation.created_at})"
+        f"{view.index.get_name(root)} by evacuation {evacuation.uuid} ({evacuation.status}, "
+        f"{evacuation.updated_at or evacuation.created_at})"
         for root, evacuation in sorted(left.items())
         if evacuation
     )
@@ -195,13 +208,16 @@ def evacuated_source(view: ConsumerView, policy: Policy) -> Decision | None:
 def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server holds its host, and another one as well.
 
-    Proof: It is settled where its newest move took it, or was unshelved since, holds that host, has no move under way, and holds of
-    the other host what a server claims on its host. No evacuation or live migration to there failed since it last left it, so that its
-    guest cannot run there. The other host may be gone: then its provider has Nova's trait `COMPUTE_NODE`, no compute node or service
-    stands behind it, and the server holds on its own host every resource class that it holds there.
+    Proof: It is settled where its newest move took it, or was unshelved since, holds that host, has
+    no move under way, and holds of the other host what a server claims on its host. No evacuation
+    or live migration to there failed since it last left it, so that its guest cannot run there. The
+    other host may be gone: then its provider has Nova's trait `COMPUTE_NODE`, no compute node or
+    service stands behind it, and the server holds on its own host every resource class that it
+    holds there.
 
-    Needs: The cells of the hosts that the server holds, rests on and moved between. Where no migration of it is listed, its
-    actions, which are read from its own cell, show that no move was ever asked for.
+    Needs: The cells of the hosts that the server holds, rests on and moved between. Where no
+    migration of it is listed, its actions, which are read from its own cell, show that no move was
+    ever asked for.
 
     Change: the other hosts are taken out of its claim; the rest stays.
     """
@@ -216,25 +232,29 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
     )
     if doubtful:
         return undecided(
-            f"Server {view.consumer} rests on {view.node_name} and also holds a part of {', '.join(doubtful)}, "
+            f"Server {view.consumer} rests on {view.node_name} and also holds a part of "
+            f"{', '.join(doubtful)}, "
             "but not as a server's claim on its host: it may be something that this host shares.",
             *view.server_answers,
         )
     others = ", ".join(sorted(map(view.index.get_name, view.other_trees)))
     if lacking := _list_classes_only_on_gone_hosts(view):
         return undecided(
-            f"Server {view.consumer} rests on {view.node_name} and also holds {others}; of that, {', '.join(lacking)} it does not hold on its "
+            f"Server {view.consumer} rests on {view.node_name} and also holds {others}; of that, "
+            f"{', '.join(lacking)} it does not hold on its "
             "own host, which may lack a part of its claim.",
             *view.server_answers,
         )
     if failed := view.find_failed_move_to(view.other_trees):
         return undecided(
-            f"Server {view.consumer} rests on {view.node_name} and also holds {others}, where {failed.type} {failed.uuid} of it failed: "
+            f"Server {view.consumer} rests on {view.node_name} and also holds {others}, where "
+            f"{failed.type} {failed.uuid} of it failed: "
             "its guest may run there.",
             *view.server_answers,
         )
     return orphaned(
-        f"Server {view.consumer} rests on {view.node_name}, with no move under way, and also holds {others}.",
+        f"Server {view.consumer} rests on {view.node_name}, with no move under way, and also "
+        f"holds {others}.",
         *view.server_answers,
         freed_providers=frozenset().union(*view.other_trees.values()),
         migration=next(filter(None, map(view.find_migration_from, view.other_trees)), None),
@@ -244,13 +264,17 @@ def extra_host(view: ConsumerView, policy: Policy) -> Decision | None:
 def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
     """The server failed to boot or is shelved away, and still holds a host.
 
-    Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor and no migration, and all that was
-    asked of it is over, so that no host can still take it up. What came before a shelve that its host has ended was over then. In any
-    other state a server without a host and without a task is undecided: delete it, or set it to ERROR, and it can be proven.
+    Proof: It is in ERROR or SHELVED_OFFLOADED, has neither a host nor a task, is on no hypervisor
+    and no migration, and all that was asked of it is over, so that no host can still take it up.
+    What came before a shelve that its host has ended was over then. In any other state a server
+    without a host and without a task is undecided: delete it, or set it to ERROR, and it can be
+    proven.
 
-    Needs: The cells of the hosts that it holds. The server and its actions are read from its own cell.
+    Needs: The cells of the hosts that it holds. The server and its actions are read from its own
+    cell.
 
-    Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or unshelved.
+    Change: all that it holds is removed; what it needs is claimed anew when it is rebuilt or
+    unshelved.
     """
     server, subject = view.server, view.subject
     if view.migration or server is None or server.host:
@@ -273,7 +297,8 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
             *evidence,
         )
     return orphaned(
-        f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it is over.",
+        f"Server {server.uuid} is {server.status} and has no host, and all that was asked of it "
+        "is over.",
         *evidence,
     )
 
@@ -283,8 +308,10 @@ def _explain_lost_host(server: Server, view: ConsumerView) -> Decision | None:
     if not server.host_known or not server.task_known:
         return None
     return undecided(
-        f"Server {server.uuid} is {server.status} without a task and without a host, and holds {format_providers(view)}. "
-        "Nova can neither start nor move it: delete it, or set it to ERROR, and its allocation becomes an orphan that can be proven.",
+        f"Server {server.uuid} is {server.status} without a task and without a host, and holds "
+        f"{format_providers(view)}. "
+        "Nova can neither start nor move it: delete it, or set it to ERROR, and its allocation "
+        "becomes an orphan that can be proven.",
         *view.server_answers,
     )
 
@@ -292,11 +319,13 @@ def _explain_lost_host(server: Server, view: ConsumerView) -> Decision | None:
 def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
     """Nova has no memory of it at all.
 
-    Proof: It is no server, no deleted server and no migration, has no actions, is named by no migration, every host was asked and
-    does not have it, and it holds nothing but hosts of this Nova. Of a host that is gone, the provider must have Nova's trait
-    `COMPUTE_NODE` and the host, or the consumer, must be named in `orphan_cleanup_hosts` or `orphan_cleanup_consumers`. A conclusion
-    from absence: another service that shares Nova's hosts looks the same. It must be older than `orphan_cleanup_unknown_min_age`.
-    Without a consumer type it is undecided while the service catalogue has a service that allocates for itself, unless
+    Proof: It is no server, no deleted server and no migration, has no actions, is named by no
+    migration, every host was asked and does not have it, and it holds nothing but hosts of this
+    Nova. Of a host that is gone, the provider must have Nova's trait `COMPUTE_NODE` and the host,
+    or the consumer, must be named in `orphan_cleanup_hosts` or `orphan_cleanup_consumers`. A
+    conclusion from absence: another service that shares Nova's hosts looks the same. It must be
+    older than `orphan_cleanup_unknown_min_age`. Without a consumer type it is undecided while the
+    service catalogue has a service that allocates for itself, unless
     `orphan_cleanup_ignore_allocators` names that.
 
     Needs: Every cell: it rests on Nova having no record of it anywhere.
@@ -322,24 +351,28 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
         if not index.is_named(root) and view.consumer not in index.snapshot.scope.consumers
     ]:
         return undecided(
-            f"Nova has no memory of it, and no compute node stands behind {', '.join(sorted(unnamed))}, which was one's by its traits: name "
+            "Nova has no memory of it, and no compute node stands behind "
+            f"{', '.join(sorted(unnamed))}, which was one's by its traits: name "
             "that host (orphan_cleanup_hosts) to have this taken for a leftover.",
             *evidence,
         )
     if age is None or age < policy.unknown_min_age:
         written = "at an unknown time" if age is None else f"{format_duration(age)} ago"
         return protected(
-            f"Nova has no memory of it, but it was written {written} and must be {format_duration(policy.unknown_min_age)} old for that.",
+            f"Nova has no memory of it, but it was written {written} and must be "
+            f"{format_duration(policy.unknown_min_age)} old for that.",
             *evidence,
         )
     if not index.has_servers_of_every_host:
         return undecided(
-            "Nova has no memory of it, but not every host was asked whether it is there: run mode=full on the whole cloud.",
+            "Nova has no memory of it, but not every host was asked whether it is there: run "
+            "mode=full on the whole cloud.",
             *evidence,
         )
     if not any(sample.status == 200 for sample in index.snapshot.samples):
         return undecided(
-            "Nova says that it does not know it, but there was no live server to see whether it would tell us.",
+            "Nova says that it does not know it, but there was no live server to see whether it "
+            "would tell us.",
             *evidence,
         )
     others = index.snapshot.cloud.allocators
@@ -347,13 +380,17 @@ def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
         suspects := [name for name in others if name not in policy.ignore_allocators]
     ):
         return undecided(
-            f"Nova has no memory of it, but it has no consumer type and this cloud has {', '.join(suspects)} in its catalogue: it may hold "
-            "this. Look there, and name in ignore_allocators (orphan_cleanup_ignore_allocators) what holds nothing on Nova's hosts.",
+            "Nova has no memory of it, but it has no consumer type and this cloud has "
+            f"{', '.join(suspects)} in its catalogue: it may hold "
+            "this. Look there, and name in ignore_allocators (orphan_cleanup_ignore_allocators) "
+            "what holds nothing on Nova's hosts.",
             *evidence,
         )
     return orphaned(
-        "Nova has no memory of it, neither as a server nor as a migration. This is a conclusion from absence: "
-        f"a container service that shares Nova's hosts ({_describe_allocators(others, policy)}), or an operator who blocks capacity by hand, looks the same.",
+        "Nova has no memory of it, neither as a server nor as a migration. This is a conclusion "
+        "from absence: "
+        f"a container service that shares Nova's hosts ({_describe_allocators(others, policy)}), "
+        "or an operator who blocks capacity by hand, looks the same.",
         *evidence,
     )
 
@@ -369,7 +406,9 @@ def _describe_allocators(others: Collection[str], policy: Policy) -> str:
 
 
 def is_unknown_to_nova(view: ConsumerView) -> bool:
-    """Tell whether Nova, asked in every way there is, shows no memory of the consumer, neither as a server nor as a migration."""
+    """Tell whether Nova, asked in every way there is, shows no memory of the consumer, neither as a
+    server nor as a migration.
+    """
     subject = view.subject
     if any(answer.status != 400 for answer in subject.markers):
         return False
@@ -390,17 +429,25 @@ def is_unknown_to_nova(view: ConsumerView) -> bool:
 
 
 def _explain_possible_revert(view: ConsumerView, migration: Migration) -> str | None:
-    """Say why the source of a failed move may have the server's only disk, though the server rests on the destination.
+    """Say why the source of a failed move may have the server's only disk, though the server rests
+    on the destination.
 
-    A revert that fails half-way has destroyed what was on the destination (nova/compute/manager.py, revert_resize, finish_revert_resize),
-    and leaves the migration in error and the server where it was.
+    A revert that fails half-way has destroyed what was on the destination (nova/compute/manager.py,
+    revert_resize, finish_revert_resize), and leaves the migration in error and the server where it
+    was.
     """
     if not view.is_at_failed_destination(migration):
         return None
     if view.subject.actions.value is None:
-        return f"Its server {migration.server} is on the destination, and whether it was reverted there could not be read."
+        return (
+            f"Its server {migration.server} is on the destination, and whether it was reverted "
+            "there could not be read."
+        )
     if any(action.action == REVERT_ACTION for action in view.subject.actions.value):
-        return f"Its server {migration.server} is said to be on the destination, but was to be reverted: its disk may be on the source."
+        return (
+            f"Its server {migration.server} is said to be on the destination, but was to be "
+            "reverted: its disk may be on the source."
+        )
     return None
 
 
@@ -420,8 +467,9 @@ def _explain_possible_placement(view: ConsumerView) -> str | None:
         return _explain_possible_queued_action(view, placing is not None, claimed <= shelved_by)
     if placing is None:
         return "what gave it its last host is not known"
-    # Conductor tries a build on a second host when the first has ended its part. Nova calls the server ERROR when that host
-    # starts, and then that host takes the build from its queue (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
+    # Conductor tries a build on a second host when the first has ended its part. Nova calls the
+    # server ERROR when that host starts, and then that host takes the build from its queue
+    # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
     begun_on = placing.placing_hosts
     if begun_on and not claimed <= begun_on:
         return "the host that it claims may still have to take up what was asked"
@@ -433,10 +481,11 @@ def _explain_possible_queued_action(
 ) -> str | None:
     """Say why something that was asked before a finished shelve may still give the server a host.
 
-    Only a host that has the server shelves it, and the API takes no other action while one has a task (nova/compute/api.py,
-    check_instance_state): so all that came before is over. But for a reset of the state, which hides the task of an action that waits
-    in the queue of another host. That host is the one that is claimed for it, so where the server holds only the host that shelved
-    it, nothing waits; that one takes its messages in their order.
+    Only a host that has the server shelves it, and the API takes no other action while one has a
+    task (nova/compute/api.py, check_instance_state): so all that came before is over. But for a
+    reset of the state, which hides the task of an action that waits in the queue of another host.
+    That host is the one that is claimed for it, so where the server holds only the host that
+    shelved it, nothing waits; that one takes its messages in their order.
 
     placed: whether the newest action that could give it a host is known, and over.
     """
@@ -447,7 +496,10 @@ def _explain_possible_queued_action(
     if view.subject.actions.value is None or any(
         action.action == RESET_ACTION for action in view.subject.actions.value
     ):
-        return "its state was reset once, and what was asked before that may wait for the host that it claims"
+        return (
+            "its state was reset once, and what was asked before that may wait for the host that "
+            "it claims"
+        )
     return None
 
 
@@ -457,12 +509,15 @@ def is_deleted(subject: Evidence) -> bool:
 
 
 def is_marked_deleted(subject: Evidence) -> bool:
-    """Tell whether the row of the server is marked as deleted, though Nova does not list it among the deleted.
+    """Tell whether the row of the server is marked as deleted, though Nova does not list it among
+    the deleted.
 
-    A repair of the database that sets `deleted` to 1, where Nova sets it to the row's own id, leaves such a row. `GET /servers/{id}` looks
-    for rows with `deleted = 0`, the listing of the deleted for `deleted = id` (nova/db/main/api.py, instance_get_all_by_filters_sort),
-    and the actions of a server for any (nova/api/openstack/compute/instance_actions.py, _get_instance). All three go by the instance
-    mapping to the same cell, so where that is lost there are no actions either.
+    A repair of the database that sets `deleted` to 1, where Nova sets it to the row's own id,
+    leaves such a row. `GET /servers/{id}` looks for rows with `deleted = 0`, the listing of the
+    deleted for `deleted = id` (nova/db/main/api.py, instance_get_all_by_filters_sort), and the
+    actions of a server for any (nova/api/openstack/compute/instance_actions.py, _get_instance). All
+    three go by the instance mapping to the same cell, so where that is lost there are no actions
+    either.
     """
     return is_unlisted(subject) and bool(subject.actions.value)
 
@@ -475,14 +530,17 @@ def _explain_marker_conflict(subject: Evidence) -> str | None:
 
 
 def find_deleted_server(subject: Evidence) -> Server | None:
-    """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up finds nothing."""
+    """Return the server as Nova remembers it, if Nova remembers its deletion and a direct look-up
+    finds nothing.
+    """
     if subject.server.status != 404 or subject.migrations.value is None:
         return None
     named = next(
         (server for server in subject.deleted_listing.value or () if server.uuid == subject.uuid),
         None,
     )
-    # The listing of the deleted also has the soft-deleted, which can be restored; the brief one does not say which they are.
+    # The listing of the deleted also has the soft-deleted, which can be restored; the brief one
+    # does not say which they are.
     if (
         named is None
         or named.status == "SOFT_DELETED"
@@ -493,7 +551,9 @@ def find_deleted_server(subject: Evidence) -> Server | None:
 
 
 def is_unlisted(subject: Evidence) -> bool:
-    """No server of this uuid is found, neither a live one nor a deleted one, and it was looked for among its hosts' migrations."""
+    """No server of this uuid is found, neither a live one nor a deleted one, and it was looked for
+    among its hosts' migrations.
+    """
     found_nothing = subject.server.status == 404 and subject.deleted_listing.value == ()
     return found_nothing and subject.migrations.value is not None and bool(subject.host_migrations)
 
@@ -511,16 +571,23 @@ def _has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
 
 
 def _describe_doubtful_trees(view: ConsumerView) -> str:
-    """Say what a server holds of providers that were a compute node's, and why it is not sure that they are nobody's now."""
+    """Say what a server holds of providers that were a compute node's, and why it is not sure that
+    they are nobody's now.
+    """
     told = "; ".join(
         f"{view.index.get_name(root)}: {view.index.find_possible_host(root)}"
         for root in sorted(view.doubtful_trees)
     )
-    return f"Server {view.consumer} rests on {view.node_name} and also holds providers without a compute node that were one's ({told})."
+    return (
+        f"Server {view.consumer} rests on {view.node_name} and also holds providers without a "
+        f"compute node that were one's ({told})."
+    )
 
 
 def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:
-    """Return the resource classes that a server holds on hosts that are gone, and neither on its own host nor of what hosts share."""
+    """Return the resource classes that a server holds on hosts that are gone, and neither on its
+    own host nor of what hosts share.
+    """
     gone = {
         provider
         for root, held in view.other_trees.items()
@@ -549,22 +616,27 @@ def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
 
 
 def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
-    """Tell whether the server holds of `root` what it also holds of its own host; a share that looks otherwise is no leftover of a move."""
+    """Tell whether the server holds of `root` what it also holds of its own host; a share that
+    looks otherwise is no leftover of a move.
+    """
     held = view.allocation.resources
     return bool(_list_compute_classes(held, root) & _list_compute_classes(held, view.own_tree))
 
 
 def _list_compute_classes(allocations: Allocations, root: str | None) -> frozenset[str]:
-    """Return the classes of a server's claim on a host: it is on the root itself, and never of disk alone."""
+    """Return the classes of a server's claim on a host: it is on the root itself, and never of disk
+    alone.
+    """
     return frozenset(allocations.get(root or "", {})) - {"DISK_GB"}
 
 
 def _describe_missing_resources(view: ConsumerView) -> str:
-    """Name what a migration's consumer holds that its server may need and does not itself hold; nothing if there is none.
+    """Name what a migration's consumer holds that its server may need and does not itself hold;
+    nothing if there is none.
 
-    Nova can fail to give a claim back after a failed or reverted move and only log it (nova/compute/manager.py,
-    _revert_allocation): the server then rests with less than it needs, and the rest is the migration's. After a confirmed
-    move the server's own claim is the right one.
+    Nova can fail to give a claim back after a failed or reverted move and only log it
+    (nova/compute/manager.py, _revert_allocation): the server then rests with less than it needs,
+    and the rest is the migration's. After a confirmed move the server's own claim is the right one.
     """
     allocation = view.subject.allocation.value
     held = allocation.resources if allocation else {}
@@ -597,7 +669,10 @@ def _describe_missing_resources(view: ConsumerView) -> str:
 
 
 def _describe_ended_migration(migration: Migration) -> str:
-    return f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since {migration.updated_at or migration.created_at}."
+    return (
+        f"Migration {migration.uuid} ({migration.type}) is over: {migration.status} since "
+        f"{migration.updated_at or migration.created_at}."
+    )
 
 
 def describe_deletion(subject: Evidence) -> str:
@@ -609,9 +684,15 @@ def describe_deletion(subject: Evidence) -> str:
             if deletion
             else "Nova recorded no delete action"
         )
-        return f"Server {subject.uuid} is marked as deleted in the database by hand, in a way that Nova itself does not use; {asked}."
+        return (
+            f"Server {subject.uuid} is marked as deleted in the database by hand, in a way that "
+            f"Nova itself does not use; {asked}."
+        )
     if deletion:
         return (
             f"Server {deleted.uuid} is deleted, by user {deletion.user} at {deletion.start_time}."
         )
-    return f"Server {deleted.uuid} is deleted, last changed {deleted.terminated_at or deleted.updated}; Nova recorded no delete action."
+    return (
+        f"Server {deleted.uuid} is deleted, last changed "
+        f"{deleted.terminated_at or deleted.updated}; Nova recorded no delete action."
+    )

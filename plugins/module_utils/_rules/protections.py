@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """What is never changed, whatever else is true of it: one small function for each reason.
@@ -29,9 +30,14 @@ _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
-    """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by name."""
+    """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by
+    name.
+    """
     if named := {view.consumer, view.subject.uuid} & policy.exclude_consumers:
-        return f"This consumer, or the server whose migration it is, is excluded by name{policy.get_exclusion_note(named)}."
+        return (
+            "This consumer, or the server whose migration it is, is excluded by "
+            f"name{policy.get_exclusion_note(named)}."
+        )
     held = {*view.allocation.resources, *filter(None, [view.own_tree])}
     trees = {view.index.get_root(provider) or provider for provider in held}
     # Whatever of a tree is excluded, the whole of it is.
@@ -43,24 +49,34 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
 
 
 def protect_foreign_type(view: ConsumerView, policy: Policy) -> str | None:
-    """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another service."""
+    """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another
+    service.
+    """
     if view.allocation.type in _NOVA_CONSUMER_TYPES:
         return None
     return f"Its consumer type is {view.allocation.type}: it belongs to another service than Nova."
 
 
 def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> str | None:
-    """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to another service, or was made by hand."""
+    """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to
+    another service, or was made by hand.
+    """
     if normalize_uuid(view.consumer) == view.consumer:
         return None
-    return f"Its uuid {view.consumer} is not written as Nova writes uuids: it belongs to another service, or was made by hand."
+    return (
+        f"Its uuid {view.consumer} is not written as Nova writes uuids: it belongs to another "
+        "service, or was made by hand."
+    )
 
 
 def protect_verify_resize(view: ConsumerView, policy: Policy) -> str | None:
     """Its server waits for a resize to be confirmed or reverted, and either needs what is claimed."""
     if view.server is None or view.server.status != "VERIFY_RESIZE":
         return None
-    return f"Server {view.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
+    return (
+        f"Server {view.server.uuid} waits for its resize to be confirmed or reverted, and either "
+        "needs what is claimed."
+    )
 
 
 def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
@@ -70,7 +86,10 @@ def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
     )
     if underway is None:
         return None
-    return f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: {underway.status}."
+    return (
+        f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: "
+        f"{underway.status}."
+    )
 
 
 def protect_soft_deleted(view: ConsumerView, policy: Policy) -> str | None:
@@ -121,7 +140,10 @@ def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
         return None
     if age is None:
         return "When it was written is not known, so it may be younger than the minimum age."
-    return f"It was written {format_duration(age)} ago and the minimum age is {format_duration(policy.min_age)}."
+    return (
+        f"It was written {format_duration(age)} ago and the minimum age is "
+        f"{format_duration(policy.min_age)}."
+    )
 
 
 PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], str | None]] = {

@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What to say of a case that is not healthy and that no kind could be proven of: it is protected, or undecided and why."""
+"""What to say of a case that is not healthy and that no kind could be proven of: it is protected,
+or undecided and why.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ def decide_unproven(view: ConsumerView) -> tuple[str, Decision]:
             *view.state_evidence,
         )
     if foreign and view.subject.server.status == 404:
-        reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
+        reason = (
+            "Nova does not know it, and no compute node of this Nova stands behind "
+            f"{', '.join(foreign)}: it is somebody else's."
+        )
         return FOREIGN_PROVIDER, protected(reason, *view.state_evidence)
     return UNPROVEN, undecided(_explain_missing_server(view), *view.state_evidence)
 
@@ -58,7 +64,10 @@ def _explain_server_state(view: ConsumerView, server: Server) -> str:
             f"Server {server.uuid} is {server.status} {where}, which is no state of rest on a host."
         )
     if view.own_tree is None:
-        return f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one compute node that Nova lists."
+        return (
+            f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one "
+            "compute node that Nova lists."
+        )
     if view.own_tree not in view.trees:
         held = (
             ", ".join(sorted(map(view.index.get_name, view.allocation.resources)))
@@ -67,14 +76,23 @@ def _explain_server_state(view: ConsumerView, server: Server) -> str:
         return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
     others = ", ".join(sorted(map(view.index.get_name, (*view.other_trees, *view.doubtful_trees))))
     if not view.arrived:
-        where = f"on {server.host}, where its newest migration did not end, and nothing shows that it was unshelved there since"
+        where = (
+            f"on {server.host}, where its newest migration did not end, and nothing shows that it "
+            "was unshelved there since"
+        )
         return f"Server {server.uuid} is said to be {where}, and also holds {others}."
-    return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
+    return (
+        f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds "
+        f"{others}."
+    )
 
 
 def _explain_missing_server(view: ConsumerView) -> str:
     if view.subject.server.status != 404:
-        return f"Nova answered {view.subject.server.status} when asked for {view.subject.uuid}, where only 200 or 404 says something."
+        return (
+            f"Nova answered {view.subject.server.status} when asked for {view.subject.uuid}, "
+            "where only 200 or 404 says something."
+        )
     if view.contradiction:
         return f"Nova answers 404 for {view.subject.uuid}, but {view.contradiction}."
     named = [
@@ -84,4 +102,7 @@ def _explain_missing_server(view: ConsumerView) -> str:
     ]
     if named or view.server_migrations:
         return f"Nova answers 404 for {view.subject.uuid}, but still lists migrations of it."
-    return f"Nova answers 404 for {view.subject.uuid}, and nothing else that it says proves what became of it."
+    return (
+        f"Nova answers 404 for {view.subject.uuid}, and nothing else that it says proves what "
+        "became of it."
+    )
