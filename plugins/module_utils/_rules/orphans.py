@@ -58,7 +58,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
-    """The server is deleted, and its claim stayed.
+    """The server is deleted, and its allocation stayed.
 
     Proof: A direct look-up finds no server, and the listing of the deleted has it (and not as
     soft-deleted), or Nova still tells its actions, which it does only of a row that is marked as
@@ -85,7 +85,7 @@ def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
 
 
 def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
-    """The migration is over, and nobody needs what it holds.
+    """The migration is over, and its server does not need what it holds.
 
     Proof: Nova lists it as ended. Either its server is deleted, as above; or its server is settled
     where its newest move took it, cannot come back by a revert, and itself holds all of what this
@@ -149,7 +149,7 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | No
 
 
 def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
-    """The migration went with its deleted server, and its claim stayed.
+    """The migration went with its deleted server, and its allocation stayed.
 
     Proof: No listing has it, neither as a server nor as a migration, and yet Nova takes its uuid
     for a migration's when it is asked to list from there on. Both were asked several times, each
@@ -160,7 +160,7 @@ def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
     Change: all that it holds is removed.
     """
     subject = view.subject
-    # A migration has no instance actions, so any other answer about them contradicts it.
+    # Actions would say that the uuid is a server's (is_marked_deleted).
     if (
         view.migration
         or not is_unlisted(subject)
@@ -327,7 +327,7 @@ def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     if server.status not in UNHOSTED_STATUSES:
         return _explain_lost_host(server, view)
-    # With a node and no host, Nova contradicts itself.
+    # A server that has a node may be there.
     if server.node:
         return None
     if not view.trees or not all(_is_tree_of_nova(view, root) for root in view.trees):
@@ -560,7 +560,7 @@ def _explain_possible_queued_action(
     host. The server holds an allocation of that other host. So where the server holds only the host
     that shelved it, no action waits; that host takes its messages in their order.
 
-    placed: whether the newest action that could give it a host is known, and over.
+    placed: whether the newest action that could give it a host was listed, and is over.
     """
     if only_on_shelving_host:
         return None
@@ -584,7 +584,7 @@ def is_marked_deleted(subject: Evidence) -> bool:
     """Return whether the row of the server is marked as deleted, but not listed as deleted.
 
     A repair of the database that sets `deleted` to 1, where Nova sets it to the row's own id,
-    leaves such a row. `GET /servers/{id}` looks for rows with `deleted = 0`, the listing of the
+    leaves such a row. `GET /servers/{id}` selects rows with `deleted = 0`, the listing of the
     deleted for `deleted = id` (nova/db/main/api.py, instance_get_all_by_filters_sort), and the
     actions of a server for any (nova/api/openstack/compute/instance_actions.py, _get_instance).
     All three go by the instance mapping to the same cell, so where that is lost there are no
@@ -683,7 +683,7 @@ def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
 def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     """Return whether the server holds of `root` a class that it also holds of its own host.
 
-    An allocation that looks otherwise is not a leftover of a move.
+    An allocation without such a class is not a leftover of a move.
     """
     resources = view.allocation.resources
     own_classes = _list_compute_classes(resources, view.own_tree)
@@ -715,7 +715,7 @@ def _describe_missing_resources(view: ConsumerView) -> str:
     for provider, amounts in view.allocation.resources.items():
         if _is_of_left_host(view, provider, own_classes):
             continue
-        # After a confirmed resize the migration may hold more of that host than the new flavor.
+        # After a confirmed move the server's own allocation is right, whatever its amounts.
         if confirmed and view.index.get_root(provider) == view.own_tree:
             continue
         missing = _list_missing_classes(amounts, server_resources.get(provider, {}), confirmed)
@@ -743,7 +743,8 @@ def _is_of_left_host(view: ConsumerView, provider: str, own_classes: Collection[
 def _list_missing_classes(needed: Resources, held: Resources, confirmed: bool) -> list[str]:
     """Return the classes of which less is `held` than `needed`, in their order.
 
-    confirmed: whether any amount will do, as after a confirmed resize, which changes amounts.
+    confirmed: whether any amount is enough, for the server's own allocation is the right one after
+        a confirmed move.
     """
     missing = []
     for cls, amount in needed.items():
