@@ -89,10 +89,9 @@ def name_conflict(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     for root, node in _find_name_conflicts(index):
         reason = (
             f"Compute node {node.name} is {node.uuid} now, and its name is held by provider "
-            f"{root.uuid}, "
-            "so that Placement refuses a provider to it and nothing can be scheduled there (LP "
-            "1817833). "
-            f"When that tree is deleted, restart nova-compute on {node.host}."
+            f"{root.uuid}, so that Placement refuses a provider to it and nothing can be "
+            "scheduled there (LP 1817833). When that tree is deleted, restart nova-compute on "
+            f"{node.host}."
         )
         yield _build_tree_finding("name_conflict", index, root, reason, policy)
 

@@ -298,9 +298,9 @@ def wrong_owner(view: ConsumerView, policy: Policy) -> Decision | None:
     if (held.project, held.user) == (server.project, server.user):
         return None
     return drifted(
-        f"The claim of server {view.consumer} counts for project {held.project} and user "
-        f"{held.user}; "
-        f"the server belongs to project {server.project} and user {server.user}.",
+        f"The claim of server {view.consumer} counts for project {held.project} "
+        f"and user {held.user}; the server belongs to project {server.project} "
+        f"and user {server.user}.",
         *view.server_answers,
         change=build_change(held, project=server.project, user=server.user),
     )
