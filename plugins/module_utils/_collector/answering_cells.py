@@ -2,14 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The compute nodes of the cells that answer, while another cell is down and `os-hypervisors` is 500 as a whole.
+"""The compute nodes of the cells that answer, while another cell is down.
 
-`os-services` still names every host and says which cells do not answer, and the servers of a host can still be listed. Nova gives the root
-provider of a compute node the name of that node, so a host and its root provider are found by the name of the host, or by the nodes on
-which its servers are. A host with neither a provider of its name nor a server is left out: what holds its provider is undecided then.
+The listing `os-hypervisors` is a 500 as a whole then. `os-services` still names every host and says
+which cells do not answer, and the servers of a host can still be listed. Nova gives the root
+provider of a compute node the name of that node, so a host and its root provider are matched by the
+name of the host, or by the nodes on which its servers are. A host with neither a provider of its
+name nor a server is left out: what holds its provider is undecided then.
 """
 
 from __future__ import annotations
@@ -39,32 +42,42 @@ def list_compute_nodes(
     providers: Mapping[str, Provider],
     with_servers: bool,
 ) -> Answer[tuple[Hypervisor, ...]]:
-    """Return the compute nodes of the cells that answer, if wanted with the servers of their hosts."""
+    """Return the compute nodes of the cells that answer.
+
+    with_servers: whether each comes with the uuids of the servers of its host.
+    """
     roots = {provider.name: provider for provider in providers.values() if provider.is_host}
-    answering = [
-        service
-        for service in services.value or ()
-        if service.binary == COMPUTE and service.status != "UNKNOWN"
-    ]
-    found = map_parallel(
+    answering = []
+    for service in services.value or ():
+        # A service of a cell that does not answer has the status UNKNOWN.
+        if service.binary == COMPUTE and service.status != "UNKNOWN":
+            answering.append(service)
+    nodes = {}
+    for of_host in map_parallel(
         lambda service: _list_nodes_of_host(nova, service, roots, with_servers), answering
-    )
-    nodes = {node.uuid: node for of_host in found for node in of_host}
+    ):
+        for node in of_host:
+            nodes[node.uuid] = node
     return Answer(LISTED_BY_SERVERS, "", 200, get_utc_now(), tuple(nodes.values()))
 
 
 def _list_nodes_of_host(
     nova: NovaReader, service: Service, roots: Mapping[str, Provider], with_servers: bool
 ) -> list[Hypervisor]:
+    """Return the compute nodes of one host, by its name or by the nodes of its servers."""
     state, status = service.state or "", service.status
-    if service.host in roots:
-        root = roots[service.host]
-        servers = nova.list_server_uuids_on_host(service.host).value if with_servers else None
-        return [Hypervisor(root.uuid, root.name, service.host, state, status, servers)]
-    listed = nova.list_servers_on_host(service.host)
-    names = {server.node for server in listed if server.node}
-    servers = tuple(server.uuid for server in listed)
-    return [
-        Hypervisor(roots[name].uuid, name, service.host, state, status, servers)
-        for name in sorted(names & set(roots))
-    ]
+    root = roots.get(service.host)
+    if root is not None:
+        uuids = None
+        if with_servers:
+            uuids = nova.list_server_uuids_on_host(service.host).value
+        return [Hypervisor(root.uuid, root.name, service.host, state, status, uuids)]
+    servers = nova.list_servers_on_host(service.host)
+    names = {server.node for server in servers if server.node}
+    servers_of_host = tuple(server.uuid for server in servers)
+    nodes = []
+    for name in sorted(names & set(roots)):
+        # Servers are those of the whole host, as in Nova's own listing.
+        node = Hypervisor(roots[name].uuid, name, service.host, state, status, servers_of_host)
+        nodes.append(node)
+    return nodes

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user excludes by name: for ever, or until a day or a moment after which it is protected no longer. Pure."""
+"""What the user excludes by name: for ever, or until a day or a moment. Pure.
+
+After that moment it is not protected any longer.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,8 @@ _LAST_DAY = datetime.datetime(9999, 12, 30, tzinfo=UTC)
 class Exclusion:
     """A consumer or provider that is excluded by name.
 
-    until: the day or the moment of its end as the user wrote it, empty without an end. ends: the first moment at which it is over.
+    until: the day or the moment of its end as the user wrote it, empty without an end.
+    ends: the first moment at which it is over.
     """
 
     name: str
@@ -43,33 +48,43 @@ class Exclusion:
     ends: datetime.datetime | None = None
 
     def has_ended(self, now: str) -> bool:
-        """Tell whether it is over at `get_utc_now`, a time as both APIs write it."""
+        """Return whether it is over at `now`, a time as both APIs write it."""
         return self.ends is not None and _parse_time(now) >= self.ends
 
     @property
     def note(self) -> str:
         """What follows the word «excluded» in a sentence: until when, and the operator's reason."""
-        until = f" until {self.until}" if self.until else ""
-        return f"{until}: {self.reason}" if self.reason else until
+        note = ""
+        if self.until:
+            note += f" until {self.until}"
+        if self.reason:
+            note += f": {self.reason}"
+        return note
 
 
 def parse_exclusions(entries: Iterable[t.Any], option: str) -> list[Exclusion]:
-    """Return what the entries of `option` exclude, in their order. Raises InvalidInput for an entry that cannot be understood."""
+    """Return what the entries of `option` exclude, in their order.
+
+    Raises InvalidInput for an entry that cannot be understood.
+    """
     return [_parse_exclusion(entry, option) for entry in entries]
 
 
 def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
     if not isinstance(entry, dict):
         return Exclusion(_parse_name(entry, option))
-    if unknown := sorted(str(key) for key in entry if key not in _KEYS):
+    unknown = sorted(str(key) for key in entry if key not in _KEYS)
+    if unknown:
         raise InvalidInput(
-            f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have {', '.join(_KEYS)}."
+            f"{option}: an entry has {', '.join(unknown)}, which is not known: it may have "
+            f"{', '.join(_KEYS)}."
         )
     if "name" not in entry:
         raise InvalidInput(
             f"{option}: an entry has no name, so that nothing would be excluded by it."
         )
-    name, reason = _parse_name(entry["name"], option), _parse_reason(entry.get("reason"), option)
+    name = _parse_name(entry["name"], option)
+    reason = _parse_reason(entry.get("reason"), option)
     if "until" not in entry:
         return Exclusion(name, reason=reason)
     until = _convert_to_text(entry["until"])
@@ -77,13 +92,18 @@ def _parse_exclusion(entry: t.Any, option: str) -> Exclusion:
 
 
 def _parse_name(value: t.Any, option: str) -> str:
-    # YAML takes a name such as 12345 for a number, and one such as `no` for something from which it cannot be told any more.
-    name = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    # YAML takes a name such as 12345 for a number, and one such as `no` for something from which it
+    # cannot be recovered.
+    name = value
+    if isinstance(value, int) and not isinstance(value, bool):
+        name = str(value)
     if not isinstance(name, str) or not name.strip():
         raise InvalidInput(f"{option}: {value!r} is not a name: write it in quotes.")
+    # Ansible can hand over a list as its text, which would exclude nothing.
     if name.lstrip().startswith(("[", "{")):
         raise InvalidInput(
-            f"{option}: {name!r} is the text of a list or of an entry, and not a name: give a list, with its dates in quotes."
+            f"{option}: {name!r} is the text of a list or of an entry, and not a name: "
+            "give a list, with its dates in quotes."
         )
     return name.strip()
 
@@ -91,18 +111,18 @@ def _parse_name(value: t.Any, option: str) -> str:
 def _parse_reason(value: t.Any, option: str) -> str:
     if isinstance(value, dict | list):
         raise InvalidInput(f"{option}: the reason {value!r} is not text.")
-    return "" if value is None else " ".join(str(value).split()).rstrip(".")
+    if value is None:
+        return ""
+    return " ".join(str(value).split()).rstrip(".")
 
 
 def _convert_to_text(value: t.Any) -> str:
     """Return a date as text: YAML makes an object of its own of one without quotes."""
-    return (
-        value.isoformat()
-        if isinstance(value, datetime.date)
-        else value
-        if isinstance(value, str)
-        else repr(value)
-    )
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return value
+    return repr(value)
 
 
 def _parse_end(until: str, what: str) -> datetime.datetime:
@@ -115,12 +135,15 @@ def _parse_end(until: str, what: str) -> datetime.datetime:
     except ValueError:
         pass
     raise InvalidInput(
-        f"{what} is {until!r}, which is neither a date nor a time: write a date such as 2026-12-31, whose end in UTC it is, or a time such as "
+        f"{what} is {until!r}, which is neither a date nor a time: write a date such as "
+        "2026-12-31, whose end in UTC it is, or a time such as "
         "2026-12-31T18:00:00Z."
     )
 
 
 def _parse_time(text: str) -> datetime.datetime:
-    """Return a time, in UTC where it does not say where."""
+    """Return a time; one without a zone is in UTC."""
     moment = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment.tzinfo:
+        return moment
+    return moment.replace(tzinfo=UTC)

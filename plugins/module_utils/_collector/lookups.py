@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The questions that are asked about one consumer: what it is, what it holds, and where it lives.
+"""The questions about one consumer: what it is, what it holds, and where it is.
 
 Nothing here concludes anything: `_rules.engine` does.
 """
@@ -38,7 +39,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_lo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import (
         NeutronReader,
@@ -54,24 +55,26 @@ if t.TYPE_CHECKING:  # pragma: no cover
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
+        Allocations,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
     from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import (
         SnapshotIndex,
     )
 
-# How far back the action that placed or shelved a server is looked for; beyond that it stays undecided.
+# How far back the action that placed or shelved a server is searched; beyond that it stays
+# undecided.
 _MAX_ACTIONS = 10
 
-
-# How often Nova is asked, each time over another connection and at another address, what one API worker that lacks a cell would answer wrongly: at
-# detection, and right before a write. docs/safety.md says how likely it is that all of these answers are wrong.
+# How often Nova is asked, each time over another connection and at another address, what one API
+# worker that lacks a cell would answer wrongly: at detection, and right before a write.
+# docs/safety.md says how likely it is that all of these answers are wrong.
 WORKERS_ASKED = 4
 WORKERS_ASKED_BEFORE_A_WRITE = 10
 
 
 class MigrationsAtHosts:
-    """The listings of migrations by host; each host's is asked for once for all who hold something there."""
+    """The listings of migrations by host, each asked for once for all consumers of that host."""
 
     def __init__(self, nova: NovaReader) -> None:
         self._nova = nova
@@ -79,7 +82,7 @@ class MigrationsAtHosts:
         self._answers: dict[str, list[Answer[tuple[Migration, ...]]]] = {}
 
     def list_answers(self, host: str, times: int) -> tuple[Answer[tuple[Migration, ...]], ...]:
-        """Return at least `times` answers."""
+        """Return at least `times` answers to the listing of one host."""
         with self._lock:
             answers = self._answers.setdefault(host, [])
             while len(answers) < times:
@@ -89,7 +92,12 @@ class MigrationsAtHosts:
 
 @d.dataclass(frozen=True)
 class LookupContext:
-    """What is at hand when consumers are looked at: allocations by consumer, all read before the first of its questions is asked."""
+    """What all lookups of a reading have in common.
+
+    allocations: the answers by consumer, all read before the first question to Nova is asked.
+    migrations_of: returns the migrations of a server, from a listing or by a direct question.
+    fresh: whether nothing that a listing said may replace a direct answer.
+    """
 
     index: SnapshotIndex
     allocations: Mapping[str, Answer[Allocation]]
@@ -108,89 +116,101 @@ class Lookups:
         self._nova = nova
         self._neutron = neutron
 
-    def collect_evidence(self, consumer: str, look: LookupContext) -> list[Evidence]:
-        """Ask about one consumer first, then about the server whose migration it is; nothing when it is out of scope."""
-        index, allocation = look.index, look.allocations[consumer]
+    def collect_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
+        """Ask about one consumer, and about the server whose migration it is or its migrations.
+
+        Return the evidence about each of them, that about the consumer first; [] when it is out of
+        scope.
+        """
+        allocation = context.allocations[consumer]
         holds = allocation.value is not None and bool(allocation.value.resources)
-        projects = index.snapshot.scope.projects
+        projects = context.index.snapshot.scope.projects
         if projects and holds and allocation.value and allocation.value.project not in projects:
             return []
-        if consumer in index.migrations:
+        if consumer in context.index.migrations:
+            # A migration that holds nothing is not judged.
             if not holds:
                 return []
-            move = index.migrations[consumer]
-            subject = self._collect_server_evidence(move.server, look)
-            view = _build_view(subject, index)
-            if view is not None and view.is_at_failed_destination(move):
-                subject = d.replace(subject, actions=self._nova.list_instance_actions(move.server))
-            return [Evidence(consumer, allocation), subject]
-        evidence = self._collect_server_evidence(consumer, look)
-        if (
-            projects
-            and not holds
-            and (evidence.server.value is None or evidence.server.value.project not in projects)
-        ):
+            return self._collect_migration_evidence(consumer, context)
+        evidence = self._collect_server_evidence(consumer, context)
+        # Placement has no project of a consumer without an allocation: that of the server counts.
+        if projects and not holds and _get_project(evidence) not in projects:
             return []
-        claims = self._collect_migration_allocations(evidence, look)
-        return [
-            self._add_guest_location_evidence(
-                self._add_flavor_evidence(evidence, index), claims, index
-            ),
-            *claims,
-        ]
+        migration_evidence = self._collect_migration_allocations(evidence, context)
+        evidence = self._add_flavor_evidence(evidence, context.index)
+        evidence = self._add_guest_location_evidence(evidence, migration_evidence, context.index)
+        return [evidence, *migration_evidence]
+
+    def _collect_migration_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
+        """Ask about the server of a migration that is a consumer of its own."""
+        migration = context.index.migrations[consumer]
+        subject = self._collect_server_evidence(migration.server, context)
+        view = _build_view(subject, context.index)
+        # The actions of a server where a failed move ended say whether it was to be reverted.
+        if view is not None and view.is_at_failed_destination(migration):
+            actions = self._nova.list_instance_actions(migration.server)
+            subject = d.replace(subject, actions=actions)
+        return [Evidence(consumer, context.allocations[consumer]), subject]
 
     def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:
+        """Ask what Nova knows of a uuid: its migrations, then the server or what is left of it."""
         allocation = context.allocations[uuid]
         migrations = context.migrations_of(uuid)
         server = self._nova.get_server(uuid)
         if server.status != 404:
-            actions, last_actions = self._read_last_actions(server.value)
-            if server.value is not None and server.value.host and not migrations.value:
-                # No migration may also be the answer of an API worker that does not know the server's cell. Actions are asked there.
-                actions = self._nova.list_instance_actions(uuid)
-            evidence = Evidence(
-                uuid, allocation, migrations, server, actions=actions, last_actions=last_actions
-            )
+            evidence = self._collect_live_evidence(Evidence(uuid, allocation, migrations, server))
             return self._add_unshelve_action(evidence, context.index)
         actions = self._nova.list_instance_actions(uuid)
         deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)
+        evidence = Evidence(uuid, allocation, migrations, server, deleted, actions)
         if deleted.value:
-            return Evidence(uuid, allocation, migrations, server, deleted, actions)
+            return evidence
         if actions.value:
-            # Only these say that its row is marked as deleted; so that it was not made or brought back meanwhile, it is looked for again.
-            server = self._nova.get_server(uuid)
-        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That a migration is in
-        # no listing is therefore asked again with a filter that has an index.
-        marker = self._nova.probe_migration_marker(uuid)
-        markers, times = self._ask_more_workers(uuid, marker, context)
-        hosts = context.index.list_host_names_of(
-            allocation.value.resources if allocation.value else ()
-        )
-        at_hosts = [
-            answer for host in hosts for answer in context.at_hosts.list_answers(host, times)
-        ]
-        return Evidence(
-            uuid,
-            allocation,
-            migrations,
-            server,
-            deleted,
-            actions,
-            marker,
-            markers,
-            host_migrations=tuple(at_hosts),
+            # Only these say that its row is marked as deleted; so that it was not made or brought
+            # back meanwhile, it is read again.
+            evidence = d.replace(evidence, server=self._nova.get_server(uuid))
+        return self._add_marker_evidence(evidence, context)
+
+    def _collect_live_evidence(self, evidence: Evidence) -> Evidence:
+        """Add the actions of a server for which a direct look-up was not a 404."""
+        server = evidence.server.value
+        actions, last_actions = self._read_last_actions(server)
+        if server is not None and server.host and not evidence.migrations.value:
+            # No migration may also be the answer of an API worker that does not know the server's
+            # cell. Actions are asked there.
+            actions = self._nova.list_instance_actions(evidence.uuid)
+        return d.replace(evidence, actions=actions, last_actions=last_actions)
+
+    def _add_marker_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
+        """Ask whether a uuid that is not a server's is a migration's, in every way there is."""
+        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it.
+        # That a migration is in no listing is therefore asked again with a filter that has an
+        # index.
+        marker = self._nova.probe_migration_marker(evidence.uuid)
+        markers, times = self._ask_more_workers(evidence.uuid, marker, context)
+        resources: Allocations = {}
+        if evidence.allocation.value:
+            resources = evidence.allocation.value.resources
+        host_migrations: list[Answer[tuple[Migration, ...]]] = []
+        for host in context.index.list_host_names_of(resources):
+            host_migrations.extend(context.at_hosts.list_answers(host, times))
+        return d.replace(
+            evidence, marker=marker, markers=markers, host_migrations=tuple(host_migrations)
         )
 
     def _ask_more_workers(
         self, uuid: str, marker: Answer[bool], context: LookupContext
     ) -> tuple[tuple[Answer[bool], ...], int]:
-        """Ask again whether `uuid` is a migration's; return the answers, and how often the listings of its hosts are to be asked.
+        """Ask again whether `uuid` is a migration's, and return the answers.
 
-        One API worker may know the uuid as a migration's and another, which does not know its cell, list no such migration: together
-        they look like a migration that is deleted.
+        Return also how often the listings of its hosts are to be asked. One API worker may know the
+        uuid as a migration's and another, which does not know its cell, list no such migration:
+        together they seem to show a migration that is deleted.
         """
         if marker.status == 200:
-            times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
+            times = WORKERS_ASKED
+            if context.fresh:
+                times = WORKERS_ASKED_BEFORE_A_WRITE
             return self._repeat_marker(uuid, marker, times), times
         if marker.status == 400 and context.fresh:
             return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED
@@ -199,15 +219,18 @@ class Lookups:
     def _repeat_marker(
         self, uuid: str, marker: Answer[bool], times: int
     ) -> tuple[Answer[bool], ...]:
+        """Ask until there are `times` answers with the first, or one that differs from it."""
         answers: list[Answer[bool]] = []
-        while len(answers) < times - 1 and all(
-            answer.status == marker.status for answer in answers
-        ):
-            answers.append(self._nova.probe_migration_marker(uuid, 1 + len(answers)))
+        for attempt in range(1, times):
+            answer = self._nova.probe_migration_marker(uuid, attempt)
+            answers.append(answer)
+            # Workers that disagree prove nothing, whatever the others say.
+            if answer.status != marker.status:
+                break
         return tuple(answers)
 
     def _add_flavor_evidence(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
-        """Ask what a server was given besides its flavor, if its claim may have to be written anew."""
+        """Ask what a server has besides its flavor, if its allocation may have to be rewritten."""
         view = _build_view(evidence, index)
         if view is None or view.own_tree is None or not needs_resource_lookups(view):
             return evidence
@@ -227,108 +250,134 @@ class Lookups:
         if view is None or not view.settled or view.own_tree in view.trees:
             return []
         snapshot = context.index.snapshot
-        partly = context.fresh or snapshot.trees is not None
-        ended = [
-            known.uuid
-            for known in view.server_migrations
-            if known.ended and (partly or known.uuid in snapshot.allocations)
-        ]
-        return [Evidence(uuid, self._placement.get_allocation(uuid)) for uuid in ended]
+        # A listing of all allocations already shows which migrations hold nothing.
+        is_partial = context.fresh or snapshot.trees is not None
+        evidence_of_migrations = []
+        for migration in view.server_migrations:
+            if migration.ended and (is_partial or migration.uuid in snapshot.allocations):
+                answer = self._placement.get_allocation(migration.uuid)
+                evidence_of_migrations.append(Evidence(migration.uuid, answer))
+        return evidence_of_migrations
 
     def _add_unshelve_action(self, evidence: Evidence, index: SnapshotIndex) -> Evidence:
-        """Ask whether a server that is not where its newest move ended was unshelved there since, which no migration tells."""
+        """Ask whether a server that is not where its newest move ended was unshelved there since.
+
+        No migration says so.
+        """
         view = _build_view(evidence, index)
         if view is None or not view.settled or view.arrived:
             return evidence
         actions = self._nova.list_instance_actions(evidence.uuid)
-        newest = next(
-            (action for action in actions.value or () if action.action == UNSHELVE_ACTION), None
-        )
-        told = (self._nova.get_instance_action(evidence.uuid, newest.request_id),) if newest else ()
-        return d.replace(evidence, actions=actions, last_actions=told)
+        for action in actions.value or ():
+            if action.action == UNSHELVE_ACTION:
+                newest = self._nova.get_instance_action(evidence.uuid, action.request_id)
+                return d.replace(evidence, actions=actions, last_actions=(newest,))
+        return d.replace(evidence, actions=actions, last_actions=())
 
     def _add_guest_location_evidence(
         self, evidence: Evidence, migration_evidence: list[Evidence], index: SnapshotIndex
     ) -> Evidence:
-        """Ask what was done to a server since a cold migration failed that holds its host: that tells where its guest is."""
-        view = _build_view(evidence, index)
-        allocations = {
-            claim.uuid
-            for claim in migration_evidence
-            if claim.allocation.value and view and view.own_tree in claim.allocation.value.resources
-        }
-        failed = (
-            [
-                known
-                for known in view.server_migrations
-                if known.uuid in allocations and known.type in COLD_MIGRATION_TYPES
-            ]
-            if view
-            else []
-        )
+        """Ask what was done to a server since a cold migration failed that holds its host.
+
+        The actions since then say where its guest is.
+        """
+        failed = _list_cold_migrations_with_host(evidence, migration_evidence, index)
         if not failed:
             return evidence
         actions = self._nova.list_instance_actions(evidence.uuid)
-        known = {
+        already_read = {
             answer.value.request_id: answer for answer in evidence.last_actions if answer.value
         }
-        wanted = {*list_relevant_request_ids(actions.value or (), failed[-1].created_at), *known}
-        requests = [
-            action.request_id for action in actions.value or () if action.request_id in wanted
-        ]
-        asked = [
-            known.get(request) or self._nova.get_instance_action(evidence.uuid, request)
-            for request in requests
-        ]
-        return d.replace(evidence, actions=actions, last_actions=tuple(asked))
+        wanted = set(list_relevant_request_ids(actions.value or (), failed[-1].created_at))
+        wanted.update(already_read)
+        last_actions = []
+        for action in actions.value or ():
+            request_id = action.request_id
+            if request_id in already_read:
+                last_actions.append(already_read[request_id])
+            elif request_id in wanted:
+                last_actions.append(self._nova.get_instance_action(evidence.uuid, request_id))
+        return d.replace(evidence, actions=actions, last_actions=tuple(last_actions))
 
     def _read_last_actions(
         self, server: Server | None
     ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """Ask a server without a host for its actions, and for each down to the newest that could give it a host.
+        """Ask a server without a host for its actions, and for each down to the newest placing one.
 
-        What came between that and a shelve that its host has ended is not asked for: it was over then.
+        What came between that and a shelve that its host has ended is not asked for: it was over
+        then.
         """
         if server is None or server.host or server.status not in UNHOSTED_STATUSES:
             return NOT_ASKED, ()
         actions = self._nova.list_instance_actions(server.uuid)
         listed = actions.value or ()
-        asked: list[Answer[Action]] = []
+        answers: list[Answer[Action]] = []
         for number, action in enumerate(listed[:_MAX_ACTIONS]):
-            told = self._nova.get_instance_action(server.uuid, action.request_id)
-            asked.append(told)
+            answer = self._nova.get_instance_action(server.uuid, action.request_id)
+            answers.append(answer)
             if action.action in PLACING_ACTIONS:
                 break
-            if told.value and told.value.shelving_hosts:
-                placed_by = next(
-                    (older for older in listed[number:] if older.action in PLACING_ACTIONS), None
-                )
-                asked += (
-                    [self._nova.get_instance_action(server.uuid, placed_by.request_id)]
-                    if placed_by
-                    else []
-                )
+            if answer.value and answer.value.shelving_hosts:
+                placing = _find_placing_action(listed[number:])
+                if placing is not None:
+                    answers.append(self._nova.get_instance_action(server.uuid, placing.request_id))
                 break
-        return actions, tuple(asked)
+        return actions, tuple(answers)
 
 
 def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
-    """Return what was asked about a consumer for its own sake together with what was asked for the sake of another."""
+    """Return the evidence about one uuid as a whole: `other`, and what `one` has of answers.
+
+    A uuid may be asked about for its own sake and again for the sake of another.
+    """
     if one is None:
         return other
-    answered = {
-        field.name: value
-        for field in d.fields(one)
-        if (value := getattr(one, field.name)) not in (NOT_ASKED, ())
-    }
+    answered = {}
+    for field in d.fields(one):
+        value = getattr(one, field.name)
+        # These stand for what was not asked.
+        if value not in (NOT_ASKED, ()):
+            answered[field.name] = value
     return d.replace(other, **answered)
 
 
 def _build_view(evidence: Evidence, index: SnapshotIndex) -> ConsumerView | None:
-    """Return the case of a live server, None without one."""
+    """Return the view of a live server, None without one."""
     allocation = evidence.allocation.value
-    return (
-        ConsumerView(index, allocation, evidence, evidence, None)
-        if allocation and evidence.server.value
-        else None
-    )
+    if allocation is None or evidence.server.value is None:
+        return None
+    return ConsumerView(index, allocation, evidence, evidence, None)
+
+
+def _get_project(evidence: Evidence) -> str | None:
+    server = evidence.server.value
+    if server is None:
+        return None
+    return server.project
+
+
+def _find_placing_action(actions: Iterable[Action]) -> Action | None:
+    """Return the first of the actions that can give a host to a server."""
+    for action in actions:
+        if action.action in PLACING_ACTIONS:
+            return action
+    return None
+
+
+def _list_cold_migrations_with_host(
+    evidence: Evidence, migration_evidence: Iterable[Evidence], index: SnapshotIndex
+) -> list[Migration]:
+    """Return the cold migrations of a server that hold its host, newest first."""
+    view = _build_view(evidence, index)
+    if view is None:
+        return []
+    with_host = set()
+    for of_migration in migration_evidence:
+        allocation = of_migration.allocation.value
+        if allocation and view.own_tree in allocation.resources:
+            with_host.add(of_migration.uuid)
+    migrations = []
+    for migration in view.server_migrations:
+        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
+            migrations.append(migration)
+    return migrations

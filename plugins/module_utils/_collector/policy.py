@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user asks of the judge: the options that `doc_fragments/_policy.py` documents, and what they mean."""
+"""What the user asks of the rules: the options of `doc_fragments/_policy.py`, and their meaning."""
 
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 def policy_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options of the policy, as an argument spec."""
     return {
         "min_age": {"type": "str", "default": "1h"},
         "unknown_min_age": {"type": "str", "default": "24h"},
@@ -53,21 +55,22 @@ def policy_options() -> dict[str, dict[str, t.Any]]:
 
 
 def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
-    """Return the policy that the options describe, some of them or all. Raises InvalidInput for what is no duration, date or UUID.
+    """Return the policy that the options describe, some of them or all.
+
+    Raises InvalidInput for what is not a duration, a date or a UUID.
 
     at: the time by which exclusions have ended or not; None for now.
     """
     at = at or get_utc_now()
-    options = {**{name: option["default"] for name, option in policy_options().items()}, **options}
-    consumers = [
-        d.replace(known, name=require_uuid(known.name, "exclude_consumers:"))
-        for known in parse_exclusions(options["exclude_consumers"], "exclude_consumers")
-    ]
-    providers = [
-        d.replace(known, name=normalize_uuid(known.name) or known.name)
-        for known in parse_exclusions(options["exclude_providers"], "exclude_providers")
-    ]
-    valid = [known for known in (*consumers, *providers) if not known.has_ended(at)]
+    defaults = {name: option["default"] for name, option in policy_options().items()}
+    options = {**defaults, **options}
+    consumers = []
+    for entry in parse_exclusions(options["exclude_consumers"], "exclude_consumers"):
+        consumers.append(d.replace(entry, name=require_uuid(entry.name, "exclude_consumers:")))
+    providers = []
+    for entry in parse_exclusions(options["exclude_providers"], "exclude_providers"):
+        # A provider may be named by its UUID or by its name.
+        providers.append(d.replace(entry, name=normalize_uuid(entry.name) or entry.name))
     return Policy(
         min_age=parse_duration(options["min_age"]),
         unknown_min_age=parse_duration(options["unknown_min_age"]),
@@ -77,7 +80,7 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
         exclude_consumers=_list_active_names(consumers, at),
         exclude_providers=_list_active_names(providers, at),
         ignore_allocators=_parse_allocators(options["ignore_allocators"]),
-        exclusion_notes={known.name: known.note for known in valid if known.note},
+        exclusion_notes=_list_active_notes((*consumers, *providers), at),
         ended_exclusions=(
             *_describe_ended_exclusions("exclude_consumers", consumers, at),
             *_describe_ended_exclusions("exclude_providers", providers, at),
@@ -87,27 +90,41 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
 
 def _parse_allocators(service_types: Iterable[str]) -> frozenset[str]:
     listed = list(service_types)
-    if unknown := sorted(set(listed) - set(ALLOCATORS)):
+    unknown = sorted(set(listed) - set(ALLOCATORS))
+    if unknown:
         raise InvalidInput(
-            f"ignore_allocators: {unknown[0]!r} is not the type of a service that is known to allocate from Placement. "
-            f"Known are {', '.join(sorted(ALLOCATORS))}."
+            f"ignore_allocators: {unknown[0]!r} is not the type of a service that is known to "
+            f"allocate from Placement. Known are {', '.join(sorted(ALLOCATORS))}."
         )
     return frozenset(ALLOCATORS[name] for name in listed)
 
 
 def _list_active_names(entries: Iterable[Exclusion], at: str) -> frozenset[str]:
-    return frozenset(known.name for known in entries if not known.has_ended(at))
+    """Return the names that are excluded at that time."""
+    return frozenset(entry.name for entry in entries if not entry.has_ended(at))
+
+
+def _list_active_notes(entries: Iterable[Exclusion], at: str) -> dict[str, str]:
+    """Return the notes of the exclusions that have not ended, by name."""
+    notes = {}
+    for entry in entries:
+        if entry.note and not entry.has_ended(at):
+            notes[entry.name] = entry.note
+    return notes
 
 
 def _describe_ended_exclusions(option: str, entries: Iterable[Exclusion], at: str) -> list[str]:
-    """Return a sentence for each exclusion that has ended, unless another one of the same name has not."""
+    """Return a sentence for each exclusion that has ended, unless another of that name has not."""
     listed = list(entries)
-    names = _list_active_names(listed, at)
-    return [
-        f"{option}: {known.name} is excluded no longer, its exclusion ended with {known.until}."
-        for known in listed
-        if known.has_ended(at) and known.name not in names
-    ]
+    active_names = _list_active_names(listed, at)
+    sentences = []
+    for entry in listed:
+        if entry.has_ended(at) and entry.name not in active_names:
+            sentences.append(
+                f"{option}: {entry.name} is excluded no longer, "
+                f"its exclusion ended with {entry.until}."
+            )
+    return sentences
 
 
 def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
@@ -116,12 +133,17 @@ def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
 
 
 def find_unknown_exclusions(policy: Policy, providers: Iterable[Provider]) -> list[str]:
-    """Return the excluded providers that Placement does not have: misspelt perhaps, and then not excluded at all."""
-    known = {identity for provider in providers for identity in (provider.uuid, provider.name)}
-    return sorted(policy.exclude_providers - known)
+    """Return the excluded providers that Placement does not have, sorted.
+
+    Such a name may be misspelt, and then the provider that was meant is not excluded at all.
+    """
+    listed: set[str] = set()
+    for provider in providers:
+        listed |= {provider.uuid, provider.name}
+    return sorted(policy.exclude_providers - listed)
 
 
 def warn_ended_exclusions(module: AnsibleModule, policy: Policy) -> None:
-    """Say which exclusions have ended. Ansible shows the same warning of several tasks once."""
+    """Warn of the exclusions that have ended. Ansible shows a warning of several tasks once."""
     for sentence in policy.ended_exclusions:
         module.warn(sentence)

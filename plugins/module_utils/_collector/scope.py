@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the user wants to have looked at: the options that `doc_fragments/_scope.py` documents, and what they mean."""
+"""What is to be judged: the options that `doc_fragments/_scope.py` documents, and their meaning."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ MAX_SHARDS = 256
 
 
 def scope_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options of the scope, as an argument spec."""
     return {
         "hosts": {"type": "list", "elements": "str", "default": []},
         "consumers": {"type": "list", "elements": "str", "default": []},
@@ -43,39 +45,57 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
 
 
 def parse_scope(options: Mapping[str, t.Any]) -> Scope:
-    """Return the scope that the options describe. Raises InvalidInput for what is no UUID or shard, and for what cannot go together."""
+    """Return the scope that the options describe.
+
+    Raises InvalidInput for what is not a UUID or a shard, and for options that exclude each other.
+    """
+    hosts = {normalize_uuid(name) or name for name in options["hosts"]}
+    consumers = {require_uuid(text, "consumers:") for text in options["consumers"]}
+    # Keystone writes the uuids of projects without dashes.
+    projects = {text.replace("-", "") for text in options["projects"]}
+    shard = None
+    if options["shard"]:
+        shard = _parse_shard(options["shard"])
     chosen = Scope(
-        hosts=tuple(sorted({normalize_uuid(name) or name for name in options["hosts"]})),
-        consumers=tuple(
-            sorted({require_uuid(text, "consumers:") for text in options["consumers"]})
-        ),
-        # Keystone writes the uuids of projects without dashes.
-        projects=tuple(sorted({text.replace("-", "") for text in options["projects"]})),
+        hosts=tuple(sorted(hosts)),
+        consumers=tuple(sorted(consumers)),
+        projects=tuple(sorted(projects)),
         kinds=tuple(options["kinds"]),
         mode=options["mode"],
-        shard=_parse_shard(options["shard"]) if options["shard"] else None,
+        shard=shard,
     )
-    if chosen.is_narrow and chosen.mode == "triage":
-        raise InvalidInput(
-            "mode=triage is for whole clouds: what hosts or consumers name is always looked at in full."
-        )
-    if chosen.is_narrow and chosen.shard:
-        raise InvalidInput(
-            f"shard={chosen.shard} is a part of a whole cloud: what hosts or consumers name is not cut into shards."
-        )
-    if chosen.mode == "triage" and chosen.shard:
-        raise InvalidInput(
-            f"shard={chosen.shard} cannot go with mode=triage, which reads only few hosts anyway: who claims a share of another one would be "
-            "left to a shard that does not look there."
-        )
+    _reject_contradictions(chosen)
     return chosen
 
 
+def _reject_contradictions(scope: Scope) -> None:
+    """Raise InvalidInput for parts of a scope that cannot go together."""
+    if scope.is_narrow and scope.mode == "triage":
+        raise InvalidInput(
+            "mode=triage is for whole clouds: what hosts or consumers name is always looked at in "
+            "full."
+        )
+    if scope.is_narrow and scope.shard:
+        raise InvalidInput(
+            f"shard={scope.shard} is a part of a whole cloud: what hosts or consumers name is not "
+            "cut into shards."
+        )
+    if scope.mode == "triage" and scope.shard:
+        raise InvalidInput(
+            f"shard={scope.shard} cannot go with mode=triage, which reads only few hosts anyway: "
+            "who claims a share of another one would be left to a shard that does not look there."
+        )
+
+
 def _parse_shard(text: str) -> Shard:
-    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
-    number, count = map(int, found.groups()) if found else (0, 0)
+    """Return the shard that `text` names, as `2/8`."""
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text.strip())
+    number, count = 0, 0
+    if match:
+        number, count = map(int, match.groups())
     if not 1 <= number <= count <= MAX_SHARDS:
         raise InvalidInput(
-            f"shard={text!r} is none: give its number and how many there are, such as 2/8 (at most {MAX_SHARDS})."
+            f"shard={text!r} is none: give its number and how many there are, such as 2/8 "
+            f"(at most {MAX_SHARDS})."
         )
     return Shard(number, count)

@@ -2,16 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""A cloud cut into shards: what each of them reads, and whose finding is whose. Pure.
+"""A cloud cut into shards: what each of them reads, and which one reports a consumer. Pure.
 
-A shard has the trees whose root uuids fall to it, and lists the claims of these. What every shard reads whole are the listings of
-Nova, so that each knows where each server lives, and the claims on sharing providers, which belong to no tree.
+A shard has the trees whose root uuids fall to it, and lists the allocations of these. Every shard
+reads all listings of Nova, so that it knows where each server is, and the allocations of all
+sharing providers, which belong to no tree.
 
-A consumer that holds shares of several trees is seen by several shards, and looks healthy to the one where it lives. So it belongs to
-the lowest of the trees where it does not live, whose shard surely nominates it, and to the tree of its home only when there is no other.
+A consumer with allocations of several trees is seen by several shards, and seems healthy to the one
+that has its host. So it belongs to the lowest of the trees where it is not, because it is a
+candidate in that shard for certain, and to the tree of its own host only when it has only that.
 """
 
 from __future__ import annotations
@@ -41,17 +44,19 @@ def list_roots_in_shard(
     shard: Shard, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]
 ) -> frozenset[str]:
     """Return the roots in the shard, and with them the compute nodes that have no provider."""
-    roots = {provider.root for provider in providers.values()} | {node.uuid for node in nodes}
+    roots = {provider.root for provider in providers.values()}
+    roots.update(node.uuid for node in nodes)
     return frozenset(filter(shard.contains, roots))
 
 
 def list_providers_to_read(shard: Shard, providers: Mapping[str, Provider]) -> list[str]:
-    """Return the providers whose claims the shard lists."""
-    return [
-        uuid
-        for uuid, provider in providers.items()
-        if provider.sharing or shard.contains(provider.root)
-    ]
+    """Return the providers whose allocations the shard lists."""
+    wanted = []
+    for uuid, provider in providers.items():
+        # A sharing provider belongs to no tree, so every shard reads it.
+        if provider.sharing or shard.contains(provider.root):
+            wanted.append(uuid)
+    return wanted
 
 
 def select_allocations(
@@ -59,25 +64,26 @@ def select_allocations(
     allocations_by_consumer: Mapping[str, Allocations],
     providers: Mapping[str, Provider],
 ) -> dict[str, Allocations]:
-    """Return those of `holdings` that the shard has to do with, as far as it reads them."""
-    read = set(list_providers_to_read(shard, providers))
-    parts = {
-        consumer: {provider: share for provider, share in allocations.items() if provider in read}
-        for consumer, allocations in allocations_by_consumer.items()
-    }
-    return {
-        consumer: part
-        for consumer, part in parts.items()
-        if any(shard.contains(providers[provider].root) for provider in part)
-    }
+    """Return the allocations of the consumers in the shard, as far as the shard reads them."""
+    wanted = set(list_providers_to_read(shard, providers))
+    selected: dict[str, Allocations] = {}
+    for consumer, allocations in allocations_by_consumer.items():
+        part = {uuid: amounts for uuid, amounts in allocations.items() if uuid in wanted}
+        # A consumer of which only sharing providers are read is another shard's.
+        if any(shard.contains(providers[uuid].root) for uuid in part):
+            selected[consumer] = part
+    return selected
 
 
 def is_left_to_other_shard(consumer: str, allocations: Allocations, index: SnapshotIndex) -> bool:
-    """Tell whether the shard of a consumer's host sees all that this one does: it is on a host elsewhere and seen here only on a shared disk."""
+    """Return whether the shard of a consumer's host sees all that this shard does.
+
+    The consumer is then on a host of another shard, and this one sees only its shared disk.
+    """
     nodes = index.list_nodes_with(consumer)
-    return (
-        bool(nodes) and not group_by_tree(allocations, index) and not any(map(index.covers, nodes))
-    )
+    if not nodes or group_by_tree(allocations, index):
+        return False
+    return not any(map(index.covers, nodes))
 
 
 def find_owning_root(
@@ -86,21 +92,21 @@ def find_owning_root(
     index: SnapshotIndex,
     server_details: Mapping[str, Server],
 ) -> str | None:
-    """Return the root whose shard tells of a consumer with the whole `holding`; None when nobody nominates it.
+    """Return the root whose shard reports a consumer; None when it is a candidate of no shard.
 
-    server_details: servers by uuid, known to every shard that has a compute node of their host where that has several. The listing does not
-        say on which of these a server is.
+    allocations: all that the consumer holds, in whichever shard.
+    server_details: servers by uuid, read by every shard that has a compute node of their host
+        where that has several. The listing does not say on which of these a server is.
     """
-    held = {root for root in group_by_tree(allocations, index) if root is not None}
+    roots = {root for root in group_by_tree(allocations, index) if root is not None}
     homes = index.list_nodes_with(consumer)
-    if elsewhere := held - homes:
+    elsewhere = roots - homes
+    if elsewhere:
         return min(elsewhere)
-    if homes:
-        glance = server_details.get(consumer)
-        shown = (
-            {index.find_tree_at(glance.host, glance.node)} if glance and len(homes) > 1 else set()
-        )
-        return min((held - shown) or held or homes)
-    return min(
-        (root for provider in allocations if (root := index.get_root(provider))), default=None
-    )
+    if not homes:
+        return min(filter(None, map(index.get_root, allocations)), default=None)
+    home = None
+    server = server_details.get(consumer)
+    if server is not None and len(homes) > 1:
+        home = index.find_tree_at(server.host, server.node)
+    return min((roots - {home}) or roots or homes)

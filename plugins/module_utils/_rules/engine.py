@@ -2,14 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What the snapshot proves. Pure: no request, no clock, no Ansible.
+"""What a snapshot proves. Pure: no request, no clock, no Ansible.
 
-`_models.kinds` is the table of kinds; each has one function of its name: in `_rules.orphans` for claims that nobody needs, in `_rules.drift` for those of
-live servers that are not as they should be, in `_rules.conditions` for what is not about one consumer.
-`_rules.protections` says what is never changed. A consumer is judged once, over its whole holding.
+`_models.kinds` is the table of kinds; each kind has one function of its name: in `_rules.orphans`
+for allocations that are not needed, in `_rules.drift` for wrong allocations of live servers, in
+`_rules.conditions` for what is not about one consumer. `_rules.protections` says what is never
+changed. A consumer is judged once, over all that it holds.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
 Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
 
-# Each kind has one function of its name: the proof about a consumer, or the check of the whole snapshot.
+# Each kind has one function of its name: the proof about a consumer, or the check of the whole
+# snapshot.
 PROOFS: t.Mapping[str, Proof] = {
     **{kind.name: getattr(orphans, kind.name) for kind in ORPHAN_KINDS},
     **{kind.name: getattr(drift, kind.name) for kind in DRIFT_KINDS},
@@ -65,41 +68,57 @@ CHECKS: t.Mapping[str, Check] = {
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
-    """Return a finding for each nominated consumer that is not healthy, in the order of their uuids, and then all others."""
+    """Return a finding for each candidate that is not healthy, and then those of all checks.
+
+    The findings about consumers are in the order of their uuids, the others in that of `CHECKS`.
+    """
     index = SnapshotIndex(snapshot)
-    surveyed = (finding for check in CHECKS.values() for finding in check(index, policy))
-    return (*judge_consumers(index, policy), *surveyed)
+    findings = list(judge_consumers(index, policy))
+    for check in CHECKS.values():
+        findings.extend(check(index, policy))
+    return tuple(findings)
 
 
 def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
-    """Return a finding for each nominated consumer that is not healthy, in the order of their uuids."""
-    findings = (_build_finding(view, policy) for view in _build_views(index))
-    return tuple(finding for finding in findings if finding)
+    """Return a finding for each candidate that is not healthy, in the order of their uuids."""
+    findings = []
+    for view in _build_views(index):
+        finding = _build_finding(view, policy)
+        if finding:
+            findings.append(finding)
+    return tuple(findings)
 
 
 def _build_views(index: SnapshotIndex) -> Iterable[ConsumerView]:
+    """Yield a view of each candidate that was read and that has something to be judged."""
     evidence_by_uuid = index.snapshot.evidence
     for consumer in sorted(index.snapshot.candidates):
         evidence = evidence_by_uuid.get(consumer)
-        allocation = evidence.allocation.value if evidence else None
-        if evidence is None or allocation is None:
+        if evidence is None or evidence.allocation.value is None:
             continue
+        allocation = evidence.allocation.value
         migration = index.migrations.get(consumer)
-        subject = evidence_by_uuid.get(migration.server, evidence) if migration else evidence
-        # One who holds nothing is a case only as a live server that should hold something.
+        subject = evidence
+        # What is true of a migration follows from the server that it moves.
+        if migration is not None:
+            subject = evidence_by_uuid.get(migration.server, evidence)
+        # A consumer that holds nothing is judged only as a live server that should hold something.
         if allocation.resources or (migration is None and subject.server.value is not None):
             yield ConsumerView(index, allocation, evidence, subject, migration)
 
 
 def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:
+    """Return the finding about a consumer, None when it is healthy."""
     kind, decision = _decide(view, policy)
     if decision is None:
         return None
-    dropped = (
-        frozenset()
-        if decision.verdict != ORPHANED
-        else decision.freed_providers or frozenset(view.allocation.resources)
-    )
+    freed: frozenset[str] = frozenset()
+    change = decision.change
+    # Of an orphan, no providers in particular means all of them.
+    if decision.verdict == ORPHANED:
+        freed = decision.freed_providers or frozenset(view.allocation.resources)
+    if freed:
+        change = build_reduction(view.allocation, freed)
     return Finding(
         kind=kind,
         verdict=decision.verdict,
@@ -109,26 +128,40 @@ def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:
         server=decision.server or view.server,
         migration=decision.migration or view.migration,
         evidence=(view.evidence.allocation, *decision.evidence),
-        change=build_reduction(view.allocation, dropped) if dropped else decision.change,
-        freed_providers=dropped,
+        change=change,
+        freed_providers=freed,
     )
 
 
 def _decide(view: ConsumerView, policy: Policy) -> tuple[str, Decision | None]:
+    """Return the name of the first protection or kind that applies, and its decision."""
     for name, protect in PROTECTIONS.items():
-        if reason := protect(view, policy):
-            return name, None if view.healthy else protected(reason, *view.state_evidence)
+        reason = protect(view, policy)
+        if not reason:
+            continue
+        # Nothing of a healthy server would be changed, so its protection is not a finding.
+        if view.healthy:
+            return name, None
+        return name, protected(reason, *view.state_evidence)
     for kind in (*ORPHAN_KINDS, *DRIFT_KINDS):
-        if decision := PROOFS[kind.name](view, policy):
+        decision = PROOFS[kind.name](view, policy)
+        if decision:
             return kind.name, _downgrade_unproven(kind, decision, view)
-    return ("healthy", None) if view.healthy else decide_unproven(view)
+    if view.healthy:
+        return "healthy", None
+    return decide_unproven(view)
 
 
 def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> Decision:
+    """Return the decision, undecided where this cloud's answers cannot prove it."""
     if decision.verdict not in (ORPHANED, DRIFTED):
         return decision
-    if why_not := explain_unprovable(kind.name, view.index.snapshot.cloud):
+    # An older service leaves out of its answers what some proofs rest on.
+    why_not = explain_unprovable(kind.name, view.index.snapshot.cloud)
+    if why_not:
         return undecided(f"{decision.reason} But {why_not}", *decision.evidence)
-    if gap := find_gap(view, kind.needs_every_cell):
+    # While a cell is down, a proof stands only if all that it rests on is of other cells.
+    gap = find_gap(view, kind.needs_every_cell)
+    if gap:
         return undecided(f"{decision.reason} But {gap}.", *decision.evidence)
     return decision

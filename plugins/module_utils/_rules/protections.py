@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
 """What is never changed, whatever else is true of it: one small function for each reason.
@@ -29,48 +30,73 @@ _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
 def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
-    """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by name."""
-    if named := {view.consumer, view.subject.uuid} & policy.exclude_consumers:
-        return f"This consumer, or the server whose migration it is, is excluded by name{policy.get_exclusion_note(named)}."
-    held = {*view.allocation.resources, *filter(None, [view.own_tree])}
-    trees = {view.index.get_root(provider) or provider for provider in held}
-    # Whatever of a tree is excluded, the whole of it is.
+    """The consumer, its server, or a provider in a tree that it holds or rests on is excluded by
+    name.
+    """
+    excluded = {view.consumer, view.subject.uuid} & policy.exclude_consumers
+    if excluded:
+        return (
+            "This consumer, or the server whose migration it is, is excluded by "
+            f"name{policy.get_exclusion_note(excluded)}."
+        )
+    providers = set(view.allocation.resources)
+    # A change may also write the host on which the server rests and of which it holds nothing.
+    if view.own_tree:
+        providers.add(view.own_tree)
+    trees = {view.index.get_root(provider) or provider for provider in providers}
+    # Excluding one provider of a tree excludes the whole tree.
     return policy.explain_exclusion(
         name
         for name in policy.exclude_providers
-        if name in held or view.index.find_root(name) in trees
+        if name in providers or view.index.find_root(name) in trees
     )
 
 
 def protect_foreign_type(view: ConsumerView, policy: Policy) -> str | None:
-    """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another service."""
+    """Its consumer type is neither INSTANCE nor MIGRATION nor unknown: it belongs to another
+    service.
+    """
     if view.allocation.type in _NOVA_CONSUMER_TYPES:
         return None
     return f"Its consumer type is {view.allocation.type}: it belongs to another service than Nova."
 
 
 def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> str | None:
-    """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to another service, or was made by hand."""
+    """Its uuid is not written as Nova writes uuids, in small letters with dashes: it belongs to
+    another service, or was made by hand.
+    """
     if normalize_uuid(view.consumer) == view.consumer:
         return None
-    return f"Its uuid {view.consumer} is not written as Nova writes uuids: it belongs to another service, or was made by hand."
+    return (
+        f"Its uuid {view.consumer} is not written as Nova writes uuids: it belongs to another "
+        "service, or was made by hand."
+    )
 
 
 def protect_verify_resize(view: ConsumerView, policy: Policy) -> str | None:
-    """Its server waits for a resize to be confirmed or reverted, and either needs what is claimed."""
+    """Its server waits for a resize to be confirmed or reverted, and either needs what is
+    claimed.
+    """
     if view.server is None or view.server.status != "VERIFY_RESIZE":
         return None
-    return f"Server {view.server.uuid} waits for its resize to be confirmed or reverted, and either needs what is claimed."
+    return (
+        f"Server {view.server.uuid} waits for its resize to be confirmed or reverted, and either "
+        "needs what is claimed."
+    )
 
 
 def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
     """A migration of its server is under way, whichever side the claim is on."""
-    underway = (
-        view.migration if view.migration and not view.migration.ended else view.active_migration
-    )
+    underway = view.active_migration
+    # The consumer's own migration comes first, for the server may have another one.
+    if view.migration and not view.migration.ended:
+        underway = view.migration
     if underway is None:
         return None
-    return f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: {underway.status}."
+    return (
+        f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: "
+        f"{underway.status}."
+    )
 
 
 def protect_soft_deleted(view: ConsumerView, policy: Policy) -> str | None:
@@ -89,15 +115,14 @@ def protect_unknown_status(view: ConsumerView, policy: Policy) -> str | None:
 
 def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
     """Its server is being built: the claim comes before the host."""
-    if view.server is None or view.server.status != "BUILD" or view.server.host:
+    server = view.server
+    if server is None or server.status != "BUILD" or server.host:
         return None
-    if (
-        view.server.task_known
-        and view.server.task_state is None
-        and (view.age_seconds or 0) >= policy.stuck_min_age
-    ):
+    # A server that has been in BUILD without a task for that long is not being built any more.
+    has_no_task = server.task_known and server.task_state is None
+    if has_no_task and (view.age_seconds or 0) >= policy.stuck_min_age:
         return None
-    return f"Server {view.server.uuid} is being built: its claim comes before its host."
+    return f"Server {server.uuid} is being built: its claim comes before its host."
 
 
 def protect_task(view: ConsumerView, policy: Policy) -> str | None:
@@ -117,11 +142,16 @@ def protect_error_with_host(view: ConsumerView, policy: Policy) -> str | None:
 def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
     """It was written less than `orphan_cleanup_min_age` ago, or it is not known when."""
     age = view.age_seconds
-    if not policy.min_age or (age is not None and age >= policy.min_age):
+    if not policy.min_age:
         return None
     if age is None:
         return "When it was written is not known, so it may be younger than the minimum age."
-    return f"It was written {format_duration(age)} ago and the minimum age is {format_duration(policy.min_age)}."
+    if age >= policy.min_age:
+        return None
+    return (
+        f"It was written {format_duration(age)} ago and the minimum age is "
+        f"{format_duration(policy.min_age)}."
+    )
 
 
 PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], str | None]] = {

@@ -2,10 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at
+# any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What to say of a case that is not healthy and that no kind could be proven of: it is protected, or undecided and why."""
+"""What to say of a consumer that is not healthy and to which no kind applies.
+
+It is protected, or undecided with the reason.
+"""
 
 from __future__ import annotations
 
@@ -28,60 +32,98 @@ FOREIGN_PROVIDER = "foreign_provider"
 
 
 def decide_unproven(view: ConsumerView) -> tuple[str, Decision]:
-    """Return the name of what was found and the ruling."""
+    """Return what a consumer is that no kind applies to: the name of that and the decision."""
     if view.server is not None:
         return UNPROVEN, undecided(_explain_server_state(view, view.server), *view.state_evidence)
-    index = view.index
-    strange = {
-        root: held
-        for root, held in view.trees.items()
-        if root not in index.nodes and not (root and index.is_gone(root))
-    }
-    foreign = sorted(index.get_name(provider) for held in strange.values() for provider in held)
-    if foreign and index.unjudged_hosts:
+    foreign = _list_foreign_providers(view)
+    # While a cell is down, its compute nodes are missing in the listing too.
+    if foreign and view.index.unjudged_hosts:
         return UNPROVEN, undecided(
             f"A cell does not answer, and {', '.join(foreign)} may be of a host there.",
             *view.state_evidence,
         )
     if foreign and view.subject.server.status == 404:
-        reason = f"Nova does not know it, and no compute node of this Nova stands behind {', '.join(foreign)}: it is somebody else's."
+        reason = (
+            "Nova does not know it, and no compute node of this Nova stands behind "
+            f"{', '.join(foreign)}: it is somebody else's."
+        )
         return FOREIGN_PROVIDER, protected(reason, *view.state_evidence)
     return UNPROVEN, undecided(_explain_missing_server(view), *view.state_evidence)
 
 
+def _list_foreign_providers(view: ConsumerView) -> list[str]:
+    """Return the names of the providers held that neither are nor were a compute node's."""
+    names: list[str] = []
+    for root, providers in view.trees.items():
+        if root in view.index.nodes:
+            continue
+        if root and view.index.is_gone(root):
+            continue
+        names.extend(map(view.index.get_name, providers))
+    return sorted(names)
+
+
 def _explain_server_state(view: ConsumerView, server: Server) -> str:
+    """Say why a live server that is not healthy could not be judged."""
     if view.unlisted_move:
         return f"Server {server.uuid} is on {server.host}, but {view.unlisted_move}."
     if not view.settled:
-        where = f"on {server.host}" if server.host else "on no host"
+        where = "on no host"
+        if server.host:
+            where = f"on {server.host}"
         return (
             f"Server {server.uuid} is {server.status} {where}, which is no state of rest on a host."
         )
     if view.own_tree is None:
-        return f"Server {server.uuid} is on {server.host} ({server.node}), which is not exactly one compute node that Nova lists."
-    if view.own_tree not in view.trees:
-        held = (
-            ", ".join(sorted(map(view.index.get_name, view.allocation.resources)))
-            or "nothing at all"
+        return (
+            f"Server {server.uuid} is on {server.host} ({server.node}), "
+            "which is not exactly one compute node that Nova lists."
         )
-        return f"Server {server.uuid} rests on {server.node} and holds nothing of it, but {held}."
-    others = ", ".join(sorted(map(view.index.get_name, (*view.other_trees, *view.doubtful_trees))))
+    return _explain_server_allocation(view, server)
+
+
+def _explain_server_allocation(view: ConsumerView, server: Server) -> str:
+    """Say what a settled server holds besides its host, or instead of it."""
+    if view.own_tree not in view.trees:
+        providers = ", ".join(sorted(map(view.index.get_name, view.allocation.resources)))
+        return (
+            f"Server {server.uuid} rests on {server.node} and holds nothing of it, "
+            f"but {providers or 'nothing at all'}."
+        )
+    other_roots = (*view.other_trees, *view.doubtful_trees)
+    others = ", ".join(sorted(map(view.index.get_name, other_roots)))
+    # It may still be on the host where its newest migration ended.
     if not view.arrived:
-        where = f"on {server.host}, where its newest migration did not end, and nothing shows that it was unshelved there since"
-        return f"Server {server.uuid} is said to be {where}, and also holds {others}."
-    return f"Server {server.uuid} rests on {server.node} without a whole claim on it, and also holds {others}."
+        return (
+            f"Server {server.uuid} is said to be on {server.host}, where its newest migration did "
+            "not end, and nothing shows that it was unshelved there since, "
+            f"and also holds {others}."
+        )
+    return (
+        f"Server {server.uuid} rests on {server.node} without a whole claim on it, "
+        f"and also holds {others}."
+    )
 
 
 def _explain_missing_server(view: ConsumerView) -> str:
-    if view.subject.server.status != 404:
-        return f"Nova answered {view.subject.server.status} when asked for {view.subject.uuid}, where only 200 or 404 says something."
+    """Say why a consumer without a server could not be judged."""
+    subject = view.subject
+    if subject.server.status != 404:
+        return (
+            f"Nova answered {subject.server.status} when asked for {subject.uuid}, "
+            "where only 200 or 404 says something."
+        )
     if view.contradiction:
-        return f"Nova answers 404 for {view.subject.uuid}, but {view.contradiction}."
-    named = [
-        migration.uuid
-        for migration in view.index.migrations.values()
-        if migration.server == view.consumer
-    ]
-    if named or view.server_migrations:
-        return f"Nova answers 404 for {view.subject.uuid}, but still lists migrations of it."
-    return f"Nova answers 404 for {view.subject.uuid}, and nothing else that it says proves what became of it."
+        return f"Nova answers 404 for {subject.uuid}, but {view.contradiction}."
+    if view.server_migrations or _is_named_by_migration(view):
+        return f"Nova answers 404 for {subject.uuid}, but still lists migrations of it."
+    return (
+        f"Nova answers 404 for {subject.uuid}, "
+        "and nothing else that it says proves what became of it."
+    )
+
+
+def _is_named_by_migration(view: ConsumerView) -> bool:
+    """Return whether a listed migration names the consumer as its server."""
+    migrations = view.index.migrations.values()
+    return any(migration.server == view.consumer for migration in migrations)
