@@ -501,7 +501,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     write_json,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
+    build_document,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
     ENTRY_LISTS,
@@ -519,9 +519,11 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.sighting
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
     list_unmet_requirements,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
@@ -545,7 +547,9 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         write_json(options["snapshot_dest"], encode(snapshot))
     dest, state = options["dest"], options["state"]
     history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
-    document = build_findings(snapshot, policy, selection, history, sighting_policy)
+    index = SnapshotIndex(snapshot)
+    findings = judge(index, policy)
+    document = build_document(index, findings, selection, history, sighting_policy)
     if dest:
         write_json(dest, document)
     if state:

@@ -36,7 +36,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     PROTECTED,
     UNDECIDED,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
     list_unmet_requirements,
 )
@@ -54,7 +53,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
         Allocation,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
         Snapshot,
@@ -66,22 +64,23 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _MAX_EVIDENCE_ROWS = 10
 
 
-def build_findings(
-    snapshot: Snapshot,
-    policy: Policy,
+def build_document(
+    index: SnapshotIndex,
+    findings: Iterable[Finding],
     selection: Selection | None = None,
     history: History | None = None,
     sighting_policy: SightingPolicy | None = None,
 ) -> dict[str, t.Any]:
-    """Judge `snapshot` and return the contents of `findings.json`.
+    """Return the contents of `findings.json`.
 
+    findings: what the rules found in the snapshot of `index`.
     selection: marks the findings that the user selects; without it all are selected.
     history: what the earlier runs remembered.
     sighting_policy: how often a finding must have been seen before it may be changed.
     """
-    index = SnapshotIndex(snapshot)
+    snapshot = index.snapshot
     history = history or History()
-    by_verdict = _group_by_verdict(snapshot, policy)
+    by_verdict = _group_by_verdict(findings, snapshot.scope)
     confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
     sightings = count_sightings(
         confirmed, history.sightings, snapshot, sound=not index.failed_checks
@@ -107,18 +106,18 @@ def build_findings(
     }
 
 
-def _group_by_verdict(snapshot: Snapshot, policy: Policy) -> dict[str, list[Finding]]:
-    """Judge `snapshot` and return the findings of the kinds that were asked for, by verdict."""
+def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, list[Finding]]:
+    """Return the findings of the kinds that were asked for, by verdict."""
     by_verdict: dict[str, list[Finding]] = {
         ORPHANED: [],
         DRIFTED: [],
         PROTECTED: [],
         UNDECIDED: [],
     }
-    for finding in judge(snapshot, policy):
+    for finding in findings:
         # The kind of what is protected or undecided is the reason for it, and not one to ask for.
         unlimited = finding.verdict in (PROTECTED, UNDECIDED)
-        if unlimited or snapshot.scope.includes_any(finding.kind):
+        if unlimited or scope.includes_any(finding.kind):
             by_verdict[finding.verdict].append(finding)
     return by_verdict
 

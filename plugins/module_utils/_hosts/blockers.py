@@ -42,7 +42,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
         Answer,
-        Snapshot,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
@@ -153,10 +152,9 @@ def _find_leftover_roots(
 
 
 def find_leftovers(
-    host: Host, snapshot: Snapshot, policy: Policy, kinds: Collection[str]
+    host: Host, index: SnapshotIndex, policy: Policy, kinds: Collection[str]
 ) -> list[Finding]:
     """Return the findings of the chosen `kinds` whose changes free the host's trees."""
-    index = SnapshotIndex(snapshot)
     leftovers = []
     for finding in _find_consumers(host, index, policy).values():
         if finding and _frees_host(finding, host, index, kinds):
@@ -165,10 +163,9 @@ def find_leftovers(
 
 
 def find_blockers(
-    host: Host, details: HostDetails, snapshot: Snapshot, policy: Policy, kinds: Collection[str]
+    host: Host, details: HostDetails, index: SnapshotIndex, policy: Policy, kinds: Collection[str]
 ) -> tuple[Blocker, ...]:
     """Return everything that blocks the decommissioning of `host` and is not provably left over."""
-    index = SnapshotIndex(snapshot)
     blockers: list[Blocker] = []
     for sentence in index.failed_absence_checks:
         blockers.append(Blocker("unsound_reading", host.name, "", sentence))

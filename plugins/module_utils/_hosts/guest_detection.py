@@ -79,10 +79,11 @@ class GuestDetector:
         servers = list_servers_to_look_up(guests, SnapshotIndex(listings))
         snapshot = self._reading.refresh_evidence(listings, servers)
         snapshot = self._add_host_migrations(snapshot, guests)
-        findings = judge_guests(guests, snapshot, self._policy)
+        index = SnapshotIndex(snapshot)
+        findings = judge_guests(guests, index, self._policy)
         if among is not None:
             findings = _drop_other_leftovers(findings, among)
-        return _build_document(findings, snapshot, guests, hosts)
+        return _build_document(findings, index, guests, hosts)
 
     def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Add the migrations of the hosts whose guests Nova does not find.
@@ -135,11 +136,12 @@ def parse_leftover_ids(document: t.Any) -> frozenset[str]:
 
 def _build_document(
     findings: Collection[GuestFinding],
-    snapshot: Snapshot,
+    index: SnapshotIndex,
     guests: Collection[Guest],
     hosts: Collection[str],
 ) -> dict[str, t.Any]:
-    failed_checks = list(SnapshotIndex(snapshot).failed_absence_checks)
+    snapshot = index.snapshot
+    failed_checks = list(index.failed_absence_checks)
     by_verdict: dict[str, list[dict[str, t.Any]]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))

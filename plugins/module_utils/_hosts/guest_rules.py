@@ -56,7 +56,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
         Server,
     )
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
 
@@ -221,10 +220,9 @@ def list_servers_to_look_up(guests: Iterable[Guest], index: SnapshotIndex) -> li
 
 
 def judge_guests(
-    guests: Collection[Guest], snapshot: Snapshot, policy: Policy
+    guests: Collection[Guest], index: SnapshotIndex, policy: Policy
 ) -> list[GuestFinding]:
     """Return a finding for each guest whose server is not on its host, sorted by guest id."""
-    index = SnapshotIndex(snapshot)
     mistaken_hosts = _find_mistaken_hosts(guests, index)
     findings = []
     for guest in sorted(guests, key=lambda guest: guest.id):

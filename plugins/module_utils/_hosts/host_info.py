@@ -33,6 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     describe_migration,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
     get_listed_services,
 )
@@ -99,8 +100,9 @@ class HostReader:
         host = _refresh_nodes(host, snapshot)
         details = self._read_details(host)
         migrations = [row for row in details.migrations.value or () if not row.ended]
-        leftovers = find_leftovers(host, snapshot, self._policy, self._kinds)
-        blockers = find_blockers(host, details, snapshot, self._policy, self._kinds)
+        index = SnapshotIndex(snapshot)
+        leftovers = find_leftovers(host, index, self._policy, self._kinds)
+        blockers = find_blockers(host, details, index, self._policy, self._kinds)
         host_providers = list_host_providers(host, snapshot.providers or providers)
         return {
             **header,

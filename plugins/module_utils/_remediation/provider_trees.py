@@ -46,9 +46,7 @@ from ansible_collections.osops.placement.plugins.module_utils._remediation.remed
     describe_unexpected,
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    list_failed_absence_checks,
-)
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Callable, Sequence
@@ -158,13 +156,14 @@ class TreeRemover:
         """Return what is no longer true of `step`, nothing when it is proven as at detection."""
         scope = Scope(hosts=(step.subject,), kinds=(step.kind,))
         try:
-            now = self._reading.collect(scope)
+            index = SnapshotIndex(self._reading.collect(scope))
         # A scope that names what the cloud does not have is not valid.
         except InvalidInput:
             return "It is gone."
-        if failed_checks := list_failed_absence_checks(now):
-            raise UnsoundReading(f"Nothing may be deleted now. {' '.join(failed_checks)}")
-        judged = judge(now, self._policy)
+        if index.failed_absence_checks:
+            sentences = " ".join(index.failed_absence_checks)
+            raise UnsoundReading(f"Nothing may be deleted now. {sentences}")
+        judged = judge(index, self._policy)
         finding = next((finding for finding in judged if finding.subject == step.subject), None)
         if finding is None:
             return "It is no longer found."

@@ -51,7 +51,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator
 
     from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
 
 Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
 Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
@@ -67,12 +66,11 @@ CHECKS: t.Mapping[str, Check] = {
 }
 
 
-def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
+def judge(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
     """Return a finding for each candidate that is not healthy, and then those of all checks.
 
     The findings about consumers are in the order of their uuids, the others in that of `CHECKS`.
     """
-    index = SnapshotIndex(snapshot)
     findings = list(judge_consumers(index, policy))
     for check in CHECKS.values():
         findings.extend(check(index, policy))

@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     UNSHELVE_ACTION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable

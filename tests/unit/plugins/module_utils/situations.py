@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 if t.TYPE_CHECKING:

@@ -12,13 +12,13 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
     correlate_records,
     extract_records,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 

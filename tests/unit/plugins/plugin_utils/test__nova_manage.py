@@ -16,9 +16,6 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.filter.heal_outcome import FilterModule
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
     EXIT_CODES,
@@ -26,6 +23,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage impor
     HEALED,
     SKIPPED,
     WOULD_BE_HEALED,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 

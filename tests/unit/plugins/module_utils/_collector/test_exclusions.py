@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.exclusi
 )
 from ansible_collections.osops.placement.plugins.module_utils._collector.policy import parse_policy
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"

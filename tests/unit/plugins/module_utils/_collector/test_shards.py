@@ -32,8 +32,8 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     World,

@@ -15,12 +15,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     NOW,

@@ -17,9 +17,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     write_json,
 )
 from ansible_collections.osops.placement.plugins.module_utils._findings import history
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
     HISTORY_LOST,
     History,
@@ -31,6 +28,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.history 
 from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     World,

@@ -18,9 +18,6 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
     History,
     extract_history,
@@ -48,6 +45,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report import (
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
     HARSH,
     Cloud,

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
     RunResult,
     format_table,
@@ -19,6 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.summary 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 TALLY = {"removed": 2, "reduced": 0, "rewritten": 0, "created": 0, "skipped": 1, "failed": 0}

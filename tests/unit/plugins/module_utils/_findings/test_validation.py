@@ -11,15 +11,15 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
     validate_document,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import encode
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 WORLD = World()

@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
 from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
     describe_migration,
 )
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     World,
@@ -72,12 +73,18 @@ class Site(World):
     ) -> list[Blocker]:
         about = d.replace(self.seen(), **seen)
         spare = Policy(exclude_providers=frozenset(excluded))
-        return list(find_blockers(self.found(), about, snapshot or self.snapshot(), spare, kinds))
+        return list(
+            find_blockers(
+                self.found(), about, SnapshotIndex(snapshot or self.snapshot()), spare, kinds
+            )
+        )
 
     def left_over(self, kinds: Collection[str] = tuple(BY_DEFAULT)) -> list[str]:
         return [
             finding.kind
-            for finding in find_leftovers(self.found(), self.snapshot(), Policy(), kinds)
+            for finding in find_leftovers(
+                self.found(), SnapshotIndex(self.snapshot()), Policy(), kinds
+            )
         ]
 
 

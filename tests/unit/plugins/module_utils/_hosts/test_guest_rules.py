@@ -102,7 +102,7 @@ class Site(World):
             uuid: d.replace(one, host_migrations=(moves,)) if one.server.status == 404 else one
             for uuid, one in about.items()
         }
-        return judge_guests(guests, d.replace(snapshot, evidence=asked), policy)
+        return judge_guests(guests, SnapshotIndex(d.replace(snapshot, evidence=asked)), policy)
 
     def verdicts(self, uuid: str, policy: Policy = ANY_AGE, **changes: t.Any) -> tuple[str, str]:
         """What is concluded of a domain that is shut off, and of a directory, of that server."""
@@ -338,7 +338,9 @@ def test_without_a_live_server_to_test_the_credentials_absence_is_no_proof(site:
 
 
 def test_what_was_not_asked_about_is_undecided(site: Site) -> None:
-    (finding,) = judge_guests(site.found(_domain(STRANGER)), site.snapshot(), ANY_AGE)
+    (finding,) = judge_guests(
+        site.found(_domain(STRANGER)), SnapshotIndex(site.snapshot()), ANY_AGE
+    )
 
     assert finding.decision.verdict == "undecided"
 

@@ -11,9 +11,6 @@ import hypothesis
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
@@ -21,6 +18,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 

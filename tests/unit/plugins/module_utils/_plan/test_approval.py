@@ -18,9 +18,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     NotApproved,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
@@ -32,6 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import (
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)

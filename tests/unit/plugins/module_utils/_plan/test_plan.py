@@ -22,9 +22,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
@@ -47,7 +44,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
     list_servers_to_heal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     PLENTY,

@@ -28,15 +28,15 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
 

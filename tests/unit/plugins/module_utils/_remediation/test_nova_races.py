@@ -36,7 +36,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     Remediation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     OPERATIONS,
     begin,

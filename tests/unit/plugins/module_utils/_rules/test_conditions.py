@@ -23,7 +23,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.snapshot i
     Cloud,
     Scope,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
     list_host_names,
 )
@@ -31,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_failed_checks,
 )
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     PLENTY,

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     FLAVOR,

@@ -20,8 +20,8 @@ from ansible_collections.osops.placement.plugins.module_utils._collector.nominat
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     FLAVOR,

@@ -22,7 +22,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import (
     AT_REST,

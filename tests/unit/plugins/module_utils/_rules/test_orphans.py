@@ -15,7 +15,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
     HARSH,
     Cloud,

@@ -11,14 +11,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
     explain_unprovable,
     list_blocking_requirements,
     list_unmet_requirements,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 

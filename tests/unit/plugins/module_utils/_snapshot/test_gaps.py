@@ -15,15 +15,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.policy imp
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import (
-    _build_views,
-    judge,
-)
+from ansible_collections.osops.placement.plugins.module_utils._rules.engine import _build_views
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import (
     find_gap,
     list_touched_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 if t.TYPE_CHECKING:

@@ -19,10 +19,10 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
     list_relevant_request_ids,
 )
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import LATER, World
 
 if t.TYPE_CHECKING:

@@ -12,9 +12,6 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_findings,
-)
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     Inventory,
     ProviderDetails,
@@ -27,6 +24,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
     format_findings,
     format_remediation,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (

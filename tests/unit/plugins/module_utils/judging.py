@@ -1,0 +1,31 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the rules find in a snapshot, and the document about it, as `orphan_detect` makes them."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+    build_document,
+)
+from ansible_collections.osops.placement.plugins.module_utils._rules import engine
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
+    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+
+
+def judge(snapshot: Snapshot, policy: Policy) -> tuple[Finding, ...]:
+    """Judge all candidates of a snapshot, and the cloud as a whole."""
+    return engine.judge(SnapshotIndex(snapshot), policy)
+
+
+def build_findings(snapshot: Snapshot, policy: Policy, *more: t.Any, **options: t.Any) -> t.Any:
+    """Return the contents of `findings.json` about a snapshot."""
+    index = SnapshotIndex(snapshot)
+    return build_document(index, engine.judge(index, policy), *more, **options)
