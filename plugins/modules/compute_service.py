@@ -213,6 +213,8 @@ from ansible_collections.osops.placement.plugins.module_utils._clients.placement
 )
 from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
     ProviderWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
     ServiceWriter,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput

@@ -507,7 +507,7 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.entries 
     ENTRY_LISTS,
     MAX_RETURNED,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import (
     HISTORY_LOST,
     extract_history,
     parse_history,
@@ -520,10 +520,10 @@ from ansible_collections.osops.placement.plugins.module_utils._findings.sighting
 from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
     list_unmet_requirements,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect

@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CHECKS, PROOFS
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._snapshot import agreement, soundness
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
     REQUIREMENTS,
     format_version,
 )

@@ -28,7 +28,7 @@ with contextlib.suppress(ImportError):
     import openstack
 
 # Below these not even a reading is possible: generations of providers, and compute nodes with the
-# uuids that providers have. What more the proofs need is in `_snapshot.capabilities`.
+# uuids that providers have. What more the proofs need is in `_snapshot.microversions`.
 MINIMUM_PLACEMENT_MICROVERSION = (1, 20)
 MINIMUM_COMPUTE_MICROVERSION = (2, 53)
 

@@ -14,7 +14,7 @@ import dataclasses as d
 import typing as t
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import (
     History,
     retain_first_seen,
 )
@@ -36,10 +36,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.verdict im
     PROTECTED,
     UNDECIDED,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
     list_unmet_requirements,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Collection, Iterable, Mapping

@@ -40,12 +40,12 @@ from ansible_collections.osops.placement.plugins.module_utils._rules import (
 )
 from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
 from ansible_collections.osops.placement.plugins.module_utils._rules.unproven import decide_unproven
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
-    explain_unprovable,
-)
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.consumer import ConsumerView
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps import find_gap
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
+    explain_unprovable,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from collections.abc import Iterable, Iterator

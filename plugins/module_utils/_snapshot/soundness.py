@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreemen
     list_disagreements,
     list_doubtful_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
     list_blocking_requirements,
 )
 

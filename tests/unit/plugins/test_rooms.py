@@ -61,10 +61,10 @@ IMPURE_ROOMS = {"_common.clock", "_common.json_files", "_common.parallel", "_com
 CEILINGS = {
     "allocation_candidate_info": 16,
     "compute_host_info": 49,
-    "compute_service": 25,
+    "compute_service": 26,
     "compute_service_info": 17,
     "hypervisor_guest": 11,
-    "hypervisor_guest_detect": 55,
+    "hypervisor_guest_detect": 50,
     "hypervisor_guest_info": 12,
     "migration_info": 21,
     "nova_log_info": 5,

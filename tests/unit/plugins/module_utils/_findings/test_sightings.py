@@ -18,7 +18,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import (
     History,
     extract_history,
     parse_first_seen,

@@ -16,8 +16,8 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     read_or_put_aside,
     write_json,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings import history
-from ansible_collections.osops.placement.plugins.module_utils._findings.history import (
+from ansible_collections.osops.placement.plugins.module_utils._findings import first_seen
+from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import (
     HISTORY_LOST,
     History,
     extract_history,
@@ -122,7 +122,7 @@ def test_what_is_told_of_under_another_kind_is_not_forgotten() -> None:
 
 
 def test_of_too_much_what_was_seen_last_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(first_seen, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
 
     assert sorted(retain_first_seen(known, [], whole=False)) == ["kind/3", "kind/4"]

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.capabilities import (
+from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
     explain_unprovable,
     list_blocking_requirements,
     list_unmet_requirements,
