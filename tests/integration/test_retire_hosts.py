@@ -239,9 +239,9 @@ def test_two_hosts_with_leftovers_and_children_go_as_foretold(
         providers = set(placement.held(consumer))
         assert providers == ({world.provider("compute-2")} if kind == "evacuated_source" else set())
     assert _course(foretold) == _course(done) - {
-        "Look for what is left of the host",
-        "Look for its name",
-        "Say what is left",
+        "Check what is left of the host",
+        "Look up the providers of that name",
+        "Report what is left",
     } - {"Delete what is left of its providers"}
     journals = sorted((done.folder / "host-decommission").glob("*/journal-*.jsonl"))
     assert [journal.parent.name for journal in journals] == sorted(hosts)
@@ -458,7 +458,7 @@ def test_what_names_no_host_is_an_error(ansible: Ansible, world: World) -> None:
     run = ansible.play({"tasks": [tried(what) for what in BAD_TARGETS]})
 
     assert [what for what in BAD_TARGETS if f"refused: {what}: " not in run.told] == []
-    assert "Look at the host" not in run.told
+    assert "Check the host" not in run.told
     assert world.picture() == before
 
 
@@ -491,7 +491,7 @@ def test_a_forgotten_limit_stops_before_anything_is_touched(
             "3 hosts would be retired and host_decommission_max_hosts is" in run.told
             and "Was --limit forgotten?" in run.told
         )
-        assert "Look at the host" not in run.told
+        assert "Check the host" not in run.told
     assert meant.status == 0, meant.output
     _is_gone(world, placement, host)
 
