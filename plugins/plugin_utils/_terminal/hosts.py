@@ -22,6 +22,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_coverage,
     format_field,
     format_omitted,
+    format_row,
     format_server,
     format_third_column,
     format_write,
@@ -51,7 +52,7 @@ def format_host(host: Mapping[str, t.Any], width: int) -> list[str]:
         for entry in host[key][:MAX_ROWS]:
             about = make_printable(entry[subject], 37)
             server = format_third_column(entry.get("name", ""), width)
-            lines.append(f"{entry['kind']:20}{about:38}{server}".rstrip())
+            lines.append(format_row(entry["kind"], about, server))
             lines += format_field("why", entry["reason"], width)
         lines += format_omitted(host[key], MAX_ROWS, "host.json", width)
     if not host["blockers"]:
@@ -116,7 +117,7 @@ def _format_guest(entry: Entry, width: int) -> list[str]:
     if size is not None:
         place += f", {size / 1024**3:.1f} GiB"
     return [
-        f"{entry['kind']:20}{entry['uuid']:38}{format_server(entry, width)}".rstrip(),
+        format_row(entry["kind"], entry["uuid"], format_server(entry, width)),
         *format_field("host", place, width),
         *format_field("why", entry["reason"], width),
     ]

@@ -25,6 +25,10 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
     from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
 
+# The longest kind has 21 characters, and a UUID has 36.
+KIND_COLUMN = 23
+SUBJECT_COLUMN = 38
+
 # How many entries are shown that would be changed, and how many of those that are left alone.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
@@ -64,9 +68,15 @@ def format_server(entry: Entry, width: int) -> str:
     return format_third_column(entry["server"]["name"], width)
 
 
+def format_row(kind: str, subject: str, name: str) -> str:
+    """Return the first line about something; `name` fits already (`format_third_column`)."""
+    return f"{kind:{KIND_COLUMN}}{subject:{SUBJECT_COLUMN}}{name}".rstrip()
+
+
 def format_third_column(name: t.Any, width: int) -> str:
     """Return a name as the third column, cut to the room that is left for it."""
-    return make_printable(name, min(MAX_NAME, max(width - 58, 8)))
+    room = max(width - KIND_COLUMN - SUBJECT_COLUMN, 8)
+    return make_printable(name, min(MAX_NAME, room))
 
 
 def format_coverage(coverage: Mapping[str, t.Any], width: int) -> list[str]:

@@ -36,6 +36,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_coverage,
     format_field,
     format_omitted,
+    format_row,
     format_server,
     format_write,
     wrap_path,
@@ -79,7 +80,7 @@ def format_findings(
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
     lines = ["", *wrap_text(title, width)]
     if orphans:
-        lines += ["", f"{'KIND':20}{'CONSUMER':38}SERVER"]
+        lines += ["", format_row("KIND", "CONSUMER", "SERVER")]
     for entry in orphans[:MAX_ROWS]:
         lines += [*_format_with_write(entry, kinds, width), *log(entry)]
     lines += format_omitted(orphans, MAX_ROWS, path, width)
@@ -133,7 +134,7 @@ def _format_unexplained(records: Sequence[Entry], width: int) -> list[str]:
     for record in records[:MAX_ROWS]:
         kind = make_printable(record["kind"], 19)
         subject = make_printable(get_record_subject(record), min(MAX_NAME, width - 20))
-        lines.append(f"{kind:20}{subject}".rstrip())
+        lines.append(format_row(kind, subject, ""))
         lines += format_field("log", describe_complaint(record), width)
     if len(records) > MAX_ROWS:
         lines.append(f"… and {len(records) - MAX_ROWS} more")
@@ -281,7 +282,7 @@ def _format_first_seen(entry: Entry, width: int) -> list[str]:
 def _format_heading(entry: Entry, width: int) -> str:
     """Return the kind, what it is about, and the server's name where there is one."""
     about = entry["consumer"] or make_printable(entry["id"].partition("/")[2], 37)
-    return f"{entry['kind']:20}{about:38}{format_server(entry, width)}".rstrip()
+    return format_row(entry["kind"], about, format_server(entry, width))
 
 
 def _format_dropped_hosts(entry: Entry) -> str:

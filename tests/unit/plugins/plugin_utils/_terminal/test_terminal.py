@@ -174,12 +174,12 @@ def test_an_orphan_is_told_with_host_amounts_reason_and_write() -> None:
     world = _orphans(1)
     (entry,) = _found(world)["findings"]
     lines = _lines(_found(world), width=1000)
-    start = lines.index("KIND                CONSUMER                              SERVER")
+    start = lines.index("KIND                   CONSUMER                              SERVER")
 
     assert lines[start : start + 7] == [
-        "KIND                CONSUMER                              SERVER",
+        "KIND                   CONSUMER                              SERVER",
         "",
-        f"deleted_server      {entry['consumer']}  server-2",
+        f"deleted_server         {entry['consumer']}  server-2",
         "    host     compute-1",
         "    frees    1 VCPU, 512 MEMORY_MB, 1 DISK_GB of compute-1",
         f"    why      {entry['reason']}",
@@ -510,17 +510,17 @@ def test_complaints_without_a_finding_are_told_after_all_findings() -> None:
     often = "(12 times, last at 2026-11-02T07:48:00Z)"
 
     assert lines[start + 1 : -2] == [
-        f"not_in_database     {CONSUMER}",
+        f"not_in_database        {CONSUMER}",
         "    log      compute-1 says: it is not found in the database (1 times)",
-        f"moved_away          {CONSUMER}",
+        f"moved_away             {CONSUMER}",
         f"    log      compute-1 says: it has moved to compute-2 {often}",
-        f"moved_away          {CONSUMER}",
+        f"moved_away             {CONSUMER}",
         f"    log      compute-1 says: it has moved to no host {often}",
         "power_state_counts",
         f"    log      compute-1 says: servers in the database: 1, on the hypervisor: 2 {often}",
         "rpc_version_cap",
         f"    log      compute-1 says: version 5.0 was requested where 4.17 is the cap {often}",
-        "provider_conflict   compute-9",
+        "provider_conflict      compute-9",
         f"    log      compute-1 says: another resource provider has this name {often}",
         "of_a_newer_version",
         f"    log      compute-1 says: of_a_newer_version {often}",
