@@ -18,7 +18,7 @@ import uuid
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import spared
+from ansible_collections.osops.placement.tests.integration.support import Ansible, spared
 from ansible_collections.osops.placement.tests.integration.world import CELL2, CELLS_ASKED
 
 if t.TYPE_CHECKING:
@@ -27,11 +27,7 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.interposer import Wires
     from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
     from ansible_collections.osops.placement.tests.integration.world import World
 
 HOST = "cell2-compute-1"
@@ -41,8 +37,11 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer", "deleted_mig
 
 
 @pytest.fixture(scope="module", autouse=True)
-def second_cell(minicloud: Minicloud) -> None:
+def second_cell(minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A second cell, and nothing that other tests left and that is proven with one cell down."""
     minicloud.scenario("healthy")
+    ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("cells"), minicloud.environment)
+    assert ansible.playbook("cleanup_orphans").status == 0
     if not (minicloud.home / "scenarios" / "cell_down.json").exists():
         minicloud.scenario("cell_down")
         minicloud.run("scenario", "--undo", "cell_down")
