@@ -92,7 +92,8 @@ def parse_http_date(header: str | None) -> str | None:
         return None
     try:
         return format_time(email.utils.parsedate_to_datetime(header))
-    except ValueError:
+    # Python 3.9 raises TypeError.
+    except (TypeError, ValueError):
         return None
 
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import (
     COMPLAINT_KINDS,
     Complaints,
@@ -79,7 +80,7 @@ def read(
     since: datetime.datetime | None = None,
     limit: int = 100,
 ) -> Complaints:
-    complaints = Complaints(None, "compute-17", limit, since, datetime.UTC)
+    complaints = Complaints(None, "compute-17", limit, since, UTC)
     for line in lines:
         complaints.add(
             line if isinstance(line, bytes) else line.encode(), "nova-compute.log", journal
@@ -334,7 +335,7 @@ def test_records_are_returned_with_the_last_seen_first() -> None:
 
 
 def test_older_lines_are_left_out_and_those_without_a_time_are_not() -> None:
-    since = datetime.datetime(2024, 10, 2, 12, 7, 19, tzinfo=datetime.UTC)
+    since = datetime.datetime(2024, 10, 2, 12, 7, 19, tzinfo=UTC)
     newer = tracker(MISSING).replace("12:07:18", "12:07:19").replace(U, OTHER)
 
     complaints = read(tracker(MISSING), newer, CAP, since=since)

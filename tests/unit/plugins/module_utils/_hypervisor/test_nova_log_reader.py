@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
 from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import (
     Source,
@@ -46,7 +47,7 @@ def line(day: int, message: str = MISSING) -> str:
 def written(path: Path, text: str, day: int = 9) -> Path:
     """A log that was last written on a day."""
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    moment = datetime.datetime(2024, 10, day, 13, tzinfo=datetime.UTC).timestamp()
+    moment = datetime.datetime(2024, 10, day, 13, tzinfo=UTC).timestamp()
     os.utime(path, (moment, moment))
     return path
 
@@ -54,7 +55,7 @@ def written(path: Path, text: str, day: int = 9) -> Path:
 def read(
     *patterns: object, since: datetime.datetime | None = None, limit: int = 100
 ) -> tuple[Complaints, list[Source]]:
-    complaints = Complaints(None, "compute-17", limit, since, datetime.UTC)
+    complaints = Complaints(None, "compute-17", limit, since, UTC)
     return complaints, read_files(map(str, patterns), complaints, since)
 
 
@@ -132,9 +133,7 @@ def test_files_last_written_before_the_time_in_question_are_skipped(tmp_path: Pa
     written(tmp_path / "a", line(5) + line(6), 6)
     written(tmp_path / "b", line(1), 1)
 
-    complaints, sources = read(
-        tmp_path / "*", since=datetime.datetime(2024, 10, 6, tzinfo=datetime.UTC)
-    )
+    complaints, sources = read(tmp_path / "*", since=datetime.datetime(2024, 10, 6, tzinfo=UTC))
 
     assert [(source.skipped, source.lines) for source in sources] == [(False, 2), (True, 0)]
     assert complaints.records()[0]["count"] == 1
@@ -246,8 +245,8 @@ def test_a_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
         "1727870839.800123 compute-3 nova-compute[7]: "
         "Traceback\n                                   of several lines\n"
     )
-    complaints = Complaints(None, "compute-17", 100, None, datetime.UTC)
-    since = datetime.datetime.fromtimestamp(1727870000.5, datetime.UTC)
+    complaints = Complaints(None, "compute-17", 100, None, UTC)
+    since = datetime.datetime.fromtimestamp(1727870000.5, UTC)
 
     source = read_unit(journalctl(tmp_path, f"cat {shown}"), "nova-compute", complaints, since)
     (record,) = complaints.records()
