@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a seeded cloud is to hold.
+"""Plans the contents of a seeded cloud.
 
-Which servers on which hosts, who claims what, and which claims are orphans. Pure.
+The plan says which servers are on which hosts, their allocations, and which of these are orphans.
+Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ HOME, OTHER = "home", "other"
 
 @d.dataclass(frozen=True)
 class Scale:
-    """How large a cloud is; `orphans` is their number for each server that lives, such as 0.002."""
+    """The size of a cloud; `orphans` is their number for each live server, such as 0.002."""
 
     hosts: int
     servers: int
@@ -35,26 +36,26 @@ class Scale:
 
 @d.dataclass(frozen=True)
 class Situation:
-    """What may be true of one server.
+    """A possible state of one server.
 
-    original: the server that it is cloned from.
-    claims: (consumer, host) of every share that is held.
-    orphans: those of them that nobody needs any more, and `kind` what they must be found to be.
+    original: the server of which it is a copy.
+    allocations: all its allocations, as (consumer, host).
+    orphans: the allocations that nothing needs any more; `kind` is the kind to be found for them.
     lives: whether the server is on its home.
     """
 
     original: str
-    claims: tuple[tuple[str, str], ...] = ((SERVER, HOME),)
+    allocations: tuple[tuple[str, str], ...] = ((SERVER, HOME),)
     orphans: tuple[tuple[str, str], ...] = ()
     kind: str | None = None
     lives: bool = True
 
 
 HEALTHY = Situation("live")
-# Healthy servers with a past, and moves that only look like leftovers: a cloud without them would
-# be too easy.
+# Healthy servers that have moved, and moves under way that look like leftovers: without them, the
+# cloud would be too easy.
 MOVED = Situation("moved")
-PARKED = Situation("parked", ((SERVER, HOME), (MIGRATION, OTHER)))
+UNCONFIRMED = Situation("unconfirmed", ((SERVER, HOME), (MIGRATION, OTHER)))
 ORPHANS = (
     Situation("deleted", orphans=((SERVER, HOME),), kind="deleted_server", lives=False),
     Situation(
@@ -65,13 +66,13 @@ ORPHANS = (
     ),
     Situation("live", ((SERVER, HOME), (SERVER, OTHER)), ((SERVER, OTHER),), "extra_host"),
 )
-MOVED_SHARE = 0.02
-PARKED_SHARE = 0.0005
+MOVED_FRACTION = 0.02
+UNCONFIRMED_FRACTION = 0.0005
 
 
 @d.dataclass(frozen=True)
 class Placed:
-    """One server of a seeded cloud; hosts by their number."""
+    """One server of a seeded cloud; its hosts are numbers."""
 
     situation: Situation
     server: str
@@ -86,31 +87,31 @@ class Placed:
         return self.home if role == HOME else self.other
 
 
-def plan(scale: Scale) -> Iterator[Placed]:
-    """Place every server, always the same way for one scale."""
+def place_servers(scale: Scale) -> Iterator[Placed]:
+    """Place every server, always in the same way for one scale."""
     chance = random.Random(f"{scale}")
-    rare = _rare(scale)
+    rare = _list_rare(scale)
     dead = [situation for situation in rare if not situation.lives]
     living = [situation for situation in rare if situation.lives]
     slots = [host for host in range(scale.hosts) for _server in range(scale.servers)]
     at = dict(zip(chance.sample(range(len(slots)), len(living)), living, strict=True))
     for slot, host in enumerate(slots):
-        yield _placed(at.get(slot, HEALTHY), host, scale, chance)
+        yield _place(at.get(slot, HEALTHY), host, scale, chance)
     for situation in dead:
-        yield _placed(situation, chance.randrange(scale.hosts), scale, chance)
+        yield _place(situation, chance.randrange(scale.hosts), scale, chance)
 
 
-def _rare(scale: Scale) -> list[Situation]:
+def _list_rare(scale: Scale) -> list[Situation]:
     total = scale.hosts * scale.servers
     orphans = max(len(ORPHANS), round(total * scale.orphans))
     return [
         *(ORPHANS[number % len(ORPHANS)] for number in range(orphans)),
-        *[MOVED] * round(total * MOVED_SHARE),
-        *[PARKED] * max(1, round(total * PARKED_SHARE)),
+        *[MOVED] * round(total * MOVED_FRACTION),
+        *[UNCONFIRMED] * max(1, round(total * UNCONFIRMED_FRACTION)),
     ]
 
 
-def _placed(situation: Situation, home: int, scale: Scale, chance: random.Random) -> Placed:
+def _place(situation: Situation, home: int, scale: Scale, chance: random.Random) -> Placed:
     other = (home + chance.randrange(1, scale.hosts)) % scale.hosts
     server, migration = (
         str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _number in range(2)

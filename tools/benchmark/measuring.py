@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a command and says what it cost."""
+"""Runs a command, and measures its time and its load."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
-    """A command that was to be measured ended badly."""
+    """A measured command failed."""
 
 
 @d.dataclass(frozen=True)
 class Run:
-    """seconds: of wall time.
+    """seconds: wall time.
 
-    cpu: seconds of the processor that the command itself took, its services not counted. foreign:
-    share of the machine's processors that went to processes which are none of ours meanwhile.
+    cpu: the processor time of the command itself in seconds, without its services.
+    foreign: the fraction of the machine's processor time that other processes used meanwhile.
     """
 
     seconds: float
@@ -43,8 +43,8 @@ def run(
     good: Sequence[int],
     services: Sequence[int],
 ) -> Run:
-    """Run to the end; `services` are the leaders of the process groups that work for it."""
-    busy, served = _busy(), _cpu_of_groups(services)
+    """Run a command to its end; `services` lead the process groups that answer it."""
+    busy, served = _read_busy(), _read_cpu_of_groups(services)
     began = time.perf_counter()
     with subprocess.Popen(
         command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -55,14 +55,16 @@ def run(
         process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.perf_counter() - began
     if process.returncode not in good:
-        raise Failed(f"{' '.join(command[:4])} ended with {process.returncode}:\n{output[-2000:]}")
+        raise Failed(
+            f"{' '.join(command[:4])} failed with status {process.returncode}:\n{output[-2000:]}"
+        )
     cpu = usage.ru_utime + usage.ru_stime
-    others = _busy() - busy - (_cpu_of_groups(services) - served) - cpu
+    others = _read_busy() - busy - (_read_cpu_of_groups(services) - served) - cpu
     return Run(seconds, cpu, max(0.0, others / (seconds * (os.cpu_count() or 1))), output)
 
 
-def _busy() -> float:
-    """Seconds for which any processor did anything (proc(5))."""
+def _read_busy() -> float:
+    """Return the seconds for which any processor was busy (proc(5))."""
     fields = list(
         map(int, Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9])
     )
@@ -70,7 +72,7 @@ def _busy() -> float:
     return (sum(fields) - idle) / _TICK
 
 
-def _cpu_of_groups(leaders: Sequence[int]) -> float:
+def _read_cpu_of_groups(leaders: Sequence[int]) -> float:
     total = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

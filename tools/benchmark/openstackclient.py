@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The command with which allocations are removed by hand.
+"""The command that removes allocations by hand.
 
-It is in an environment of its own below the benchmark's cloud.
+It has its own virtual environment in the folder of the benchmark's cloud.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ REQUIREMENTS = Path(__file__).with_name("openstackclient.txt")
 
 
 def install(paths: Paths) -> str:
-    """The path of `openstack`; made once for each content of the requirements."""
+    """Install the client unless it is up to date, and return the path of `openstack`."""
     folder = paths.home / "openstackclient"
     program, stamp = folder / "bin" / "openstack", folder / "installed"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+    requirements = REQUIREMENTS.read_text(encoding="utf-8")
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != requirements:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         python = str(folder / "bin" / "python")
         installer = ["uv", "pip", "install", "--quiet", "--python", python]
         if not shutil.which("uv"):
             installer = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*installer, "-r", str(REQUIREMENTS)], stdout=sys.stderr, check=True)
-        stamp.write_text(wanted, encoding="utf-8")
+        stamp.write_text(requirements, encoding="utf-8")
     return str(program)
 
 
-def unset(program: str, change: Mapping[str, t.Any]) -> list[str]:
-    """The command that makes one change of a plan."""
+def build_unset_command(program: str, change: Mapping[str, t.Any]) -> list[str]:
+    """Return the command that makes one change of a plan."""
     dropped = (
         []
         if change["action"] == "remove"

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The servers that everything is cloned from.
+"""The original servers, of which the seeded cloud is made of copies.
 
-Each is made for real through Nova's API on a minicloud of its own.
+Nova's API creates each of them on a separate minicloud.
 
-`originals.json`, beside a copy of the databases in which their rows are:
+`originals.json`, beside a copy of the databases with their rows:
   {"servers": {original: {"server": uuid, "migration": uuid or null, "home": host,
                           "other": host or null}}}
 """
@@ -35,40 +35,39 @@ if t.TYPE_CHECKING:
 HOME, DESTINATION, DEAD = "compute-1", "compute-2", "compute-3"
 SEEDED = ("placement", "first_nova_api", "first_cell1")
 
-# Cloned hosts have no nova-compute that reports, and are to look alive for as long as a benchmark
-# lasts.
+# Copied hosts have no nova-compute that reports, and must look alive during the whole benchmark.
 _DOWN_SECONDS = 10**8
-# All that a reading speaks with, and what these ask in turn.
+# The services that a reading needs; the collection itself sends requests to two of them.
 _READ_FROM = ("keystone", "placement", "neutron", "nova-api")
 _READ_BY_US = ("placement", "nova-api")
 
 
-def make(paths: Paths) -> None:
-    """Start a new cloud, make the originals, stop it, and keep its databases.
+def create(paths: Paths) -> None:
+    """Start a new cloud, create the originals, stop it, and keep its databases.
 
-    There is nothing to do where that was done before.
+    This does nothing if the originals exist.
     """
-    if _record(paths).exists():
+    if _find_record(paths).exists():
         return
     lifecycle.down(paths, purge=True)
     settings = {"service_down_time": _DOWN_SECONDS, "allow_resize_to_same_host": "false"}
     configs.ini(configs.nova_folder(paths, "first") / "local.conf", {"DEFAULT": settings})
     try:
         _up(paths, computes=3)
-        record = {"servers": _make_all(paths, Cloud(states.load(paths), project="demo"))}
+        record = {"servers": _create_all(paths, Cloud(states.load(paths), project="demo"))}
     finally:
         lifecycle.down(paths, purge=False)
     for name in SEEDED:
-        _fold(paths.database(name))
-        shutil.copyfile(paths.database(name), kept(paths, name))
-    files.write(_record(paths), json.dumps(record, indent=2) + "\n")
+        _checkpoint(paths.database(name))
+        shutil.copyfile(paths.database(name), find_copy(paths, name))
+    files.write(_find_record(paths), json.dumps(record, indent=2) + "\n")
 
 
 def _up(paths: Paths, computes: int) -> None:
-    """By the command, never by `lifecycle.up`.
+    """Start the cloud with its command and never with `lifecycle.up`.
 
-    That installs for the Python it runs in, and would take an environment that was made for the
-    command's own Python, shared with other clouds perhaps, for outdated and replace it.
+    `lifecycle.up` installs for the Python in which it runs. It would replace an environment that
+    the command made for its own Python, and that other clouds may use too.
     """
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
@@ -86,10 +85,10 @@ def _up(paths: Paths, computes: int) -> None:
 
 
 def read(paths: Paths) -> dict[str, dict[str, str | None]]:
-    return json.loads(_record(paths).read_text(encoding="utf-8"))["servers"]
+    return json.loads(_find_record(paths).read_text(encoding="utf-8"))["servers"]
 
 
-def kept(paths: Paths, name: str) -> Path:
+def find_copy(paths: Paths, name: str) -> Path:
     return paths.databases / f"{name}.original"
 
 
@@ -98,9 +97,9 @@ def stop(paths: Paths) -> None:
 
 
 def start(paths: Paths, api_processes: int) -> None:
-    """Start what answers readings, and nothing else.
+    """Start the services that answer readings, and no others.
 
-    No nova-compute, conductor or scheduler shares the machine.
+    No nova-compute, conductor or scheduler uses the machine meanwhile.
     """
     wanted = [
         service
@@ -115,40 +114,40 @@ def start(paths: Paths, api_processes: int) -> None:
     lifecycle.await_http(paths, wanted)
 
 
-def _record(paths: Paths) -> Path:
+def _find_record(paths: Paths) -> Path:
     return paths.databases / "originals.json"
 
 
-def _fold(database: Path) -> None:
-    """Move what is in the write-ahead log into the file itself."""
+def _checkpoint(database: Path) -> None:
+    """Move the contents of the write-ahead log into the file itself."""
     with contextlib.closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _make_all(paths: Paths, cloud: Cloud) -> dict[str, dict[str, str | None]]:
-    def told(
+def _create_all(paths: Paths, cloud: Cloud) -> dict[str, dict[str, str | None]]:
+    def describe(
         server: str, migration: str | None = None, other: str | None = None, home: str = HOME
     ) -> dict[str, str | None]:
         return {"server": server, "migration": migration, "home": home, "other": other}
 
-    made = {"live": told(servers.boot(cloud, "live", HOME))}
+    made = {"live": describe(servers.boot(cloud, "live", HOME))}
 
     deleted = servers.boot(cloud, "deleted", HOME)
     servers.delete(cloud, deleted)
-    made["deleted"] = told(deleted)
+    made["deleted"] = describe(deleted)
 
     moved = servers.boot(cloud, "moved", HOME)
     migration = servers.migrate(cloud, moved, DESTINATION)
     servers.confirm(cloud, moved)
-    made["moved"] = told(moved, migration, HOME, home=DESTINATION)
+    made["moved"] = describe(moved, migration, HOME, home=DESTINATION)
 
-    parked = servers.boot(cloud, "parked", HOME)
-    made["parked"] = told(
-        parked, servers.migrate(cloud, parked, DESTINATION), HOME, home=DESTINATION
+    unconfirmed = servers.boot(cloud, "unconfirmed", HOME)
+    made["unconfirmed"] = describe(
+        unconfirmed, servers.migrate(cloud, unconfirmed, DESTINATION), HOME, home=DESTINATION
     )
 
     evacuated = servers.boot(cloud, "evacuated", DEAD)
     lifecycle.kill_compute(paths, DEAD)
     servers.force_down(cloud, DEAD)
-    made["evacuated"] = told(evacuated, servers.evacuate(cloud, evacuated, HOME), DEAD)
+    made["evacuated"] = describe(evacuated, servers.evacuate(cloud, evacuated, HOME), DEAD)
     return made

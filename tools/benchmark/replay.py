@@ -2,13 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sends the requests of a recording again and looks at nothing but their status.
+"""Sends the requests of a recording again, and reads only the status of each response.
 
 Run as `python -m benchmark.replay RECORDING HOME`.
 
-Nothing that speaks HTTP to these services can be faster and send the same requests. The recording
-is cut into phases wherever no request was under way; within a phase each thread's requests are sent
-by a thread of its own, in their order.
+No client can send the same requests faster. The recording is split into phases wherever no request
+was under way. Within a phase, one thread sends the requests of each recorded thread in their order.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from minicloud_ctl import state as states
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.rest import Session
 
-Noted = dict[str, t.Any]
+Request = dict[str, t.Any]
 
 _connections = threading.local()
 
 
 def main(recording: str, home: str) -> int:
-    noted = json.loads(Path(recording).read_text(encoding="utf-8"))
+    requests = json.loads(Path(recording).read_text(encoding="utf-8"))
     token = Session(states.load(Paths.choose(home))).token()
     with concurrent.futures.ThreadPoolExecutor(max_workers=64) as pool:
-        for lanes in phases(
-            [request for request in noted if not request["url"].endswith("/auth/tokens")]
+        for lanes in split_into_phases(
+            [request for request in requests if not request["url"].endswith("/auth/tokens")]
         ):
             if len(lanes) == 1:
                 _send_all(lanes[0], token)
@@ -46,11 +45,11 @@ def main(recording: str, home: str) -> int:
     return 0
 
 
-def phases(noted: list[Noted]) -> list[list[list[Noted]]]:
-    """The requests of each phase by thread."""
-    found: list[dict[int, list[Noted]]] = []
+def split_into_phases(requests: list[Request]) -> list[list[list[Request]]]:
+    """Return the requests of each phase, by thread."""
+    found: list[dict[int, list[Request]]] = []
     busy_until = float("-inf")
-    for request in sorted(noted, key=lambda request: request["start"]):
+    for request in sorted(requests, key=lambda request: request["start"]):
         if request["start"] > busy_until:
             found.append({})
         found[-1].setdefault(request["lane"], []).append(request)
@@ -58,7 +57,7 @@ def phases(noted: list[Noted]) -> list[list[list[Noted]]]:
     return [list(lanes.values()) for lanes in found]
 
 
-def _send_all(lane: list[Noted], token: str) -> None:
+def _send_all(lane: list[Request], token: str) -> None:
     for request in lane:
         url = urllib.parse.urlsplit(request["url"])
         headers = {
@@ -68,20 +67,22 @@ def _send_all(lane: list[Noted], token: str) -> None:
         }
         if request["version"]:
             headers["OpenStack-API-Version"] = request["version"]
-        connection = _connection(url.netloc)
+        connection = _get_connection(url.netloc)
         path = f"{url.path}?{url.query}" if url.query else url.path
         connection.request(request["method"], path, request["body"], headers)
-        answer = connection.getresponse()
-        answer.read()
-        if answer.status != request["status"]:
-            raise SystemExit(f"{request['url']} was {request['status']} and is now {answer.status}")
+        response = connection.getresponse()
+        response.read()
+        if response.status != request["status"]:
+            raise SystemExit(
+                f"{request['url']} was {request['status']} and is now {response.status}"
+            )
 
 
-def _connection(address: str) -> http.client.HTTPConnection:
-    kept = _connections.__dict__
-    if address not in kept:
-        kept[address] = http.client.HTTPConnection(address, timeout=600)
-    return kept[address]
+def _get_connection(address: str) -> http.client.HTTPConnection:
+    connections = _connections.__dict__
+    if address not in connections:
+        connections[address] = http.client.HTTPConnection(address, timeout=600)
+    return connections[address]
 
 
 if __name__ == "__main__":

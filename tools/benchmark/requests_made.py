@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the requests of a recording were. Pure."""
+"""Counts the requests of a recording. Pure."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if t.TYPE_CHECKING:
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 
 
-def endpoints(
-    noted: Sequence[Mapping[str, t.Any]], services: Mapping[int, str]
+def count_endpoints(
+    requests: Sequence[Mapping[str, t.Any]], services: Mapping[int, str]
 ) -> list[tuple[str, int]]:
-    """How often each kind of request was sent, most often first.
+    """Return how often each type of request was sent, the most frequent first.
 
-    `services` are the names by port.
+    `services` are their names by port.
     """
-    counts = collections.Counter(_template(request, services) for request in noted)
+    counts = collections.Counter(_format_endpoint(request, services) for request in requests)
     return counts.most_common()
 
 
-def for_healthy(noted: Sequence[Mapping[str, t.Any]], involved: Collection[str]) -> int:
-    """How many allocations were asked for one by one, of consumers out of any orphan or move."""
-    asked = (
+def count_for_healthy(requests: Sequence[Mapping[str, t.Any]], involved: Collection[str]) -> int:
+    """Return the number of single look-ups of consumers that are in no orphan and in no move."""
+    consumers = (
         re.fullmatch(r".*/allocations/([^/]+)", urllib.parse.urlsplit(request["url"]).path)
-        for request in noted
+        for request in requests
     )
-    return sum(found is not None and found[1] not in involved for found in asked)
+    return sum(found is not None and found[1] not in involved for found in consumers)
 
 
-def _template(request: Mapping[str, t.Any], services: Mapping[int, str]) -> str:
+def _format_endpoint(request: Mapping[str, t.Any], services: Mapping[int, str]) -> str:
     url = urllib.parse.urlsplit(request["url"])
     path = _UUID.sub("{uuid}", url.path)
     query = "&".join(
-        f"{name}={_value(name, value)}" for name, value in urllib.parse.parse_qsl(url.query)
+        f"{name}={_hide_identity(name, value)}" for name, value in urllib.parse.parse_qsl(url.query)
     )
     return (
         f"{services.get(url.port or 0, '?')}: {request['method']} "
@@ -49,5 +49,5 @@ def _template(request: Mapping[str, t.Any], services: Mapping[int, str]) -> str:
     )
 
 
-def _value(name: str, value: str) -> str:
+def _hide_identity(name: str, value: str) -> str:
     return "{host}" if name == "host" else _UUID.sub("{uuid}", value)

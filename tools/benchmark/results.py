@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was measured, and what follows from it for each bar. Pure."""
+"""The measurements, and whether they meet the targets. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import dataclasses as d
 import statistics
 import typing as t
 
-from benchmark.contestants import AUDIT, FLOOR, FULL, TRIAGE
+from benchmark.commands import AUDIT, FLOOR, FULL, TRIAGE
 
 if t.TYPE_CHECKING:
     from benchmark.layout import Scale
@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
 
 @d.dataclass
 class Measured:
-    """One contestant at one scale, over all rounds."""
+    """One command at one scale, over all rounds."""
 
     name: str
     seconds: list[float] = d.field(default_factory=list)
@@ -59,7 +59,7 @@ class Result:
 
 @d.dataclass
 class Cleaning:
-    """How long it took to make `changes` changes; of `by_hand` each run made one of them."""
+    """The times of the same changes, made in several ways; a run of `by_hand` makes one of them."""
 
     scale: Scale
     changes: int
@@ -73,30 +73,31 @@ class Cleaning:
         return self.changes * self.by_hand.median
 
     @property
-    def goal(self) -> Bar:
-        return Bar("remediation / the same requests", 1.5, compared(self.ours, self.replayed))
+    def target(self) -> Target:
+        return Target("remediation / the same requests", 1.5, compare(self.ours, self.replayed))
 
 
 @d.dataclass(frozen=True)
-class Bar:
-    """A figure that is to be reached; `reached` is None where it was not measured."""
+class Target:
+    """A target with its measured value, which is None if it was not measured."""
 
     what: str
     limit: float
-    reached: float | None
+    value: float | None
     unit: str = "x"
 
     @property
     def verdict(self) -> str:
-        if self.reached is None:
+        if self.value is None:
             return "not measured"
-        return "yes" if self.reached <= self.limit else "**no**"
+        return "yes" if self.value <= self.limit else "**no**"
 
 
-def bars(results: list[Result]) -> list[Bar]:
-    """`results`: few orphans, and many.
+def list_targets(results: list[Result]) -> list[Target]:
+    """Return the targets with their measured values.
 
-    Unless it was a short run, also twice the hosts and five times the servers.
+    `results` are those with few and with many orphans, and after a full run also those with twice
+    the hosts and with five times the servers.
     """
     few, many = results[0], results[1]
     twice = (
@@ -104,22 +105,22 @@ def bars(results: list[Result]) -> list[Bar]:
     )
     peak = max(results[3].measured[FULL].peaks_mib) if len(results) > 3 else None
     return [
-        Bar("full detection / audit, few orphans", 0.7, ratio(few, FULL, AUDIT)),
-        Bar("full detection / audit, many orphans", 1.0, ratio(many, FULL, AUDIT)),
-        Bar("triage / audit, few orphans", 0.35, ratio(few, TRIAGE, AUDIT)),
-        Bar("triage / audit, many orphans", 0.35, ratio(many, TRIAGE, AUDIT)),
-        Bar("full detection / floor, few orphans", 1.3, ratio(few, FULL, FLOOR)),
-        Bar("full detection / floor, many orphans", 1.3, ratio(many, FULL, FLOOR)),
-        Bar("twice the hosts / the hosts", 2.2, twice),
-        Bar("peak memory with five times the servers", 400, peak, " MiB"),
-        Bar(
+        Target("full detection / audit, few orphans", 0.7, compare_commands(few, FULL, AUDIT)),
+        Target("full detection / audit, many orphans", 1.0, compare_commands(many, FULL, AUDIT)),
+        Target("triage / audit, few orphans", 0.35, compare_commands(few, TRIAGE, AUDIT)),
+        Target("triage / audit, many orphans", 0.35, compare_commands(many, TRIAGE, AUDIT)),
+        Target("full detection / floor, few orphans", 1.3, compare_commands(few, FULL, FLOOR)),
+        Target("full detection / floor, many orphans", 1.3, compare_commands(many, FULL, FLOOR)),
+        Target("twice the hosts / the hosts", 2.2, twice),
+        Target("peak memory with five times the servers", 400, peak, " MiB"),
+        Target(
             "Placement requests for healthy consumers",
             0,
             max(result.measured[FULL].for_healthy for result in results),
             "",
         ),
-        Bar(
-            "orphaned shares missed or wrongly named",
+        Target(
+            "orphaned allocations missed or wrongly reported",
             0,
             sum(
                 score.seeded - score.found + score.wrong
@@ -132,17 +133,17 @@ def bars(results: list[Result]) -> list[Bar]:
     ]
 
 
-def ratio(result: Result, one: str, other: str) -> float | None:
-    """The median over the rounds of how the two compare within a round.
+def compare_commands(result: Result, one: str, other: str) -> float | None:
+    """Return the median of the ratios within each round; None if either was not measured.
 
-    What slows the machine for a while slows both.
+    A load on the machine slows both within a round.
     """
     if one not in result.measured or other not in result.measured:
         return None
-    return compared(result.measured[one], result.measured[other])
+    return compare(result.measured[one], result.measured[other])
 
 
-def compared(one: Measured, other: Measured) -> float:
+def compare(one: Measured, other: Measured) -> float:
     return statistics.median(
         ours / theirs for ours, theirs in zip(one.seconds, other.seconds, strict=True)
     )

@@ -2,10 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rows of real servers and hosts, and thousands of copies of them.
+"""Copies the rows of real servers and hosts thousands of times.
 
-A copy has uuids and names of its own wherever they stand, also inside of JSON documents, and new
-ids in each table.
+A copy has its own uuids and names, also inside of JSON documents, and new ids in each table.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Table:
 class Writer:
     """Collects the rows of one database and inserts them in large batches.
 
-    Ids count on from 1 in each table.
+    Ids begin at 1 in each table.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -61,11 +60,11 @@ class Writer:
 
 
 class Original:
-    """The rows of one thing, to be copied with other names.
+    """The rows of one server or host, to be copied with other names.
 
     rows: by table, each row in the order of the table's columns.
-    names: what stands in these rows for a role, such as {"server": its uuid}; a copy is given
-    what stands there instead.
+    names: the text in these rows for each role, such as {"server": its uuid}; a copy has other
+    text there.
     """
 
     def __init__(self, rows: Mapping[Table, list[list[t.Any]]], names: Mapping[str, str]) -> None:
@@ -73,10 +72,10 @@ class Original:
 
     def copy(self, writer: Writer, names: Mapping[str, str], **changes: t.Any) -> None:
         """Add a copy to `writer`; `changes` are values for columns of the rows that have them."""
-        # Events name their action by its id; actions are told first.
+        # Events refer to the id of their action; actions come first.
         new_ids: dict[tuple[str, int], int] = {}
         for row in self._rows:
-            values = row.named(names)
+            values = row.replace_names(names)
             row.number(values, writer, new_ids)
             for column, value in changes.items():
                 if column in row.position:
@@ -98,7 +97,7 @@ class _Row:
         own = self.position.get("uuid")
         self._own_uuid = own if own not in self._named else None
 
-    def named(self, names: Mapping[str, str]) -> list[t.Any]:
+    def replace_names(self, names: Mapping[str, str]) -> list[t.Any]:
         values = self.values.copy()
         for index in self._named:
             for role, name in self._names.items():
@@ -124,10 +123,12 @@ class _Row:
             values[action] = new_ids["instance_actions", values[action]]
 
 
-def rows_of_server(connection: sqlite3.Connection, server: str) -> dict[Table, list[list[t.Any]]]:
-    """Every row of every table that names the server, parents before children."""
+def select_rows_of_server(
+    connection: sqlite3.Connection, server: str
+) -> dict[Table, list[list[t.Any]]]:
+    """Return every row of every table that refers to the server, parents before children."""
     found: dict[Table, list[list[t.Any]]] = {}
-    for table in _tables(connection):
+    for table in _read_tables(connection):
         if table.name == "instances":
             found[table] = _select(connection, table, "uuid = ?", server)
         elif "instance_uuid" in table.columns:
@@ -142,18 +143,18 @@ def rows_of_server(connection: sqlite3.Connection, server: str) -> dict[Table, l
     return dict(sorted(found.items(), key=lambda entry: entry[0].name))
 
 
-def rows_of_host(
+def select_rows_of_host(
     connection: sqlite3.Connection, host: str, *tables: str
 ) -> dict[Table, list[list[t.Any]]]:
     return {
         table: _select(connection, table, "host = ?", host)
-        for table in _tables(connection)
+        for table in _read_tables(connection)
         if table.name in tables
     }
 
 
-def forget_servers(connection: sqlite3.Connection) -> None:
-    for found in _tables(connection):
+def delete_servers(connection: sqlite3.Connection) -> None:
+    for found in _read_tables(connection):
         if (
             found.name in ("instances", "instance_actions_events")
             or "instance_uuid" in found.columns
@@ -161,7 +162,7 @@ def forget_servers(connection: sqlite3.Connection) -> None:
             connection.execute(f"DELETE FROM {found.name}")
 
 
-def _tables(connection: sqlite3.Connection) -> list[Table]:
+def _read_tables(connection: sqlite3.Connection) -> list[Table]:
     names = [
         row[0]
         for row in connection.execute(
@@ -174,8 +175,8 @@ def _tables(connection: sqlite3.Connection) -> list[Table]:
     ]
 
 
-def table(connection: sqlite3.Connection, name: str) -> Table:
-    return next(found for found in _tables(connection) if found.name == name)
+def read_table(connection: sqlite3.Connection, name: str) -> Table:
+    return next(found for found in _read_tables(connection) if found.name == name)
 
 
 def _select(
@@ -190,5 +191,5 @@ def _select(
 def select_all(
     connection: sqlite3.Connection, name: str, where: str = "1 = ?", value: t.Any = 1
 ) -> dict[Table, list[list[t.Any]]]:
-    found = table(connection, name)
+    found = read_table(connection, name)
     return {found: _select(connection, found, where, value)}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether what was found is what was seeded: a benchmark of a wrong answer is none. Pure."""
+"""Compares a result with the seeded orphans, because only a right result counts. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ _AUDITED = re.compile(
 
 @d.dataclass(frozen=True)
 class Score:
-    """Orphaned shares by (consumer, provider).
+    """Orphaned allocations, counted by (consumer, provider).
 
-    Those there are, those that were found, and those wrongly named.
+    seeded: those in the cloud.
+    found: those that were found under the right kind.
+    wrong: the others that were reported as orphaned.
     """
 
     seeded: int
@@ -35,29 +37,29 @@ class Score:
         return self.found == self.seeded and not self.wrong and not self.complaint
 
 
-def of_report(report: Mapping[str, t.Any], truth: Mapping[str, t.Any]) -> Score:
-    """Score our own `findings.json`; a right share under a wrong kind counts as not found."""
-    shares = [
+def score_report(report: Mapping[str, t.Any], truth: Mapping[str, t.Any]) -> Score:
+    """Score our own `findings.json`; an allocation under a wrong kind counts as not found."""
+    reported = [
         (finding["consumer"], provider["uuid"], finding["kind"])
         for finding in report["findings"]
         if finding["change"]
         for provider in finding["providers"]
         if provider["dropped"]
     ]
-    gates = report["summary"]["coverage"]["failed_checks"]
+    failed_checks = report["summary"]["coverage"]["failed_checks"]
     unproven = len(report["undecided"])
-    complaint = "; ".join([*gates, *([f"{unproven} undecided"] if unproven else [])])
-    return _score(shares, _seeded(truth), complaint)
+    complaint = "; ".join([*failed_checks, *([f"{unproven} undecided"] if unproven else [])])
+    return _score(reported, _read_seeded(truth), complaint)
 
 
-def of_audit(output: str, truth: Mapping[str, t.Any]) -> Score:
-    kinds = {(consumer, provider): kind for consumer, provider, kind in _seeded(truth)}
+def score_audit(output: str, truth: Mapping[str, t.Any]) -> Score:
+    kinds = {(consumer, provider): kind for consumer, provider, kind in _read_seeded(truth)}
     return _score(
-        [(*share, kinds.get(share, "")) for share in _AUDITED.findall(output)], _seeded(truth), ""
+        [(*pair, kinds.get(pair, "")) for pair in _AUDITED.findall(output)], _read_seeded(truth), ""
     )
 
 
-def _seeded(truth: Mapping[str, t.Any]) -> set[tuple[str, str, str]]:
+def _read_seeded(truth: Mapping[str, t.Any]) -> set[tuple[str, str, str]]:
     return {
         (consumer, provider, orphan["kind"])
         for consumer, orphan in truth["orphans"].items()
@@ -66,7 +68,7 @@ def _seeded(truth: Mapping[str, t.Any]) -> set[tuple[str, str, str]]:
 
 
 def _score(
-    named: Iterable[tuple[str, str, str]], seeded: set[tuple[str, str, str]], complaint: str
+    reported: Iterable[tuple[str, str, str]], seeded: set[tuple[str, str, str]], complaint: str
 ) -> Score:
-    found = set(named)
+    found = set(reported)
     return Score(len(seeded), len(found & seeded), len(found - seeded), complaint)

@@ -2,13 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Fills the databases of a stopped minicloud with a cloud of any size, cloned from its originals.
+"""Fills the databases of a stopped minicloud with a cloud of any size, copied from its originals.
 
-The truth about it:
+The truth about this cloud:
   {"hosts": [uuid], "orphans": {consumer: {"kind": kind, "providers": [uuid]}},
-   "involved": [uuids of all servers and migrations that have a part in an orphan or in a
-                move under way],
-   "servers": number of those that live}
+   "involved": [uuids of all servers and migrations in an orphan or in a move under way],
+   "servers": number of live servers}
 """
 
 from __future__ import annotations
@@ -22,53 +21,53 @@ import typing as t
 import uuid
 
 from benchmark import originals, rows
-from benchmark.layout import MIGRATION, OTHER, PARKED, SERVER, Placed, Scale, plan
+from benchmark.layout import MIGRATION, OTHER, SERVER, UNCONFIRMED, Placed, Scale, place_servers
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from minicloud_ctl.paths import Paths
 
-# What an m1.tiny takes, by the column of a compute node that counts it and by the resource class.
-_TAKES = {
+# The resources of an m1.tiny, by the column of a compute node and by the resource class.
+_TINY = {
     "vcpus_used": ("VCPU", 1),
     "memory_mb_used": ("MEMORY_MB", 512),
     "local_gb_used": ("DISK_GB", 1),
 }
 _RESERVED_MB = 512
-# Old enough to be no longer protected by its age.
+# Old enough that no allocation is protected by its age.
 _AGE = datetime.timedelta(days=2)
 
 
 def seed(paths: Paths, scale: Scale) -> dict[str, t.Any]:
-    """Replace the databases; the services must not run. Returns the truth."""
+    """Replace the databases while the services are stopped, and return the truth."""
     for name in originals.SEEDED:
         for leftover in ("-wal", "-shm"):
             paths.database(name).with_name(paths.database(name).name + leftover).unlink(
                 missing_ok=True
             )
-        shutil.copyfile(originals.kept(paths, name), paths.database(name))
-    placed = list(plan(scale))
+        shutil.copyfile(originals.find_copy(paths, name), paths.database(name))
+    placed = list(place_servers(scale))
     hosts = [
         str(uuid.uuid5(uuid.NAMESPACE_OID, f"{scale} {number}")) for number in range(scale.hosts)
     ]
     templates = originals.read(paths)
-    with _bulk(paths, "first_cell1") as cell:
-        _hosts(cell, hosts, _figures(placed, scale))
-        _servers(cell, placed, templates)
-    with _bulk(paths, "first_nova_api") as api:
-        _host_mappings(api, len(hosts))
-        _servers(api, placed, templates)
-    with _bulk(paths, "placement") as placement:
-        _placement(placement, hosts, placed, templates)
-    return _truth(hosts, placed)
+    with _open_bulk(paths, "first_cell1") as cell:
+        _write_hosts(cell, hosts, _count_usage(placed, scale))
+        _write_servers(cell, placed, templates)
+    with _open_bulk(paths, "first_nova_api") as api:
+        _write_host_mappings(api, len(hosts))
+        _write_servers(api, placed, templates)
+    with _open_bulk(paths, "placement") as placement:
+        _write_placement(placement, hosts, placed, templates)
+    return _describe_truth(hosts, placed)
 
 
-def host_name(number: int) -> str:
+def format_host_name(number: int) -> str:
     return f"host-{number:05}"
 
 
-def _truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
+def _describe_truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
     orphans = {}
     for server in placed:
         for role, host in server.situation.orphans:
@@ -82,7 +81,7 @@ def _truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
         "involved": [
             uuid
             for server in placed
-            if server.situation is PARKED or server.situation.orphans
+            if server.situation is UNCONFIRMED or server.situation.orphans
             for uuid in (server.server, server.migration)
         ],
         "servers": sum(server.situation.lives for server in placed),
@@ -90,8 +89,8 @@ def _truth(hosts: list[str], placed: list[Placed]) -> dict[str, t.Any]:
 
 
 @contextlib.contextmanager
-def _bulk(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
-    """One transaction without waiting for the disk."""
+def _open_bulk(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
+    """Run one transaction without waiting for the disk."""
     with contextlib.closing(
         sqlite3.connect(paths.database(name), isolation_level=None)
     ) as connection:
@@ -103,27 +102,27 @@ def _bulk(paths: Paths, name: str) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _figures(placed: list[Placed], scale: Scale) -> list[dict[str, int]]:
-    """What each host's resource tracker would report.
+def _count_usage(placed: list[Placed], scale: Scale) -> list[dict[str, int]]:
+    """Return the usage that the resource tracker of each host would report.
 
-    It counts its servers, and what moves away from it and is not confirmed.
+    It counts the servers of the host, and servers whose move from the host is not confirmed.
     """
     tracked = collections.Counter(server.home for server in placed if server.situation.lives)
     running = [tracked[host] for host in range(scale.hosts)]
-    tracked.update(server.other for server in placed if server.situation is PARKED)
+    tracked.update(server.other for server in placed if server.situation is UNCONFIRMED)
     figures = []
     for host in range(scale.hosts):
-        used = {column: tracked[host] * amount for column, (_class, amount) in _TAKES.items()}
+        used = {column: tracked[host] * amount for column, (_class, amount) in _TINY.items()}
         used["memory_mb_used"] += _RESERVED_MB
         figures.append({**used, "running_vms": running[host]})
     return figures
 
 
-def _hosts(cell: sqlite3.Connection, hosts: list[str], figures: list[dict[str, int]]) -> None:
-    """Compute nodes and services; the id of a node, and of its service, is its number and 1."""
+def _write_hosts(cell: sqlite3.Connection, hosts: list[str], figures: list[dict[str, int]]) -> None:
+    """Write compute nodes and services; the ids of both are the number of the host plus 1."""
     now = str(datetime.datetime.now(datetime.UTC).replace(tzinfo=None))
-    (service,) = rows.rows_of_host(cell, originals.HOME, "services").items()
-    (node,) = rows.rows_of_host(cell, originals.HOME, "compute_nodes").items()
+    (service,) = rows.select_rows_of_host(cell, originals.HOME, "services").items()
+    (node,) = rows.select_rows_of_host(cell, originals.HOME, "compute_nodes").items()
     cell.execute("DELETE FROM compute_nodes")
     cell.execute("DELETE FROM services WHERE binary = 'nova-compute'")
     position = {column: index for index, column in enumerate(node[0].columns)}
@@ -139,7 +138,7 @@ def _hosts(cell: sqlite3.Connection, hosts: list[str], figures: list[dict[str, i
             "free_ram_mb": template[position["memory_mb"]] - used["memory_mb_used"],
             "free_disk_gb": template[position["local_gb"]] - used["local_gb_used"],
         }
-        named = {"host": host_name(number), "uuid": host}
+        named = {"host": format_host_name(number), "uuid": host}
         nodes.copy(writer, named, service_id=first + number, updated_at=now, **used, **free)
         services.copy(
             writer,
@@ -151,18 +150,18 @@ def _hosts(cell: sqlite3.Connection, hosts: list[str], figures: list[dict[str, i
     writer.finish()
 
 
-def _host_mappings(api: sqlite3.Connection, hosts: int) -> None:
+def _write_host_mappings(api: sqlite3.Connection, hosts: int) -> None:
     mapping = rows.Original(
-        rows.rows_of_host(api, originals.HOME, "host_mappings"), {"host": originals.HOME}
+        rows.select_rows_of_host(api, originals.HOME, "host_mappings"), {"host": originals.HOME}
     )
     api.execute("DELETE FROM host_mappings")
     writer = rows.Writer(api)
     for number in range(hosts):
-        mapping.copy(writer, {"host": host_name(number)})
+        mapping.copy(writer, {"host": format_host_name(number)})
     writer.finish()
 
 
-def _servers(
+def _write_servers(
     connection: sqlite3.Connection, placed: list[Placed], templates: Mapping[str, t.Any]
 ) -> None:
     named = {
@@ -170,17 +169,17 @@ def _servers(
         for name, template in templates.items()
     }
     copied = {
-        name: rows.Original(rows.rows_of_server(connection, template["server"]), named[name])
+        name: rows.Original(rows.select_rows_of_server(connection, template["server"]), named[name])
         for name, template in templates.items()
     }
-    rows.forget_servers(connection)
+    rows.delete_servers(connection)
     writer = rows.Writer(connection)
     for server in placed:
         names = {
             SERVER: server.server,
             MIGRATION: server.migration,
-            "home": host_name(server.home),
-            OTHER: host_name(server.other),
+            "home": format_host_name(server.home),
+            OTHER: format_host_name(server.other),
         }
         copied[server.situation.original].copy(
             writer, names, compute_id=server.home + 1, dest_compute_id=server.home + 1
@@ -188,15 +187,15 @@ def _servers(
     writer.finish()
 
 
-def _placement(
+def _write_placement(
     placement: sqlite3.Connection,
     hosts: list[str],
     placed: list[Placed],
     templates: Mapping[str, t.Any],
 ) -> None:
-    """Providers as those of the originals' home, and the claims of every server.
+    """Write providers like that of the originals' home, and the allocations of every server.
 
-    The id of a provider is its number and 1.
+    The id of a provider is its number plus 1.
     """
     written = str(datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - _AGE)
     home = rows.select_all(placement, "resource_providers", "name = ?", originals.HOME)
@@ -221,18 +220,20 @@ def _placement(
     copied = rows.Original(home, names)
     parts = [rows.Original(found, {}) for found in below.values()]
     for number, host in enumerate(hosts):
-        copied.copy(writer, {"host": host_name(number), "uuid": host}, root_provider_id=number + 1)
+        copied.copy(
+            writer, {"host": format_host_name(number), "uuid": host}, root_provider_id=number + 1
+        )
         for part in parts:
             part.copy(writer, {}, resource_provider_id=number + 1)
     consumers = rows.Original(consumer, {"server": templates["live"]["server"]})
-    allocations = rows.table(placement, "allocations")
+    allocations = rows.read_table(placement, "allocations")
     for server in placed:
-        for role in dict.fromkeys(role for role, _host in server.situation.claims):
+        for role in dict.fromkeys(role for role, _host in server.situation.allocations):
             consumers.copy(
                 writer, {"server": server.consumer(role)}, created_at=written, updated_at=written
             )
-        for role, host in server.situation.claims:
-            for name, amount in _TAKES.values():
+        for role, host in server.situation.allocations:
+            for name, amount in _TINY.values():
                 row = [
                     written,
                     None,

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Makes the changes of a plan one after the other and proves none of them.
+"""Makes the changes of a plan one after the other, without any proof.
 
 Run as `python -m benchmark.unproven PLAN HOME`.
 
-For each consumer a GET, a PUT under the generation found, and a GET, over one connection: the least
-that a careful hand would do.
+It sends a GET, a PUT with the generation found, and a GET for each consumer, over one connection:
+the least that a careful operator would do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def main(plan: str, home: str) -> int:
     token = Session(state).token()
     connection = http.client.HTTPConnection("127.0.0.1", state.ports["placement"], timeout=600)
 
-    def ask(method: str, consumer: str, body: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+    def request(
+        method: str, consumer: str, body: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
         headers = {
             "X-Auth-Token": token,
             "OpenStack-API-Version": "placement 1.28",
@@ -44,11 +46,13 @@ def main(plan: str, home: str) -> int:
         return json.loads(content) if content else {}
 
     for change in json.loads(Path(plan).read_text(encoding="utf-8"))["changes"]:
-        held, after = ask("GET", change["consumer"]), change["after"]["allocations"]
-        owner = {key: held[key] for key in ("project_id", "user_id", "consumer_generation")}
-        ask("PUT", change["consumer"], {"allocations": after, **owner})
-        if set(ask("GET", change["consumer"])["allocations"]) != set(after):
-            raise SystemExit(f"{change['consumer']} does not hold what was written")
+        before, after = request("GET", change["consumer"]), change["after"]["allocations"]
+        owner = {key: before[key] for key in ("project_id", "user_id", "consumer_generation")}
+        request("PUT", change["consumer"], {"allocations": after, **owner})
+        if set(request("GET", change["consumer"])["allocations"]) != set(after):
+            raise SystemExit(
+                f"{change['consumer']} does not have the allocations that were written"
+            )
     return 0
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is measured, and by which command."""
+"""The commands that are measured."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ PLAN, REMEDIATION = "plan", "remediation"
 _AUDIT_STATUS = (0, 3)
 
 
-class Contestants:
-    """Everybody's commands for one running cloud.
+class Commands:
+    """The commands for one running cloud.
 
-    Each run is a process of its own, as users start it.
+    Each run is a separate process, as users start it.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -46,15 +46,15 @@ class Contestants:
         kept = {
             key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
         }
-        imports = [REPOSITORY / folder for folder in ("collections", "tests", "tests/minicloud")]
+        imports = [REPOSITORY / folder for folder in ("collections", "tools", "tests/minicloud")]
         self._environment = {
             **kept,
             **configs.cloud_environment(paths, self._state),
             "PYTHONPATH": os.pathsep.join(map(str, imports)),
         }
 
-    def modes(self) -> list[str]:
-        """The modes of detection that this version of the module has."""
+    def find_modes(self) -> list[str]:
+        """Return the modes of detection that this version of the module has."""
         try:
             self.detect(TRIAGE)
         except Failed as error:
@@ -65,7 +65,7 @@ class Contestants:
 
     def measure(self, name: str) -> Run:
         if name == AUDIT:
-            return self._audit()
+            return self._run_audit()
         if name == FLOOR:
             return self.replay(FULL)
         return self.detect(name)
@@ -73,20 +73,20 @@ class Contestants:
     def detect(self, mode: str, record: bool = False) -> Run:
         options = {
             "cloud": "minicloud",
-            "dest": str(self._file(mode, "findings")),
+            "dest": str(self._find_file(mode, "findings")),
             **({"mode": mode} if mode != FULL else {}),
         }
-        return self._module("orphan_detect", mode, options, record)
+        return self._run_module("orphan_detect", mode, options, record)
 
     def plan(self, changes: int) -> None:
-        """Plan all that full detection found."""
+        """Plan changes for everything that full detection found."""
         limits = {"max_changes": changes, "max_share": 1.0}
-        self._module(
+        self._run_module(
             "orphan_plan",
             PLAN,
             {
-                "findings": str(self._file(FULL, "findings")),
-                "dest": str(self._file(PLAN, "made")),
+                "findings": str(self._find_file(FULL, "findings")),
+                "dest": str(self._find_file(PLAN, "made")),
                 **limits,
             },
         )
@@ -95,11 +95,11 @@ class Contestants:
         limits = {"max_changes": changes, "max_share": 1.0}
         options = {
             "cloud": "minicloud",
-            "plan": str(self._file(PLAN, "made")),
+            "plan": str(self._find_file(PLAN, "made")),
             "output_dir": str(self._folder / REMEDIATION),
             **limits,
         }
-        return self._module("orphan_remediate", REMEDIATION, options, record)
+        return self._run_module("orphan_remediate", REMEDIATION, options, record)
 
     def replay(self, name: str) -> Run:
         return self._run(
@@ -107,29 +107,29 @@ class Contestants:
                 sys.executable,
                 "-m",
                 "benchmark.replay",
-                str(self._recording(name)),
+                str(self._find_recording(name)),
                 str(self._paths.home),
             ]
         )
 
-    def unproven(self) -> Run:
+    def remediate_without_proofs(self) -> Run:
         return self._run(
             [
                 sys.executable,
                 "-m",
                 "benchmark.unproven",
-                str(self._file(PLAN, "made")),
+                str(self._find_file(PLAN, "made")),
                 str(self._paths.home),
             ]
         )
 
-    def command(self, *command: str) -> Run:
+    def run_command(self, *command: str) -> Run:
         return self._run(list(command))
 
-    def planned(self) -> list[dict[str, t.Any]]:
+    def read_planned(self) -> list[dict[str, t.Any]]:
         return self._read(PLAN, "made")["changes"]
 
-    def tally(self) -> dict[str, int]:
+    def read_tally(self) -> dict[str, int]:
         return json.loads(
             (self._folder / REMEDIATION / "remediation.json").read_text(encoding="utf-8")
         )["tally"]
@@ -138,35 +138,35 @@ class Contestants:
         if name == FLOOR:
             return None
         return (
-            scoring.of_audit(measured.output, truth)
+            scoring.score_audit(measured.output, truth)
             if name == AUDIT
-            else scoring.of_report(self._read(name, "findings"), truth)
+            else scoring.score_report(self._read(name, "findings"), truth)
         )
 
-    def peak_mib(self, mode: str) -> float:
+    def read_peak_mib(self, mode: str) -> float:
         return self._read(mode, "figures")["peak_kib"] / 1024
 
-    def requests(self, mode: str) -> list[dict[str, t.Any]]:
-        return json.loads(self._recording(mode).read_text(encoding="utf-8"))
+    def read_requests(self, mode: str) -> list[dict[str, t.Any]]:
+        return json.loads(self._find_recording(mode).read_text(encoding="utf-8"))
 
-    def names_of_ports(self) -> dict[int, str]:
+    def list_ports(self) -> dict[int, str]:
         return {port: name for name, port in self._state.ports.items()}
 
-    def _module(
+    def _run_module(
         self, module: str, name: str, options: dict[str, t.Any], record: bool = False
     ) -> Run:
-        recording = [str(self._recording(name))] if record else []
+        recording = [str(self._find_recording(name))] if record else []
         command = [
             sys.executable,
             "-m",
             "benchmark.module",
             module,
             json.dumps(options),
-            str(self._file(name, "figures")),
+            str(self._find_file(name, "figures")),
         ]
         return self._run([*command, *recording])
 
-    def _audit(self) -> Run:
+    def _run_audit(self) -> Run:
         paths = self._paths
         command = [
             paths.program("nova-manage"),
@@ -192,10 +192,10 @@ class Contestants:
         return run(command, environment or self._environment, good, serving)
 
     def _read(self, mode: str, what: str) -> dict[str, t.Any]:
-        return json.loads(self._file(mode, what).read_text(encoding="utf-8"))
+        return json.loads(self._find_file(mode, what).read_text(encoding="utf-8"))
 
-    def _recording(self, mode: str) -> Path:
-        return self._file(mode, "requests")
+    def _find_recording(self, mode: str) -> Path:
+        return self._find_file(mode, "requests")
 
-    def _file(self, mode: str, what: str) -> Path:
+    def _find_file(self, mode: str, what: str) -> Path:
         return self._folder / f"{mode}-{what}.json"
