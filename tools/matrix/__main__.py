@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`python -m matrix`: several releases side by side, each with one controller after the other.
-
-The options say how many.
-"""
+"""`python -m matrix`: tests several releases in parallel, with one controller at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from minicloud_ctl.paths import REPOSITORY
 
 from matrix import page
 from matrix.clouds import Cloud
-from matrix.controllers import PYTHONS, Controller, NotRun, controllers, oldest_sdk
+from matrix.controllers import PYTHONS, Controller, NotRun, list_controllers, read_oldest_sdk
 from matrix.results import Cell, Results, read_junit
 
 if t.TYPE_CHECKING:
@@ -41,19 +38,19 @@ _LOCK = threading.Lock()
 _STOP = threading.Event()
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="make matrix MATRIX_ARGS='...'",
         description=(
-            "Run the acceptance tests with many versions, and write docs/tested-versions.md. A "
-            "part that is not run stays as it is."
+            "Run the acceptance tests with many versions, and write docs/tested-versions.md. The "
+            "earlier results of other versions stay in the table."
         ),
     )
     top.add_argument(
         "--ansible-core",
         action="append",
         choices=PYTHONS,
-        help="only this version; may be given several times",
+        help="only this version; can be repeated",
     )
     top.add_argument(
         "--python", action="append", metavar="X.Y", help="only controllers with this Python"
@@ -65,43 +62,45 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--missing",
         action="store_true",
-        help="only what has not been run yet, as after an interrupted run",
+        help="only combinations without a result, such as after an interrupted run",
     )
     top.add_argument(
-        "--jobs", type=int, default=2, metavar="N", help="how many releases at a time (default: 2)"
+        "--jobs", type=int, default=2, metavar="N", help="number of releases at a time (default: 2)"
     )
     top.add_argument(
         "--short",
         action="store_true",
-        help="the oldest controller, the newest OpenStack, and few tests; writes no page",
+        help="only few tests, with the oldest controller and the newest OpenStack; writes no page",
     )
     top.add_argument(
         "--page",
         action="store_true",
-        help="run nothing, and write the page anew from what was kept",
+        help="run nothing, and write the page from the earlier results",
     )
     top.add_argument(
         "--home",
         type=Path,
         default=REPOSITORY / ".minicloud" / "matrix",
-        help="where the state folders of the clouds are",
+        help="the folder with the state folders of the clouds",
     )
     return top
 
 
 def main(argv: list[str]) -> int:
-    arguments = parser().parse_args(argv)
-    # What was run is kept, and the clouds are stopped; `--missing` goes on with the rest.
+    arguments = build_parser().parse_args(argv)
+    # Finished results are kept, and the clouds are stopped; `--missing` continues with the rest.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: _STOP.set())
     if arguments.short:
         return _short(arguments.home)
     results = Results.load()
     if not arguments.page:
-        chosen = [controller for controller in controllers() if _is_chosen(controller, arguments)]
-        # The ends of the table first: they tell most where a run is interrupted.
+        chosen = [
+            controller for controller in list_controllers() if _is_chosen(controller, arguments)
+        ]
+        # The oldest first, then the newest: an interrupted run then has the most useful results.
         chosen = [*chosen[:1], *chosen[:0:-1]]
-        wanted = arguments.openstack or list(releases.RELEASES)
+        names = arguments.openstack or list(releases.RELEASES)
 
         def run(name: str) -> bool:
             left = [
@@ -112,12 +111,12 @@ def main(argv: list[str]) -> int:
             return not left or _run_release(Cloud(name, arguments.home), left, results)
 
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            good = all(list(pool.map(run, wanted))) and not _STOP.is_set()
+            good = all(list(pool.map(run, names))) and not _STOP.is_set()
     else:
         good = True
-    for controller in controllers():
-        results.know(controller)
-    results.forget_all_but({str(controller) for controller in controllers()}, releases.RELEASES)
+    for controller in list_controllers():
+        results.add_row(controller)
+    results.keep_only({str(controller) for controller in list_controllers()}, releases.RELEASES)
     results.save()
     PAGE.write_text(page.render(results), encoding="utf-8")
     return 0 if good else 1
@@ -127,12 +126,12 @@ def _is_chosen(controller: Controller, arguments: argparse.Namespace) -> bool:
     return (
         controller.ansible_core in (arguments.ansible_core or PYTHONS)
         and controller.python in (arguments.python or [controller.python])
-        and arguments.sdk in (None, OLDEST if controller.sdk == oldest_sdk() else NEWEST)
+        and arguments.sdk in (None, OLDEST if controller.sdk == read_oldest_sdk() else NEWEST)
     )
 
 
 def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -> bool:
-    """All controllers against one release; a failure holds up none of the others."""
+    """Test one release with all controllers; a failure does not stop the others."""
     good, ready, why = True, False, ""
     try:
         for controller in chosen:
@@ -142,7 +141,7 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
                 with _LOCK:
                     controller.install()
                 if not ready:
-                    # What could not be made once is not tried for each controller.
+                    # A cloud that cannot start is not tried again for each controller.
                     why = why or _prepare(cloud, results)
                     if why:
                         raise NotRun(why)
@@ -153,45 +152,45 @@ def _run_release(cloud: Cloud, chosen: Iterable[Controller], results: Results) -
                     break
             except NotRun as reason:
                 cell = Cell(_today(), not_run=str(reason))
-            # What failed may have left anything behind.
+            # After a failure, the cloud can be in any state.
             if not cell.good:
                 ready = False
             good = good and cell.good and not cell.not_run
             with _LOCK:
                 results.add(controller, cloud.name, cell)
                 results.save()
-            _say(cloud, controller, cell)
+            _print_cell(cloud, controller, cell)
     finally:
         cloud.stop()
     return good
 
 
 def _prepare(cloud: Cloud, results: Results) -> str:
-    """Start a cloud and make everything in it; why that cannot be done, or nothing."""
+    """Start a cloud with every situation in it, and return the reason if that is impossible."""
     began = time.monotonic()
     try:
         cloud.start()
-        cloud.make_everything()
+        cloud.create_situations()
     except MinicloudError as error:
         return str(error)
     with _LOCK:
-        results.describe(cloud.describe())
+        results.add_release(cloud.read_versions())
     print(f"{cloud.name}: ready after {time.monotonic() - began:.0f} s", flush=True)
     return ""
 
 
 def _short(home: Path) -> int:
-    cloud, controller = Cloud(releases.NEWEST.name, home / "short"), controllers()[0]
+    cloud, controller = Cloud(releases.NEWEST.name, home / "short"), list_controllers()[0]
     try:
         controller.install()
         cloud.start()
         cell = _test(cloud, controller, "--deselect=tests/integration/test_scenarios.py")
     except (NotRun, MinicloudError) as reason:
-        # A cloud that cannot be started fails the tests that come next.
+        # If the cloud cannot start, the tests that follow fail for the same reason.
         cell = Cell(_today(), not_run=str(reason))
     finally:
         cloud.stop()
-    _say(cloud, controller, cell)
+    _print_cell(cloud, controller, cell)
     return 0 if cell.good else 1
 
 
@@ -210,7 +209,7 @@ def _test(cloud: Cloud, controller: Controller, *more: str) -> Cell:
             *more,
         ]
         done = subprocess.run(
-            [*command, *_files()],
+            [*command, *_find_test_files()],
             cwd=REPOSITORY,
             capture_output=True,
             text=True,
@@ -227,8 +226,8 @@ def _test(cloud: Cloud, controller: Controller, *more: str) -> Cell:
     return cell
 
 
-def _files() -> list[str]:
-    """Those with tests for this; other files import more than a controller needs."""
+def _find_test_files() -> list[str]:
+    """Return the files with acceptance tests; other files import too many packages."""
     found = (REPOSITORY / "tests" / "integration").glob("test_*.py")
     return [
         str(path)
@@ -237,10 +236,10 @@ def _files() -> list[str]:
     ]
 
 
-def _say(cloud: Cloud, controller: Controller, cell: Cell) -> None:
-    told = f"not run, because {cell.not_run}" if cell.not_run else f"{cell} in {cell.seconds} s"
+def _print_cell(cloud: Cloud, controller: Controller, cell: Cell) -> None:
+    outcome = f"not run: {cell.not_run}" if cell.not_run else f"{cell} in {cell.seconds} s"
     print(
-        f"{controller}, OpenStack {cloud.name}: {told}",
+        f"{controller}, OpenStack {cloud.name}: {outcome}",
         *(f"\n    {name}" for name in cell.failed),
         flush=True,
     )

@@ -4,7 +4,7 @@
 
 """One small OpenStack of each release, with every situation in it.
 
-It is made the same again for each controller.
+Its allocations are restored for each controller.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ print(platform.python_version(), *map(version, sys.argv[1:]))
 
 @d.dataclass(frozen=True)
 class Release:
-    """What the services of a release say of themselves."""
+    """The versions of the services of a release."""
 
     name: str
     versions: dict[str, str]
@@ -51,7 +51,7 @@ class Release:
 
 
 class Cloud:
-    """That of one release, by the minicloud's command line."""
+    """The cloud of one release, controlled with the command line of the minicloud."""
 
     def __init__(self, name: str, home: Path) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Cloud:
             "MINICLOUD_RELEASE": name,
         }
         if name != releases.NEWEST.name:
-            # A named environment is that of the newest.
+            # MINICLOUD_VENV names the environment of the newest release.
             self.environment.pop("MINICLOUD_VENV", None)
         venv = (
             self.environment.get("MINICLOUD_VENV")
@@ -73,8 +73,8 @@ class Cloud:
         self.run("down", "--purge")
         self.run("up")
 
-    def make_everything(self) -> None:
-        """All situations, to be found, cleaned up and put back by each controller."""
+    def create_situations(self) -> None:
+        """Create every situation, which each controller detects, cleans up and restores."""
         self.run("scenario", "all")
         databases.keep_claims(self.paths)
 
@@ -84,7 +84,7 @@ class Cloud:
     def stop(self) -> None:
         self.run("down", "--purge")
 
-    def describe(self) -> Release:
+    def read_versions(self) -> Release:
         command = [self.paths.program("python"), "-W", "ignore", "-c", _VERSIONS, *SERVICES]
         python, *found = subprocess.run(
             command, capture_output=True, text=True, check=True

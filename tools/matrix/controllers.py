@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs the collection.
+"""The controllers that run the collection.
 
-An ansible-core, a Python and an openstacksdk, each in a virtual environment of its own.
+A controller is an ansible-core, a Python and an openstacksdk, in its own virtual environment.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from minicloud_ctl.paths import REPOSITORY
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-# ansible-core and the Pythons that it is run with.
+# Each ansible-core with its Pythons.
 PYTHONS = {"2.18": ("3.11",), "2.19": ("3.11",), "2.20": ("3.12", "3.13"), "2.21": ("3.12", "3.13")}
 _VENVS = REPOSITORY / ".cache" / "matrix"
 _PINS = REPOSITORY / "tests" / "requirements" / "controller.txt"
 _TOOLS = REPOSITORY / "tests" / "tools"
-# What the tests import, besides what is to be tested.
+# The other packages that the tests import.
 _TESTS = ("jmespath", "pytest", "hypothesis", "pytest-xdist")
-# What must be free for old versions of those to be tested.
-_FREE = frozenset({"ansible-core", "openstacksdk", "resolvelib"})
+# The pins that are ignored, so that other versions can be tested.
+_NOT_PINNED = frozenset({"ansible-core", "openstacksdk", "resolvelib"})
 
 
 class NotRun(Exception):
-    """Why something cannot be run on this machine."""
+    """The reason why something cannot run on this machine."""
 
 
 @d.dataclass(frozen=True)
 class Controller:
-    """Versions: of ansible-core and Python the first two numbers, of openstacksdk all of them."""
+    """The version of openstacksdk is complete; the others are their first two numbers."""
 
     ansible_core: str
     python: str
@@ -53,59 +53,61 @@ class Controller:
 
     @property
     def exactly(self) -> str:
-        """The version of ansible-core that was installed, or nothing."""
+        """Return the installed version of ansible-core; empty if it is not installed."""
         found = self.venv.glob("lib/python*/site-packages/ansible_core-*.dist-info")
         return next((path.name.removesuffix(".dist-info").partition("-")[2] for path in found), "")
 
     def install(self) -> None:
-        """Make the environment, unless it is there."""
-        wanted = [
+        """Create the environment unless it is up to date."""
+        packages = [
             f"ansible-core=={self.ansible_core}.*",
             f"openstacksdk=={self.sdk}",
             "setuptools",
             *_TESTS,
         ]
         constraints = "".join(
-            f"{line}\n" for line in _PINS.read_text().splitlines() if _name(line) not in _FREE
+            f"{line}\n"
+            for line in _PINS.read_text().splitlines()
+            if _parse_name(line) not in _NOT_PINNED
         )
-        stamp = hashlib.sha256(f"{wanted}{constraints}".encode()).hexdigest()
+        stamp = hashlib.sha256(f"{packages}{constraints}".encode()).hexdigest()
         if (self.venv / "stamp").exists() and (self.venv / "stamp").read_text() == stamp:
             return
-        print(f"making {self.venv.relative_to(REPOSITORY)}", flush=True)
+        print(f"creating {self.venv.relative_to(REPOSITORY)}", flush=True)
         base = _find_python(self.python)
         with tempfile.NamedTemporaryFile("w") as pins:
             pins.write(constraints)
             pins.flush()
-            _run(str(_TOOLS / "make-venv"), base, str(self.venv), "-c", pins.name, *wanted)
+            _run(str(_TOOLS / "make-venv"), base, str(self.venv), "-c", pins.name, *packages)
         (self.venv / "stamp").write_text(stamp)
 
 
-def controllers() -> list[Controller]:
-    """All of them, the oldest first."""
+def list_controllers() -> list[Controller]:
+    """Return all controllers, the oldest first."""
     return [
         Controller(ansible_core, python, sdk)
         for ansible_core, pythons in PYTHONS.items()
         for python in pythons
-        for sdk in (oldest_sdk(), _newest_sdk())
+        for sdk in (read_oldest_sdk(), _read_newest_sdk())
     ]
 
 
-def oldest_sdk() -> str:
-    """What the collection says that it needs."""
-    return _version(REPOSITORY / "requirements.txt", r"openstacksdk>=(.*)")
+def read_oldest_sdk() -> str:
+    """Return the minimum version that the collection declares."""
+    return _find_version(REPOSITORY / "requirements.txt", r"openstacksdk>=(.*)")
 
 
-def _newest_sdk() -> str:
-    return _version(_PINS, r"openstacksdk==(.*)")
+def _read_newest_sdk() -> str:
+    return _find_version(_PINS, r"openstacksdk==(.*)")
 
 
-def _version(path: Path, pattern: str) -> str:
+def _find_version(path: Path, pattern: str) -> str:
     found = re.search(f"^{pattern}$", path.read_text(), re.MULTILINE)
-    assert found, f"{path} does not tell {pattern}"
+    assert found, f"{path} has no line {pattern}"
     return found[1].strip()
 
 
-def _name(line: str) -> str:
+def _parse_name(line: str) -> str:
     return re.split(r"[=<>!; ]", line, maxsplit=1)[0].lower()
 
 
@@ -127,6 +129,6 @@ def _run(*command: str) -> None:
             if "error" in line.lower()
         ]
         raise NotRun(
-            "it cannot be installed: "
+            "the installation failed: "
             f"{'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
         )

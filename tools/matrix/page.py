@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The page about what was run."""
+"""Writes the page about the results."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 # Tested versions
 
-Written by `make matrix`, which starts a real Keystone, Placement, Glance and Nova of each \
-release, makes every situation of the tests in it,
-and runs the acceptance tests with each controller: all situations are detected, shown in check \
-mode, cleaned up, and put back from the
-journal; claims are written and read by the modules; a consumer that moves meanwhile is spared; a \
-dead host is retired.
-A cell counts tests.
+`make matrix` wrote this page.
+It starts a real Keystone, Placement, Glance and Nova of each release, creates every situation of \
+the tests in it, and runs the acceptance tests with each controller.
+The tests detect all situations, show them in check mode, clean them up, and restore the \
+allocations from the journal.
+They also write and read allocations with the modules, check that a consumer that moves meanwhile \
+is not changed, and decommission a dead host.
+Each cell is a number of tests.
 
 ## OpenStack
 
@@ -46,7 +47,7 @@ A cell counts tests.
 _SKIPPED = """
 ## Skipped
 
-What an older release does not offer is not tested on it.
+Tests of features that an older release does not have are skipped on it.
 
 """
 
@@ -60,10 +61,10 @@ _FOOT = """
 
     make matrix                                                            # all of this
     make matrix MATRIX_ARGS='--ansible-core 2.18 --openstack 2024.2'       \
-# some of it; the other cells stay as they are
+# a part of it; the other cells stay as they are
 
-`make matrix MATRIX_ARGS=--help` lists the options. Some old libraries have to be compiled: that \
-needs gcc and Python's headers.
+`make matrix MATRIX_ARGS=--help` lists the options.
+Some old libraries are compiled, which needs gcc and Python's headers.
 """
 
 
@@ -73,8 +74,8 @@ def render(results: Results) -> str:
     known = [name for name in order if name in results.releases]
     described = [results.releases[name] for name in known]
     cells = [cell for row in results.cells.values() for cell in row.values()]
-    text = _HEAD + _table(
-        ["release", *_SERVICES.values(), "Python", "compute, up to", "Placement, up to"],
+    text = _HEAD + _format_table(
+        ["release", *_SERVICES.values(), "Python", "compute, maximum", "Placement, maximum"],
         (
             [
                 titles[found["name"]],
@@ -86,7 +87,7 @@ def render(results: Results) -> str:
             for found in described
         ),
     )
-    text += "\n## Controllers\n\n" + _table(
+    text += "\n## Controllers\n\n" + _format_table(
         ["ansible-core", "Python", "openstacksdk", *titles.values(), "run on"],
         (
             [
@@ -94,13 +95,13 @@ def render(results: Results) -> str:
                 known["python"],
                 known["sdk"],
                 *(str(results.cells[title].get(name, "not run yet")) for name in order),
-                _span(cell.date for cell in results.cells[title].values()),
+                _format_dates(cell.date for cell in results.cells[title].values()),
             ]
             for title, known in sorted(results.controllers.items())
         ),
     )
     minutes = sum(cell.seconds for cell in cells) / 60
-    text += f"\nTogether the tests took {minutes:.0f} minutes.\n"
+    text += f"\nAll tests together took {minutes:.0f} minutes.\n"
     if failed := [
         (title, name, test)
         for title, row in results.cells.items()
@@ -110,12 +111,12 @@ def render(results: Results) -> str:
         text += "\n## Failed\n\n" + "".join(
             f"- {title}, OpenStack {name}: `{test}`\n" for title, name, test in failed
         )
-    text += _skipped(results, titles)
-    text += _not_run(results, titles)
+    text += _list_skipped(results, titles)
+    text += _list_not_run(results, titles)
     return text + _FOOT
 
 
-def _skipped(results: Results, titles: Mapping[str, str]) -> str:
+def _list_skipped(results: Results, titles: Mapping[str, str]) -> str:
     lines = []
     for name, title in titles.items():
         reasons: dict[str, set[str]] = {}
@@ -126,10 +127,10 @@ def _skipped(results: Results, titles: Mapping[str, str]) -> str:
             [title, why, " ".join(f"`{test}`" for test in sorted(tests))]
             for why, tests in sorted(reasons.items())
         ]
-    return _SKIPPED + _table(["release", "because", "tests"], lines) if lines else ""
+    return _SKIPPED + _format_table(["release", "reason", "tests"], lines) if lines else ""
 
 
-def _not_run(results: Results, titles: Mapping[str, str]) -> str:
+def _list_not_run(results: Results, titles: Mapping[str, str]) -> str:
     reasons: dict[tuple[str, str], list[str]] = {}
     for title, row in results.cells.items():
         for name, cell in row.items():
@@ -142,12 +143,12 @@ def _not_run(results: Results, titles: Mapping[str, str]) -> str:
     return _NOT_RUN + "".join(lines) if lines else ""
 
 
-def _span(dates: Iterable[str]) -> str:
+def _format_dates(dates: Iterable[str]) -> str:
     ordered = sorted(set(dates))
     return " to ".join(ordered if len(ordered) < 2 else (ordered[0], ordered[-1]))
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
+def _format_table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(
         "| " + " | ".join(str(value).replace("|", "\\|") for value in line) + " |\n"

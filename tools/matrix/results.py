@@ -2,14 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was run and how it went, kept as JSON.
+"""The results of all runs, kept as JSON.
 
-A run of a part of the matrix leaves the rest as it is.
+A run of a part of the matrix does not change the other results.
 
-{"releases": {name: what `clouds.Release` holds},
+{"releases": {name: the fields of `clouds.Release`},
  "controllers": {title: {"ansible_core", "python", "sdk", "exactly": the whole version of
                                  ansible-core}},
- "cells": {title of the controller: {name of the release: what `Cell` holds}}}
+ "cells": {title of the controller: {name of the release: the fields of `Cell`}}}
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ KEPT = Path(__file__).parent / "results.json"
 
 @d.dataclass
 class Cell:
-    """One controller against one release; `not_run` says why there are no figures."""
+    """The result of one controller with one release; `not_run` is the reason if there is none."""
 
     date: str
     passed: int = 0
     failed: list[str] = d.field(default_factory=list)
-    # The name of a test and why it was skipped.
+    # The names of skipped tests, with their reasons.
     skipped: dict[str, str] = d.field(default_factory=dict)
     seconds: int = 0
     not_run: str = ""
@@ -70,7 +70,7 @@ def read_junit(path: Path, date: str, seconds: int) -> Cell:
 
 @d.dataclass
 class Results:
-    """All that was ever run with the versions that are to be run."""
+    """The newest results of all combinations of the matrix."""
 
     releases: dict[str, dict[str, t.Any]] = d.field(default_factory=dict)
     controllers: dict[str, dict[str, str]] = d.field(default_factory=dict)
@@ -92,23 +92,23 @@ class Results:
             json.dumps(d.asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )
 
-    def describe(self, release: Release) -> None:
+    def add_release(self, release: Release) -> None:
         self.releases[release.name] = d.asdict(release)
 
-    def know(self, controller: Controller) -> None:
-        """Have a row for it, also where nothing was run with it yet."""
+    def add_row(self, controller: Controller) -> None:
+        """Add a row for a controller, even without results."""
         self.cells.setdefault(str(controller), {})
         before = self.controllers.get(str(controller), {})
-        # What was run once need not be installed any more.
+        # Its environment can have been removed since the run.
         exactly = controller.exactly or before.get("exactly", "")
         self.controllers[str(controller)] = {**d.asdict(controller), "exactly": exactly}
 
     def add(self, controller: Controller, release: str, cell: Cell) -> None:
-        self.know(controller)
+        self.add_row(controller)
         self.cells[str(controller)][release] = cell
 
-    def forget_all_but(self, controllers: t.Collection[str], releases: t.Collection[str]) -> None:
-        """Leave out what is no longer part of the matrix."""
+    def keep_only(self, controllers: t.Collection[str], releases: t.Collection[str]) -> None:
+        """Remove versions that are no longer part of the matrix."""
         self.releases = {name: found for name, found in self.releases.items() if name in releases}
         self.controllers = {
             title: found for title, found in self.controllers.items() if title in controllers

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write the pages of which parts come from the code."""
+"""Write the pages with sections from the code."""
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.tools.pages.tables import PAGES, renewed
+from ansible_collections.osops.placement.tools.pages.tables import PAGES, render
 
 for page in PAGES:
-    page.write_text(renewed(page), encoding="utf-8")
+    page.write_text(render(page), encoding="utf-8")

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the judge knows as Markdown: the kinds with their proofs, the protections, the gates.
+"""The kinds with their proofs, the protections and the soundness checks, as Markdown.
 
-In a page it stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+In a page, a section is between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ if t.TYPE_CHECKING:
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "kinds.md", DOCS / "safety.md")
-MADE = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
-GATE = {"snapshot": "Snapshot", "return": "str | None"}
+DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
+CHECK_ANNOTATIONS = {"snapshot": "Snapshot", "return": "str | None"}
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
-def renewed(page: pathlib.Path) -> str:
-    """Return the text of a page with its parts as they are to be now."""
+def render(page: pathlib.Path) -> str:
+    """Return the text of a page with new sections."""
     return SECTION.sub(
-        lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}",
+        lambda found: f"{found[1]}\n{SECTIONS[found[2]]()}\n{found[3]}",
         page.read_text(encoding="utf-8"),
     )
 
 
-def told(function: t.Callable[..., t.Any]) -> dict[str, str]:
+def read_docstring(function: t.Callable[..., t.Any]) -> dict[str, str]:
     """Return the paragraphs of a docstring.
 
-    The first as `head`, the others by the word that they begin with.
+    The first is `head`; the name of each other is its first word.
     """
     head, *paragraphs = (
         " ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n")
@@ -66,67 +66,67 @@ def told(function: t.Callable[..., t.Any]) -> dict[str, str]:
     }
 
 
-def _kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
-    return lambda: "\n".join(map(_kind, kinds))
+def _format_kinds(kinds: tuple[Kind, ...]) -> t.Callable[[], str]:
+    return lambda: "\n".join(map(_format_kind, kinds))
 
 
-def _kind(kind: Kind) -> str:
-    text = told({**PROOFS, **CHECKS}[kind.name])
+def _format_kind(kind: Kind) -> str:
+    text = read_docstring({**PROOFS, **CHECKS}[kind.name])
     rows = {
         "Proof": text["Proof"],
         "Needs": text["Needs"],
-        f"Change{MADE[kind.by_default]}": text["Change"],
+        f"Change{DEFAULTS[kind.by_default]}": text["Change"],
     }
-    lines = "".join(f"* **{name}**: {_capital(value)}\n" for name, value in rows.items())
-    return f"### {kind.name}\n\n{_capital(kind.meaning)}.\n\n{lines}"
+    lines = "".join(f"* **{name}**: {_capitalize(value)}\n" for name, value in rows.items())
+    return f"### {kind.name}\n\n{_capitalize(kind.meaning)}.\n\n{lines}"
 
 
-def _capital(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _protections() -> str:
-    rows = (f"| `{name}` | {told(function)['head']} |\n" for name, function in PROTECTIONS.items())
+def _format_protections() -> str:
+    rows = (
+        f"| `{name}` | {read_docstring(function)['head']} |\n"
+        for name, function in PROTECTIONS.items()
+    )
     return f"| named in the findings as | when |\n|---|---|\n{''.join(rows)}"
 
 
-def _closing() -> str:
-    """The gates in the order in which they are written.
-
-    They are the functions that look at a snapshot and may give a reason.
-    """
-    return "".join(f"* {told(gate)['head']}\n" for gate in _checks_of(soundness))
+def _format_soundness_checks() -> str:
+    return "".join(f"* {read_docstring(check)['head']}\n" for check in _find_checks(soundness))
 
 
-def _agreement_checks() -> str:
-    return "".join(f"* {told(check)['head']}\n" for check in _checks_of(agreement))
+def _format_agreement_checks() -> str:
+    return "".join(f"* {read_docstring(check)['head']}\n" for check in _find_checks(agreement))
 
 
-def _checks_of(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
+def _find_checks(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
+    """Return the functions of a module that return the reason why a snapshot is unsound."""
     return [
         known
         for known in vars(module).values()
-        if inspect.isfunction(known) and inspect.get_annotations(known) == GATE
+        if inspect.isfunction(known) and inspect.get_annotations(known) == CHECK_ANNOTATIONS
     ]
 
 
-def _offers() -> str:
+def _format_requirements() -> str:
     rows = (
         (
-            f"| {need.service} {format_version(need.since)} | {need.proof} | "
-            f"{', '.join(f'`{kind}`' for kind in need.kinds or ()) or 'every kind'} |\n"
+            f"| {requirement.service} {format_version(requirement.since)} | {requirement.proof} | "
+            f"{', '.join(f'`{kind}`' for kind in requirement.kinds or ()) or 'every kind'} |\n"
         )
-        for need in REQUIREMENTS
+        for requirement in REQUIREMENTS
     )
-    return f"| below | nobody can tell | undecided |\n|---|---|---|\n{''.join(rows)}"
+    return f"| below | not provable | undecided |\n|---|---|---|\n{''.join(rows)}"
 
 
-PARTS: t.Mapping[str, t.Callable[[], str]] = {
-    "orphans": _kinds(ORPHAN_KINDS),
-    "drifts": _kinds(DRIFT_KINDS),
-    "conditions": _kinds(CONDITION_KINDS),
-    "protections": _protections,
-    "gates": _closing,
-    "agreement": _agreement_checks,
-    "offers": _offers,
+SECTIONS: t.Mapping[str, t.Callable[[], str]] = {
+    "orphans": _format_kinds(ORPHAN_KINDS),
+    "drifts": _format_kinds(DRIFT_KINDS),
+    "conditions": _format_kinds(CONDITION_KINDS),
+    "protections": _format_protections,
+    "soundness": _format_soundness_checks,
+    "agreement": _format_agreement_checks,
+    "requirements": _format_requirements,
 }
