@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How airy the code is: `make figures` prints a line for each room."""
+"""`make figures`: prints figures about the style of the code, one line for each room."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ LAYOUT = (
     tokenize.ENDMARKER,
     tokenize.COMMENT,
 )
-# The licence, and the note that a file is private to the collection, say nothing about its code.
+# The licence, and the note that a file is private to the collection, are not counted as comments.
 LINES_OF_HEADER = 7
 VERBS = frozenset((ROOT / "tools" / "verbs.txt").read_text(encoding="utf-8").split())
-# Documentation of Ansible plugins is text, though Python reads it as code.
+# The documentation of Ansible plugins is text, although Python reads it as code.
 DOCUMENTATION = ("DOCUMENTATION", "EXAMPLES", "RETURN")
 
 
 @d.dataclass
 class Figures:
-    """What is counted of some files."""
+    """The counts of some files."""
 
+    files: int = 0
+    longest_file: int = 0
     lines: int = 0
     comprehensions: int = 0
     nested: int = 0
@@ -48,6 +50,8 @@ class Figures:
 
     def add(self, path: Path) -> None:
         text = path.read_text(encoding="utf-8")
+        self.files += 1
+        self.longest_file = max(self.longest_file, len(text.splitlines()))
         tree = ast.parse(text)
         lines = _find_lines_of_code(text) - _find_lines_of_docstrings(tree)
         self.lines += len(lines)
@@ -64,7 +68,7 @@ class Figures:
 
     def _add_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: set[int]) -> None:
         self.lengths.append(len(lines.intersection(range(node.lineno, (node.end_lineno or 0) + 1))))
-        # Python names the one, and every Ansible module the other.
+        # Python gives the names of the former, and Ansible that of the latter.
         if node.name.startswith("__") or node.name == "main":
             return
         self.functions += 1
@@ -72,9 +76,11 @@ class Figures:
         self.verbs += first_word in VERBS
 
     def format_row(self) -> list[str]:
-        """Return the figures for each 100 lines of code, and of functions the verbs in percent."""
+        """Return a row: counts for 100 lines of code, and the functions with a verb in percent."""
         hundred = max(self.lines, 1) / 100
         return [
+            str(self.files),
+            str(self.longest_file),
             str(self.lines),
             f"{self.comprehensions / hundred:.1f}",
             f"{self.conditionals / hundred:.1f}",
@@ -125,25 +131,31 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 COLUMNS = ("lines", "comprehensions", "conditionals", "nested", "comments", "verbs", "median")
 FOLDERS = ("plugin_utils", "modules", "action", "filter")
 
+TITLES = ("files", "longest", *COLUMNS)
+
 
 def main() -> int:
     plugins = ROOT / "plugins"
     rooms = sorted(path for path in (plugins / "module_utils").iterdir() if path.is_dir())
     whole = Figures()
-    _print_row("", COLUMNS)
+    _print_row("", TITLES)
+    _print_row("---", ["---"] * len(TITLES))
     for place in [*rooms, *(plugins / name for name in FOLDERS)]:
         figures = Figures()
         for path in sorted(place.rglob("*.py")):
             figures.add(path)
             whole.add(path)
-        _print_row(place.name, figures.format_row())
+        _print_row(f"`{place.name}`", figures.format_row())
     _print_row("all", whole.format_row())
     return 0
 
 
 def _print_row(name: str, cells: t.Sequence[str]) -> None:
-    columns = (cell.rjust(len(title) + 1) for cell, title in zip(cells, COLUMNS, strict=True))
-    print(f"{name:14}", *columns)
+    """Print a row of a Markdown table, which CONTRIBUTING.md shows."""
+    columns = [name.ljust(14)]
+    for cell, title in zip(cells, TITLES, strict=True):
+        columns.append(cell.rjust(len(title)))
+    print("|", " | ".join(columns), "|")
 
 
 if __name__ == "__main__":

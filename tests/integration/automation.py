@@ -32,7 +32,7 @@ def program(name: str) -> str:
     """
     path = Path(os.environ.get("AUTOMATION_VENV") or ROOT / ".venv" / "automation") / "bin" / name
     if not path.exists():
-        pytest.skip(f"{path} is not there: run tests/tools/venv automation")
+        pytest.skip(f"{path} is not there: run make venv-automation")
     return str(path)
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.tools.pages.tables import PAGES, render
+from ansible_collections.osops.placement.tools.pages.tables import PAGES, renewed
 
 for page in PAGES:
-    page.write_text(render(page), encoding="utf-8")
+    page.write_text(renewed(page), encoding="utf-8")

@@ -41,10 +41,10 @@ CHECK_ANNOTATIONS = {"snapshot": "Snapshot", "return": "str | None"}
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
-def render(page: pathlib.Path) -> str:
+def renewed(page: pathlib.Path) -> str:
     """Return the text of a page with new sections."""
     return SECTION.sub(
-        lambda found: f"{found[1]}\n{SECTIONS[found[2]]()}\n{found[3]}",
+        lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}",
         page.read_text(encoding="utf-8"),
     )
 
@@ -121,7 +121,7 @@ def _format_requirements() -> str:
     return f"| below | not provable | undecided |\n|---|---|---|\n{''.join(rows)}"
 
 
-SECTIONS: t.Mapping[str, t.Callable[[], str]] = {
+PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "orphans": _format_kinds(ORPHAN_KINDS),
     "drifts": _format_kinds(DRIFT_KINDS),
     "conditions": _format_kinds(CONDITION_KINDS),
