@@ -154,7 +154,7 @@ venvs := venv-controller venv-lint venv-automation venv-docs venv-importer
 $(venvs): venv-%:
 	@tests/tools/venv $*
 
-# The tests that need it are skipped where there is no Python 3.9.
+# Without Python 3.9, the tests that need this environment are skipped and say so.
 .PHONY: venv-hypervisor
 venv-hypervisor:
 	@tests/tools/venv hypervisor 3.9 || true
