@@ -215,7 +215,7 @@ def _measure(
             )
             _say(
                 f"{scale}: {name} {run.seconds:.2f} s ({run.foreign:.0%} of the machine was busy "
-                "with something else)"
+                "with other work)"
             )
     for mode in modes:
         requests = cloud.read_requests(mode)
