@@ -82,7 +82,7 @@ def answers(survey: str) -> dict[str, t.Any]:
     }
 
 
-def test_what_one_job_planned_another_applies_and_nothing_else(
+def test_job_applies_exactly_what_another_job_planned(
     run: Callable[..., Job], placement: Placement, strays: Strays, minicloud: Minicloud
 ) -> None:
     survey = {**answers("clean_up_orphans"), **FORGOTTEN}
@@ -125,7 +125,7 @@ def test_what_one_job_planned_another_applies_and_nothing_else(
         strays.put(late, {}, 1)
 
 
-def test_a_detection_hands_on_what_it_found_although_it_fails(
+def test_detection_exports_its_findings_even_when_it_fails(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
     before = placement.everything()
@@ -144,7 +144,7 @@ def test_a_detection_hands_on_what_it_found_although_it_fails(
     assert placement.everything() == before
 
 
-def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(
+def test_plan_above_the_limit_is_exported_and_never_applied(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
     before = placement.everything()
@@ -160,7 +160,7 @@ def test_more_than_may_be_changed_is_handed_on_and_changed_by_nobody(
 
 
 @pytest.mark.long
-def test_hosts_of_a_survey_are_split_and_only_they_are_looked_at(
+def test_survey_hosts_are_split_and_only_they_are_read(
     run: Callable[..., Job], strays: Strays
 ) -> None:
     elsewhere = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "compute-2, compute-3,"})
@@ -192,7 +192,7 @@ def as_another(plan: dict[str, t.Any], kind: str, consumer: str) -> dict[str, t.
 
 
 @pytest.mark.long
-def test_what_was_not_approved_as_it_is_is_refused_whole(
+def test_job_refuses_the_whole_plan_when_any_part_differs_from_the_approved(
     ansible: Ansible,
     minicloud: Minicloud,
     placement: Placement,
@@ -258,7 +258,7 @@ def test_what_was_not_approved_as_it_is_is_refused_whole(
     assert not list(tmp_path.rglob("journal-*"))
 
 
-def test_one_whose_claim_moved_since_it_was_approved_keeps_all_from_being_made(
+def test_job_changes_nothing_when_an_approved_allocation_has_changed(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
     strays.move(strays.consumers[0])
@@ -276,7 +276,7 @@ def test_one_whose_claim_moved_since_it_was_approved_keeps_all_from_being_made(
     assert placement.everything() == before
 
 
-def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_made(
+def test_job_changes_nothing_when_an_approved_consumer_was_recreated_at_the_same_generation(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
     strays.put(strays.consumers[0], {}, 1)
@@ -296,7 +296,7 @@ def test_one_that_was_claimed_anew_at_the_same_generation_keeps_all_from_being_m
 
 
 @pytest.mark.long
-def test_one_that_is_gone_since_it_was_approved_is_left_out(
+def test_job_skips_an_approved_consumer_that_no_longer_exists(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any, tmp_path: Path
 ) -> None:
     """Also a path will do, and each inventory host finds its own."""
@@ -323,7 +323,7 @@ def test_one_that_is_gone_since_it_was_approved_is_left_out(
     assert (own.status, strays.held) == (0, []), own.output
 
 
-def test_with_nothing_approved_nothing_is_looked_at(
+def test_job_reads_no_consumer_when_nothing_is_approved(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
     """No consumer named stands for all of them, elsewhere."""
@@ -342,7 +342,7 @@ def test_with_nothing_approved_nothing_is_looked_at(
     assert placement.everything() == before
 
 
-def test_a_job_that_was_handed_no_plan_changes_nothing(
+def test_job_without_a_plan_changes_nothing(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
     before = placement.everything()
@@ -353,7 +353,7 @@ def test_a_job_that_was_handed_no_plan_changes_nothing(
     assert placement.everything() == before
 
 
-def test_awx_lists_the_playbooks_and_nothing_else_of_the_pattern() -> None:
+def test_awx_lists_only_the_playbooks_of_the_pattern() -> None:
     """By the lines that it looks for, and the folders that it leaves out."""
     line = re.compile(
         r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):",
@@ -376,7 +376,7 @@ def test_awx_lists_the_playbooks_and_nothing_else_of_the_pattern() -> None:
     }
 
 
-def test_surveys_ask_for_variables_that_there_are() -> None:
+def test_surveys_ask_for_existing_variables() -> None:
     known = {"placement_hosts"}
     for role in ("orphan_cleanup", "host_decommission"):
         known |= set(
@@ -397,7 +397,7 @@ def test_surveys_ask_for_variables_that_there_are() -> None:
 
 
 @pytest.mark.long
-def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible) -> None:
+def test_awx_setup_is_idempotent_and_corrects_differences(ansible: Ansible) -> None:
     playbooks = {str(path.relative_to(ROOT)) for path in (PATTERN / "playbooks").iterdir()}
     with served(Awx(playbooks)) as awx:
         given = {
@@ -443,7 +443,7 @@ def test_awx_is_set_up_once_and_put_right_where_it_is_different(ansible: Ansible
 
 
 @pytest.mark.long
-def test_what_awx_refuses_is_told_in_its_words_and_without_the_token(ansible: Ansible) -> None:
+def test_awx_errors_are_reported_verbatim_without_the_token(ansible: Ansible) -> None:
     with served(Awx(playbooks=[])) as awx:
         refused = _apply(ansible, {"awx_url": awx.url, "awx_delay": 0}, "-vvv")
         nobody = _apply(ansible, {"awx_url": awx.url, "awx_credential": "none such"})
@@ -518,7 +518,7 @@ def _told(done: subprocess.CompletedProcess[str]) -> list[str]:
     return re.findall(r'"msg": "((?:Would )?(?:POST|PATCH) [^"]*)"', done.stdout)
 
 
-def test_an_execution_environment_gets_what_the_collection_needs(tmp_path: Path) -> None:
+def test_execution_environment_has_the_requirements_of_the_collection(tmp_path: Path) -> None:
     """By what it says of itself, from an installed collection.
 
     Its meta data names its Python requirements.

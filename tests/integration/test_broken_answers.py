@@ -74,7 +74,7 @@ def each_question(wires: Wires, fault: Fault) -> dict[str, Hook]:
 
 
 @pytest.mark.parametrize("fault", SHORT)
-def test_each_question_is_answered_badly_once(
+def test_detection_survives_one_bad_answer_to_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -93,7 +93,7 @@ def test_each_question_is_answered_badly_once(
     assert all(found[consumer]["change"] for consumer in few.consumers)
 
 
-def test_nothing_is_asked_again_where_nothing_is_wrong(
+def test_detection_does_not_repeat_requests_after_valid_answers(
     ansible: Ansible, wires: Wires, few: Strays
 ) -> None:
     """A 404, a 400 and a 200 are answers."""
@@ -114,7 +114,7 @@ def test_nothing_is_asked_again_where_nothing_is_wrong(
         (3, Fault.BROKEN),
     ],
 )
-def test_the_services_are_listed_badly_once_during_the_remediation(
+def test_remediation_survives_one_bad_listing_of_services(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault, nth: int
 ) -> None:
     """No cell has stopped answering.
@@ -133,7 +133,7 @@ def test_the_services_are_listed_badly_once_during_the_remediation(
 
 
 @pytest.mark.parametrize("fault", SHORT)
-def test_each_question_is_answered_badly_once_during_the_remediation(
+def test_remediation_survives_one_bad_answer_to_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -156,7 +156,7 @@ def test_each_question_is_answered_badly_once_during_the_remediation(
         ("placement", r"^/resource_providers(\?|$)", Fault.HTML),
     ],
 )
-def test_one_that_stays_broken_is_told_as_what_it_is(
+def test_detection_reports_a_request_that_keeps_failing(
     ansible: Ansible, wires: Wires, few: Strays, service: str, path: str, fault: Fault
 ) -> None:
     few.claim()
@@ -174,7 +174,7 @@ def test_one_that_stays_broken_is_told_as_what_it_is(
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT, long(Fault.HTML), long(Fault.OBJECT)])
-def test_a_question_about_one_consumer_that_stays_broken_leaves_it_alone(
+def test_consumer_is_left_alone_when_a_request_about_it_keeps_failing(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     """No answer is no 404: nothing is concluded from it."""

@@ -157,7 +157,7 @@ def _verdicts(run: Run) -> dict[str, str]:
     }
 
 
-def test_what_servers_left_is_shown_put_away_and_brought_back(
+def test_cleanup_shows_quarantines_and_restores_leftovers(
     ansible: Ansible, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     deleted, moved, forgotten = (
@@ -211,7 +211,7 @@ def _changes(run: Run) -> int:
     return int(recap.partition("changed=")[2].split()[0])
 
 
-def test_what_a_live_server_needs_or_may_need_is_untouched(
+def test_cleanup_keeps_what_a_live_server_may_need(
     ansible: real.Inside, host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     parked = world.boot(host.name)
@@ -250,7 +250,7 @@ def test_what_a_live_server_needs_or_may_need_is_untouched(
 
 
 @pytest.mark.long
-def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
+def test_cleanup_quarantines_leftovers_of_a_server_deleted_by_sql(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     """The last steps of source document 002.
@@ -287,7 +287,7 @@ def test_what_a_server_left_that_was_deleted_by_sql_is_put_away(
 
 
 @pytest.mark.long
-def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
+def test_cleanup_leaves_an_evacuated_guest_to_nova_until_its_host_is_back(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     server = world.boot(host.name)
@@ -309,7 +309,7 @@ def test_what_an_evacuated_server_left_is_novas_until_its_host_is_back(
 
 
 @pytest.mark.long
-def test_under_a_wrong_name_nothing_is_touched(
+def test_cleanup_changes_nothing_under_a_wrong_host_name(
     host: Hypervisor, world: World, clean: Cleaning
 ) -> None:
     """To another host, all that lives here looks as if it were left over."""
@@ -337,7 +337,7 @@ def test_under_a_wrong_name_nothing_is_touched(
 
 
 @pytest.mark.long
-def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
+def test_cleanup_changes_nothing_with_a_cell_down_or_above_the_limit(
     host: Hypervisor, world: World, minicloud: Minicloud, clean: Cleaning
 ) -> None:
     for _count in range(2):
@@ -357,7 +357,7 @@ def test_with_a_cell_down_or_too_much_to_do_nothing_is_touched(
 
 
 @pytest.mark.long
-def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
+def test_cleanup_defers_leftovers_found_after_the_count_to_the_next_run(
     host: Hypervisor, world: World, clean: Cleaning, tmp_path: Path
 ) -> None:
     counted, later = _deleted(world, host.name), _deleted(world, host.name)
@@ -386,7 +386,7 @@ def test_what_turns_up_after_all_was_counted_waits_for_the_next_run(
 
 
 @pytest.mark.long
-def test_nova_compute_is_restarted_until_it_complains_no_more(
+def test_cleanup_restarts_nova_compute_until_its_complaints_stop(
     host: Hypervisor, world: World, minicloud: Minicloud, tmp_path: Path
 ) -> None:
     """It complains of a claim of a server that moved on.

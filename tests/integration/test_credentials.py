@@ -145,7 +145,7 @@ def servers(world: World) -> None:
         "lists its own servers",
     ],
 )
-def test_a_role_that_lists_everything(
+def test_credentials_that_only_list_close_the_soundness_check(
     ansible: Ansible,
     placement: Placement,
     grant: Grant,

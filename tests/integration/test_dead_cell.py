@@ -169,12 +169,12 @@ def planted(cast: Cast, story: Story, world: World) -> Cast:
     return cast
 
 
-def test_the_run_ends_well(story: Story) -> None:
+def test_run_succeeds_with_a_dead_cell(story: Story) -> None:
     assert story.run.status == 0 and "Traceback" not in story.run.output, story.run.output
 
 
 @pytest.mark.parametrize("name", PROVABLE)
-def test_what_is_proven_of_the_living_cell_goes(
+def test_run_removes_proven_orphans_of_the_living_cell(
     story: Story, minicloud: Minicloud, name: str
 ) -> None:
     shares = minicloud.truth(name)["shares"]
@@ -187,20 +187,22 @@ def test_what_is_proven_of_the_living_cell_goes(
     assert left == {share["truth"] for share in shares} - {"orphaned"}
 
 
-def test_nobody_of_the_dead_cell_is_touched(cast: Cast, story: Story) -> None:
+def test_run_changes_no_consumer_of_the_dead_cell(cast: Cast, story: Story) -> None:
     for name, consumer in cast.dead.items():
         assert story.after[consumer] == story.before[consumer], name
 
 
 @pytest.mark.parametrize("name", UNPROVABLE)
-def test_what_the_dead_cell_may_need_is_told(cast: Cast, story: Story, name: str) -> None:
+def test_run_reports_consumers_that_the_dead_cell_may_need(
+    cast: Cast, story: Story, name: str
+) -> None:
     entry = story.run.entry(cast.dead[name])
 
     assert entry["verdict"] in ("protected", "undecided") and entry["change"] is None
 
 
 @pytest.mark.parametrize("name", BY_ABSENCE)
-def test_what_rests_on_absence_stays(
+def test_run_keeps_consumers_whose_proof_rests_on_absence(
     story: Story, minicloud: Minicloud, placement: Placement, name: str
 ) -> None:
     by_proof = {"deleted_server"}
@@ -220,14 +222,14 @@ def test_what_rests_on_absence_stays(
         ]
 
 
-def test_the_summary_says_what_was_not_judged(story: Story) -> None:
+def test_summary_lists_what_was_not_judged(story: Story) -> None:
     coverage = story.run.read("findings.json")["summary"]["coverage"]
 
     assert coverage["complete"] is False and coverage["partial"] is True
     assert sorted(coverage["unjudged_hosts"]) == HOSTS
 
 
-def test_the_metrics_say_it(story: Story) -> None:
+def test_metrics_count_what_was_not_judged(story: Story) -> None:
     metrics = (story.run.folder / "orphan-cleanup" / "placement_orphans.prom").read_text()
 
     (value,) = re.findall(r"^placement_orphan_unjudged_hosts\{.*\} (\S+)$", metrics, re.MULTILINE)
@@ -235,7 +237,7 @@ def test_the_metrics_say_it(story: Story) -> None:
 
 
 @pytest.mark.long
-def test_every_kind_is_opted_in(
+def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires
 ) -> None:
     """The first run has emptied the tree of a ghost.
@@ -261,7 +263,7 @@ def test_every_kind_is_opted_in(
         pytest.param("findings", True, marks=pytest.mark.long),
     ],
 )
-def test_when_the_play_fails(
+def test_fail_on_decides_whether_the_play_fails(
     ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool
 ) -> None:
     before = placement.everything()
@@ -277,7 +279,7 @@ def test_when_the_play_fails(
 
 @pytest.mark.long
 @pytest.mark.parametrize("fail_on", ["error", "partial"])
-def test_the_play_fails_only_after_its_work(
+def test_play_fails_only_after_its_work(
     ansible: Ansible, planted: Cast, placement: Placement, world: World, fail_on: str
 ) -> None:
     before = placement.everything()
@@ -323,7 +325,7 @@ def scheduled(ansible: Ansible, wires: Wires) -> Iterator[Schedule]:
         ("nova", "/os-services$"),
     ],
 )
-def test_dies_in_the_middle_of_a_detection(
+def test_cell_dies_during_detection(
     planted: Cast,
     placement: Placement,
     scheduled: Schedule,
@@ -349,7 +351,7 @@ def test_dies_in_the_middle_of_a_detection(
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
-def test_is_dead_for_one_answer(
+def test_cell_is_dead_for_one_answer(
     planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str
 ) -> None:
     before = placement.everything()
@@ -363,7 +365,7 @@ def test_is_dead_for_one_answer(
 
 
 @pytest.mark.long
-def test_dies_between_two_writes(
+def test_cell_dies_between_two_writes(
     ansible: Ansible,
     planted: Cast,
     placement: Placement,
@@ -402,7 +404,7 @@ def test_dies_between_two_writes(
         assert after[consumer] == before[consumer]
 
 
-def test_what_was_left_goes_when_the_cell_is_back(
+def test_remaining_orphans_are_removed_when_the_cell_is_back(
     ansible: Ansible, planted: Cast, placement: Placement
 ) -> None:
     """So all that stayed were orphans indeed."""

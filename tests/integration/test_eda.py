@@ -119,7 +119,7 @@ def rulebook(ansible: Ansible, tmp_path: Path) -> Iterator[Rulebook]:
             process.wait(60)
 
 
-def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
+def test_alert_starts_one_detection_and_nothing_else(
     rulebook: Rulebook, few: Strays, placement: Placement
 ) -> None:
     few.claim()
@@ -153,7 +153,7 @@ def test_an_alert_starts_a_look_that_changes_nothing_and_nothing_else_does(
 
 
 @pytest.mark.parametrize("name", ["orphan_alert", "orphan_alert_awx"])
-def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
+def test_ansible_rulebook_accepts_the_rulebooks(name: str) -> None:
     """By its own schema; AWX's would need an AWX to be run."""
     python = program("python")
     check = (
@@ -171,7 +171,7 @@ def test_ansible_rulebook_takes_the_rulebooks(name: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_rulebooks_can_only_look() -> None:
+def test_rulebooks_only_run_detection() -> None:
     ours, awx = (
         yaml.safe_load((RULEBOOKS / f"{name}.yml").read_text())[0]["rules"]
         for name in ("orphan_alert", "orphan_alert_awx")

@@ -521,7 +521,9 @@ each_state: Callable[..., t.Any] = pytest.mark.parametrize(
 
 
 @each_state
-def test_what_is_left(story: Story, world: World, state: State) -> None:
+def test_failed_migration_leaves_the_documented_allocations(
+    story: Story, world: World, state: State
+) -> None:
     """The table of docs/failed-cold-migrations.md."""
     left = tuple({world.provider(host) for host in hosts} for hosts in state.left)
 
@@ -529,7 +531,7 @@ def test_what_is_left(story: Story, world: World, state: State) -> None:
 
 
 @each_state
-def test_nothing_is_changed_before_its_server_is_settled(story: Story, state: State) -> None:
+def test_run_changes_nothing_before_the_server_is_settled(story: Story, state: State) -> None:
     run = story.runs["while failed"]
 
     assert (run.status, run.changed) == (0, 0), run.output
@@ -539,7 +541,7 @@ def test_nothing_is_changed_before_its_server_is_settled(story: Story, state: St
 
 
 @each_state
-def test_it_is_found_and_told(story: Story, state: State) -> None:
+def test_run_finds_and_reports_the_failed_migration(story: Story, state: State) -> None:
     server = story.seen[state.name]
 
     assert (server["OS-EXT-STS:task_state"], server["OS-EXT-SRV-ATTR:host"]) == (None, state.home)
@@ -550,7 +552,7 @@ def test_it_is_found_and_told(story: Story, state: State) -> None:
 
 
 @each_state
-def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_with_nothing(
+def test_default_run_gives_the_server_its_allocation_and_empties_the_migration(
     story: Story, world: World, state: State
 ) -> None:
     host = SOURCE if state.name in BY_CHOICE else state.home
@@ -566,7 +568,7 @@ def test_a_default_run_leaves_the_server_with_what_it_needs_and_the_migration_wi
     assert story.runs["once more"].changed == 0
 
 
-def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> None:
+def test_guest_possibly_on_the_destination_is_undecided(story: Story) -> None:
     """The attack: the host that would be freed has the guest of the server.
 
     For Nova the server rests on the source.
@@ -581,7 +583,7 @@ def test_a_guest_that_may_be_on_the_destination_is_undecided(story: Story) -> No
 
 
 @each_state
-def test_a_restoration_brings_both_documents_back(story: Story, state: State) -> None:
+def test_restore_writes_both_documents(story: Story, state: State) -> None:
     assert story.runs["restored"].status == 0, story.runs["restored"].output
     assert story.held("restored", state) == story.held("settled", state)
     for consumer in story.consumers(state):

@@ -38,7 +38,7 @@ if t.TYPE_CHECKING:
 WRITE = ("POST", "^/allocations$")
 
 
-def test_killed_at_each_step_of_a_write(
+def test_runs_killed_at_each_step_of_a_write_can_be_continued_and_restored(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     """Each run goes on where the one before was killed.
@@ -111,7 +111,9 @@ def small_disk(folder: Path, kilobytes: int, used: int = 0) -> t.Iterator[tuple[
     yield (*isolated, script, "sh")
 
 
-def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_full_disk_stops_the_run_before_any_write(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     few.claim()
     with small_disk(tmp_path / "disk", 4, used=4) as wrapper:
         result = told(
@@ -129,7 +131,9 @@ def test_a_disk_that_is_full(ansible: Ansible, wires: Wires, few: Strays, tmp_pa
 
 
 @pytest.mark.long
-def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path) -> None:
+def test_disk_that_fills_up_stops_the_run_and_keeps_the_journal_usable(
+    ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
+) -> None:
     """What was journalled before is made, the rest is not.
 
     What the torn journal says gives all of it back.
@@ -161,7 +165,7 @@ def test_a_disk_that_fills_up(ansible: Ansible, wires: Wires, many: Strays, tmp_
     assert many.held == many.consumers
 
 
-def test_two_runs_at_once_on_one_machine(
+def test_two_runs_on_one_machine_change_each_consumer_once(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     many.claim()
@@ -179,7 +183,7 @@ def test_two_runs_at_once_on_one_machine(
     assert wires.placement.requests.count("POST /allocations") == 3
 
 
-def test_a_run_does_not_wait_for_ever_for_another(
+def test_run_gives_up_waiting_for_another_run(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -197,7 +201,7 @@ def test_a_run_does_not_wait_for_ever_for_another(
 
 
 @pytest.mark.long
-def test_two_runs_at_once_on_two_machines(
+def test_two_runs_on_two_machines_change_each_consumer_once(
     ansible: Ansible, minicloud: Minicloud, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     """The other run comes and goes between proof and write of this one's second request.
@@ -236,7 +240,7 @@ def test_two_runs_at_once_on_two_machines(
 @pytest.mark.parametrize(
     "how", ["SIGTERM", long("SIGINT"), long("SIGHUP"), "SIGKILL", long("SIGINT to the group")]
 )
-def test_ansible_is_stopped_in_the_middle(
+def test_stopped_ansible_lets_the_current_write_finish(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, how: str
 ) -> None:
     """As Ctrl-C, a cancelled job or a closed terminal does it.
@@ -297,7 +301,7 @@ def test_ansible_is_stopped_in_the_middle(
 
 
 @pytest.mark.parametrize("part", [b"AnsiballZ_orphan_remediate", long(b"-c")])
-def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
+def test_module_notices_that_ansible_was_killed_before_it_started(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, part: bytes
 ) -> None:
     """The worker that waits for the module outlives `ansible-playbook`.
@@ -355,7 +359,7 @@ def test_ansible_is_killed_before_the_module_has_looked_who_started_it(
 
 
 @pytest.mark.long
-def test_nobody_is_missed_who_is_meant_to_be_gone(
+def test_run_continues_when_a_process_that_may_exit_has_exited(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
     """A task in the background outlives its `ansible-playbook`.
@@ -414,7 +418,7 @@ def _kept(folder: Path) -> dict[str, t.Any]:
     return t.cast("dict[str, t.Any]", json.loads((folder / "remediation.json").read_text()))
 
 
-def test_a_module_that_is_told_to_stop_tells_what_it_did(
+def test_stopped_module_reports_what_it_did(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     many.claim()
@@ -431,7 +435,7 @@ def test_a_module_that_is_told_to_stop_tells_what_it_did(
     assert list(many.truth(result).values()) == ["removed"] * 8 + ["skipped"] * 12
 
 
-def test_a_module_that_is_told_to_stop_during_a_proof_writes_nothing_more(
+def test_module_stopped_during_a_proof_writes_nothing_more(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -449,7 +453,7 @@ def test_a_module_that_is_told_to_stop_during_a_proof_writes_nothing_more(
     assert "POST /allocations" not in wires.placement.requests
 
 
-def test_a_module_that_waits_for_another_run_can_be_stopped(
+def test_module_waiting_for_another_run_can_be_stopped(
     ansible: Ansible, wires: Wires, world: World, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()

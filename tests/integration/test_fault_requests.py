@@ -74,7 +74,7 @@ def shapes_of(wires: Wires) -> list[Shape]:
 
 
 @pytest.mark.long
-def test_each_request_meets_each_fault(
+def test_run_survives_each_fault_in_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -115,7 +115,7 @@ def test_each_request_meets_each_fault(
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.RESET), long(Fault.BAD_GATEWAY)])
-def test_the_answer_is_lost_after_the_write_took_effect(
+def test_run_counts_a_write_whose_answer_was_lost(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -129,7 +129,7 @@ def test_the_answer_is_lost_after_the_write_took_effect(
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, long(Fault.UNAVAILABLE), Fault.CONFLICT])
-def test_no_write_ever_arrives(
+def test_run_reports_failures_when_no_write_arrives(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault
 ) -> None:
     few.claim()
@@ -143,7 +143,9 @@ def test_no_write_ever_arrives(
 
 
 @pytest.mark.long
-def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path) -> None:
+def test_run_ends_when_no_answer_arrives_in_time(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
     """Some requests are never answered, and a write takes effect whose answer does not come."""
     few.claim()
     hooks = [
@@ -164,7 +166,7 @@ def test_nothing_comes_in_time(ansible: Ansible, wires: Wires, few: Strays, tmp_
 
 
 @pytest.mark.long
-def test_a_write_takes_effect_after_it_was_given_up(
+def test_run_counts_a_write_that_takes_effect_after_its_timeout(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     """The second one then meets what the first one did, and is refused."""
@@ -178,7 +180,7 @@ def test_a_write_takes_effect_after_it_was_given_up(
     assert set(few.truth(told).values()) == {"removed"}
 
 
-def test_what_cannot_be_read_back_is_not_told_as_made(
+def test_run_does_not_count_a_write_that_cannot_be_read_back(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()
@@ -201,7 +203,7 @@ def test_what_cannot_be_read_back_is_not_told_as_made(
     assert few.recorded(tmp_path) == few.consumers
 
 
-def test_one_that_moves_between_its_proof_and_the_write(
+def test_run_skips_a_consumer_that_changes_between_proof_and_write(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     """Placement refuses the request as a whole; taken apart, all others go through."""
@@ -225,7 +227,7 @@ def test_one_that_moves_between_its_proof_and_the_write(
 
 
 @pytest.mark.long
-def test_a_token_expires_in_the_middle_of_the_run(
+def test_run_renews_a_token_that_expires_midway(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
     """A write and a look-up meet a service that no longer knows the token with which they come."""
@@ -240,7 +242,7 @@ def test_a_token_expires_in_the_middle_of_the_run(
 
 
 @pytest.mark.parametrize(("max_failures", "tried"), [(5, 8), long(8, 8), long(9, 16)])
-def test_a_run_gives_up_when_write_after_write_fails(
+def test_run_gives_up_after_repeated_write_failures(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path, max_failures: int, tried: int
 ) -> None:
     many.claim()
@@ -261,7 +263,7 @@ def test_a_run_gives_up_when_write_after_write_fails(
     many.others_are_spared()
 
 
-def test_a_run_that_may_not_fail_once_is_refused_before_it_asks_for_anything(
+def test_run_refuses_a_failure_limit_of_zero_before_any_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()

@@ -33,7 +33,7 @@ def orphan(minicloud: Minicloud) -> None:
     minicloud.scenario("healthy", "deleted_server", "second_nova")
 
 
-def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
+def test_wrong_region_fails_the_soundness_check(ansible: Ansible, placement: Placement) -> None:
     """Another Nova's region has the same Placement: none of the hosts with claims is its own."""
     before = placement.everything()
 
@@ -62,7 +62,7 @@ def test_the_wrong_region(ansible: Ansible, placement: Placement) -> None:
     ],
     ids=["hosts unknown to Placement", "no hosts"],
 )
-def test_a_nova_that_is_not_the_one_of_this_placement(
+def test_wrong_nova_fails_the_soundness_check(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
@@ -88,7 +88,7 @@ def test_a_nova_that_is_not_the_one_of_this_placement(
 
 
 @pytest.mark.parametrize("cloud", ["minicloud-demo", "minicloud-reader"])
-def test_credentials_that_see_too_little(
+def test_insufficient_permissions_fail_the_soundness_check(
     ansible: Ansible, placement: Placement, cloud: str
 ) -> None:
     before = placement.everything()
@@ -109,7 +109,7 @@ def test_credentials_that_see_too_little(
         long("placement", "1.27", "1.28 is needed to see the generations of consumers"),
     ],
 )
-def test_services_that_are_too_old_for_a_proof(
+def test_too_old_services_leave_unprovable_consumers_alone(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
@@ -148,7 +148,7 @@ def test_services_that_are_too_old_for_a_proof(
 
 
 @pytest.mark.long
-def test_a_placement_without_consumer_types(
+def test_placement_without_consumer_types_leaves_unknown_consumers_undecided(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires
 ) -> None:
     """Whose consumer it is cannot be seen.

@@ -104,7 +104,7 @@ def _ghost(run: Run, gone: Gone) -> dict[str, t.Any]:
     return next(entry for entry in entries if entry["id"] == f"orphaned_provider/{gone.root}")
 
 
-def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_proven_goes(
+def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     ansible: Ansible, world: World, placement: Placement, gone: Gone
 ) -> None:
     placement.needs("1.38", "what Nova knows nothing of can be proven")
@@ -144,7 +144,7 @@ def test_all_who_have_allocations_of_a_host_that_is_gone_are_listed_and_what_is_
 
 
 @pytest.mark.parametrize("why", ["not discovered", "no trait"])
-def test_what_may_be_a_host_is_not_taken_for_one_that_is_gone(
+def test_provider_that_may_be_a_host_is_not_a_deleted_host(
     ansible: Ansible, world: World, placement: Placement, gone: Gone, why: str
 ) -> None:
     """A host that Nova does not list, though its nova-compute is there.

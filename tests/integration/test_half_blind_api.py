@@ -139,7 +139,7 @@ def held_by(consumers: t.Iterable[str], placement: Placement) -> dict[str, t.Any
 
 
 @pytest.mark.parametrize("answering", [long((OLD,)), long((PRIMED,)), (OLD, NEW)], ids=" and ".join)
-def test_the_trees_of_running_hosts_that_are_still_empty(
+def test_empty_trees_of_running_hosts_are_kept(
     ansible: Ansible,
     deletions: Hook,
     placement: Placement,
@@ -162,7 +162,7 @@ def test_the_trees_of_running_hosts_that_are_still_empty(
 
 @pytest.mark.long
 @pytest.mark.parametrize("host", [EMPTY, TWIN, f"{TWIN}-2"])
-def test_the_tree_of_one_such_host_that_is_named(
+def test_empty_tree_of_a_named_running_host_is_kept(
     ansible: Ansible,
     deletions: Hook,
     placement: Placement,
@@ -185,7 +185,7 @@ def test_the_tree_of_one_such_host_that_is_named(
 
 
 @pytest.mark.long
-def test_hypervisors_that_no_service_stands_for(
+def test_hypervisors_without_a_service_fail_the_soundness_check(
     ansible: Ansible, before: dict[str, t.Any], placement: Placement, wires: Wires, workers: Workers
 ) -> None:
     """One list has the hosts of the new cell and the other has not.
@@ -205,7 +205,7 @@ def test_hypervisors_that_no_service_stands_for(
 
 
 @pytest.mark.parametrize("answering", [long(OLD), PRIMED])
-def test_every_kind_is_opted_in(
+def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible,
     before: dict[str, t.Any],
     deletions: Hook,
@@ -233,7 +233,7 @@ def test_every_kind_is_opted_in(
 
 
 @pytest.mark.parametrize("hypervisors", [OLD, NEW])
-def test_the_worst_that_a_balancer_can_do(
+def test_run_stays_safe_with_the_worst_balancing(
     before: dict[str, t.Any],
     placement: Placement,
     wires: Wires,
@@ -253,7 +253,7 @@ def test_the_worst_that_a_balancer_can_do(
     assert held_by(guests.live.values(), placement) == before, scheduled.told
 
 
-def test_each_request_meets_any_worker(
+def test_run_stays_safe_when_any_worker_answers(
     before: dict[str, t.Any],
     placement: Placement,
     wires: Wires,
@@ -266,7 +266,7 @@ def test_each_request_meets_any_worker(
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
-def test_each_request_meets_any_worker_many_times(
+def test_run_stays_safe_when_any_worker_answers_many_times(
     before: dict[str, t.Any],
     placement: Placement,
     wires: Wires,
@@ -310,7 +310,7 @@ def _never_touches_the_living(
 # Every worker knows the cell ----------------------------------------------------------------------
 
 
-def test_all_that_was_planted_goes_once_every_worker_was_restarted(
+def test_run_removes_all_orphans_after_every_worker_restarted(
     minicloud: Minicloud,
     before: dict[str, t.Any],
     placement: Placement,

@@ -160,7 +160,7 @@ def others(world: World) -> Others:
     return made
 
 
-def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
+def test_heal_predicts_heals_and_verifies_only_servers_without_allocation(
     heal: t.Callable[..., Run],
     controller: Controller,
     world: World,
@@ -220,7 +220,7 @@ def test_who_misses_a_claim_is_foretold_healed_and_verified_and_nobody_else(
 
 
 @pytest.mark.long
-def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
+def test_heal_reports_every_exit_code_and_continues(
     heal: t.Callable[..., Run],
     controller: Controller,
     placement: Placement,
@@ -275,7 +275,7 @@ def test_whatever_nova_manage_ends_with_is_told_and_does_not_stop_the_others(
     )
 
 
-def test_more_than_the_limit_are_not_healed_at_all(
+def test_heal_stops_above_the_limit(
     heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
 ) -> None:
     run = heal(bare(2), orphan_cleanup_max_changes=1)
@@ -287,7 +287,7 @@ def test_more_than_the_limit_are_not_healed_at_all(
     assert controller.calls == []
 
 
-def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controller(
+def test_heal_reports_a_missing_command_and_runs_only_it_on_the_controller(
     heal: t.Callable[..., Run], tmp_path: Path, bare: t.Callable[[int], list[str]]
 ) -> None:
     inventory = tmp_path / "inventory.yml"
@@ -310,7 +310,7 @@ def test_a_command_that_is_not_there_is_told_and_only_it_is_run_on_the_controlle
 
 
 @pytest.mark.long
-def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
+def test_heal_never_uses_this_machine_for_a_controller_without_connection(
     ansible: Ansible, controller: Controller, world: World, bare: t.Callable[[int], list[str]]
 ) -> None:
     """The play is local, as those of users are.
@@ -355,7 +355,7 @@ def test_a_controller_without_a_connection_of_its_own_is_never_this_machine(
     assert world.picture() == before
 
 
-def test_a_plan_is_refused(
+def test_heal_refuses_a_plan(
     heal: t.Callable[..., Run], controller: Controller, bare: t.Callable[[int], list[str]]
 ) -> None:
     run = heal(bare(1), orphan_cleanup_plan="plan.json")

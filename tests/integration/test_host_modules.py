@@ -89,7 +89,7 @@ def _service(world: World, host: str) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("named_by", ["name", "root"])
-def test_a_tree_is_deleted_children_first_and_once(
+def test_module_deletes_a_tree_once_children_first(
     ansible: Ansible, placement: Placement, tree: dict[str, str], named_by: str
 ) -> None:
     before = placement.providers()
@@ -121,7 +121,7 @@ def test_a_tree_is_deleted_children_first_and_once(
 
 
 @pytest.mark.long
-def test_a_tree_of_which_somebody_holds_a_share_is_kept(
+def test_module_keeps_a_tree_with_allocations(
     ansible: Ansible, placement: Placement, tree: dict[str, str], claim: t.Callable[[str], str]
 ) -> None:
     consumers = sorted(
@@ -140,7 +140,7 @@ def test_a_tree_of_which_somebody_holds_a_share_is_kept(
     assert placement.providers() == before
 
 
-def test_a_share_claimed_in_the_last_moment_keeps_its_provider(
+def test_module_keeps_a_provider_allocated_at_the_last_moment(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -160,7 +160,7 @@ def test_a_share_claimed_in_the_last_moment_keeps_its_provider(
     assert list(placement.held(consumer[0])) == [tree["root"]]
 
 
-def test_a_lost_answer_to_a_deletion_is_no_failure(
+def test_lost_answer_to_a_provider_deletion_is_no_failure(
     ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
 ) -> None:
     lost = wires.placement.on("DELETE", tree["root"], after=lambda: Fault.NO_ANSWER)
@@ -172,7 +172,7 @@ def test_a_lost_answer_to_a_deletion_is_no_failure(
 
 
 @pytest.mark.long
-def test_a_part_of_a_tree_is_not_deleted(
+def test_module_refuses_to_delete_part_of_a_tree(
     ansible: Ansible, placement: Placement, tree: dict[str, str]
 ) -> None:
     result = ansible.module("placement_provider", name=tree["child"], **ABSENT)
@@ -182,7 +182,7 @@ def test_a_part_of_a_tree_is_not_deleted(
     assert tree["child"] in placement.providers().values()
 
 
-def test_the_tree_of_a_compute_node_is_never_deleted(
+def test_module_never_deletes_the_tree_of_a_compute_node(
     ansible: Ansible, placement: Placement, dead: str
 ) -> None:
     result = ansible.module("placement_provider", name=dead, **ABSENT)
@@ -193,7 +193,7 @@ def test_the_tree_of_a_compute_node_is_never_deleted(
 
 
 @pytest.mark.long
-def test_without_the_list_of_compute_nodes_nothing_is_deleted(
+def test_module_deletes_nothing_without_the_list_of_compute_nodes(
     ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
 ) -> None:
     wires.nova.on("GET", "/os-hypervisors", nth=0, before=lambda: Fault.UNAVAILABLE)
@@ -213,7 +213,7 @@ def dead_cell(minicloud: Minicloud) -> Iterator[str]:
     minicloud.run("scenario", "--undo", "cell_down")
 
 
-def test_while_a_cell_does_not_answer_nothing_is_deleted(
+def test_module_deletes_nothing_while_a_cell_is_down(
     ansible: Ansible, placement: Placement, tree: dict[str, str], dead_cell: str
 ) -> None:
     before = placement.providers()
@@ -238,7 +238,7 @@ def test_while_a_cell_does_not_answer_nothing_is_deleted(
 
 
 @pytest.mark.long
-def test_beside_another_nova_a_tree_is_deleted_only_when_told(
+def test_module_deletes_a_tree_beside_another_nova_only_when_allowed(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tree: dict[str, str]
 ) -> None:
     minicloud.scenario("second_nova")
@@ -255,13 +255,13 @@ def test_beside_another_nova_a_tree_is_deleted_only_when_told(
 
 
 @pytest.mark.parametrize("name", ["nonesuch", NOBODY])
-def test_a_tree_that_is_not_there_is_absent(ansible: Ansible, name: str) -> None:
+def test_missing_tree_is_absent(ansible: Ansible, name: str) -> None:
     result = ansible.module("placement_provider", name=name, **ABSENT)
 
     assert (result["failed"], result["changed"], result["providers"]) == (False, False, [])
 
 
-def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, host: str) -> None:
+def test_info_shows_services_as_nova_has_them(ansible: Ansible, world: World, host: str) -> None:
     raw = {
         service["id"]: service for service in world.cloud.nova("GET", "/os-services")["services"]
     }
@@ -280,7 +280,7 @@ def test_services_are_shown_as_nova_has_them(ansible: Ansible, world: World, hos
 
 
 @pytest.mark.long
-def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) -> None:
+def test_info_omits_services_that_do_not_exist(ansible: Ansible, host: str) -> None:
     assert ansible.module("compute_service_info", host=["nonesuch"])["services"] == []
     assert (
         ansible.module("compute_service_info", host=[host], binary=["nova-conductor"])["services"]
@@ -319,7 +319,7 @@ def test_services_that_are_not_there_are_not_shown(ansible: Ansible, host: str) 
         ),
     ],
 )
-def test_a_service_is_changed_once(
+def test_module_changes_a_service_once(
     ansible: Ansible,
     world: World,
     host: str,
@@ -352,7 +352,7 @@ def test_a_service_is_changed_once(
         ({"host": "compute-1", "disabled_reason": "rusty"}, "enabled=false"),
     ],
 )
-def test_a_service_that_cannot_be_so_fails_with_the_reason(
+def test_module_fails_with_the_reason_for_an_impossible_state(
     ansible: Ansible, arguments: dict[str, t.Any], said: str
 ) -> None:
     result = ansible.module("compute_service", **arguments)
@@ -361,7 +361,7 @@ def test_a_service_that_cannot_be_so_fails_with_the_reason(
     assert said in result["msg"]
 
 
-def test_only_compute_services_can_be_changed(ansible: Ansible) -> None:
+def test_module_changes_only_compute_services(ansible: Ansible) -> None:
     scheduler = ansible.module("compute_service_info", binary="nova-scheduler")["services"][0]
 
     result = ansible.module(
@@ -372,7 +372,7 @@ def test_only_compute_services_can_be_changed(ansible: Ansible) -> None:
     assert "Updating a nova-scheduler service is not supported" in result["msg"]
 
 
-def test_a_service_goes_with_its_host_and_once(
+def test_module_deletes_a_service_with_its_host_once(
     ansible: Ansible, world: World, placement: Placement, dead: str
 ) -> None:
     service = _service(world, dead)
@@ -391,7 +391,7 @@ def test_a_service_goes_with_its_host_and_once(
     assert dead not in placement.providers()
 
 
-def test_a_service_that_is_up_is_kept(ansible: Ansible, world: World, host: str) -> None:
+def test_module_keeps_a_service_that_is_up(ansible: Ansible, world: World, host: str) -> None:
     result = ansible.module("compute_service", id=_service(world, host)["id"], state="absent")
 
     assert result["failed"]
@@ -400,7 +400,7 @@ def test_a_service_that_is_up_is_kept(ansible: Ansible, world: World, host: str)
 
 
 @pytest.mark.long
-def test_a_service_with_servers_is_kept_even_by_force(
+def test_module_keeps_a_service_with_servers_even_by_force(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     name = _new_host(world)
@@ -418,7 +418,7 @@ def test_a_service_with_servers_is_kept_even_by_force(
     assert name in placement.providers()
 
 
-def test_what_nova_leaves_behind_is_told_and_can_be_deleted(
+def test_module_reports_what_nova_leaves_behind_so_that_it_can_be_deleted(
     ansible: Ansible, world: World, placement: Placement, dead: str, claim: t.Callable[[str], str]
 ) -> None:
     provider = world.provider(dead)
@@ -438,7 +438,7 @@ def test_what_nova_leaves_behind_is_told_and_can_be_deleted(
 
 
 @pytest.mark.long
-def test_a_lost_answer_to_the_deletion_of_a_service_is_no_failure(
+def test_lost_answer_to_a_service_deletion_is_no_failure(
     ansible: Ansible, world: World, wires: Wires, dead: str
 ) -> None:
     lost = wires.nova.on("DELETE", "/os-services/", after=lambda: Fault.NO_ANSWER)

@@ -31,7 +31,7 @@ def _users_own(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> An
     return ansible
 
 
-def test_orphans_are_found_removed_and_put_back_by_the_installed_collection(
+def test_installed_collection_detects_removes_and_restores_orphans(
     users_own: Ansible, few: Strays, tmp_path: Path
 ) -> None:
     few.claim()

@@ -270,7 +270,7 @@ def elsewhere(world: World, server: str) -> str:
     return next(other for other in STEADY if other != host)
 
 
-def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
+def test_lives_produce_orphans_and_lookalikes(story: Story) -> None:
     kinds = {made.outcome["kind"] for made in story.made}
     happened = sum((life.done for life in story.lives), collections.Counter[str]())
 
@@ -280,15 +280,15 @@ def test_there_was_much_to_remove_and_to_get_wrong(story: Story) -> None:
     assert story.protected["moving"] and story.protected["verify_resize"], story.figures()
 
 
-def test_every_run_ended_well(story: Story) -> None:
+def test_every_run_succeeds(story: Story) -> None:
     assert not [fault for played in story.rounds for fault in played.faults]
 
 
-def test_no_server_lacked_anything_after_what_nova_did_to_it(story: Story) -> None:
+def test_no_server_lacks_an_allocation_after_an_operation_of_nova(story: Story) -> None:
     assert not [loss for life in story.lives for loss in life.losses]
 
 
-def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
+def test_no_change_takes_a_live_server_its_allocation_on_its_host(
     story: Story, world: World
 ) -> None:
     """Whatever was written left each server a share of the host where it was.
@@ -313,7 +313,7 @@ def test_no_change_took_from_a_live_server_what_it_had_of_its_host(
             ), (made, states)
 
 
-def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None:
+def test_no_change_takes_the_allocation_of_a_running_migration(story: Story) -> None:
     for made in story.made:
         for part in made.parts:
             states = [
@@ -327,13 +327,13 @@ def test_no_change_took_the_claim_of_a_migration_under_way(story: Story) -> None
 
 
 @pytest.mark.parametrize("kind", ["deleted_server", "deleted_migration", "unknown_consumer"])
-def test_who_was_called_gone_never_lived_again(story: Story, kind: str) -> None:
+def test_no_server_reported_as_deleted_ever_lives_again(story: Story, kind: str) -> None:
     gone = [made for made in story.made if made.outcome["kind"] == kind]
 
     assert not [made for made in gone if story.chronicle.lived_after(made.consumer, made.second)]
 
 
-def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
+def test_only_deliberate_damage_is_remediated(story: Story) -> None:
     """A claim is found here that one run took by mistake, and another gave back."""
     spoilt = sum((life.spoilt for life in story.lives), collections.Counter[tuple[str, str]]())
     healed = collections.Counter(
@@ -349,7 +349,7 @@ def test_only_what_was_spoilt_was_put_right(story: Story) -> None:
     }
 
 
-def test_every_live_server_holds_exactly_its_host(story: Story, world: World) -> None:
+def test_every_live_server_has_exactly_its_own_host(story: Story, world: World) -> None:
     assert len(story.living) >= LIVES // 2
     for uuid, server in story.living.items():
         if server["status"] == "ERROR":
@@ -361,7 +361,7 @@ def test_every_live_server_holds_exactly_its_host(story: Story, world: World) ->
         assert (held.project, held.user) == (server["tenant_id"], server["user_id"])
 
 
-def test_whoever_else_holds_anything_is_a_move_that_is_not_over(story: Story, world: World) -> None:
+def test_every_other_consumer_belongs_to_an_unfinished_move(story: Story, world: World) -> None:
     (parked,) = servers.migrations(world.cloud, story.parked)[:1]
 
     assert parked["status"] == "finished"

@@ -87,7 +87,7 @@ def newest(world: World, count: int) -> list[str]:
 
 
 @pytest.mark.long
-def test_none_of_them_has_a_host(
+def test_newest_servers_without_a_host_pass_the_soundness_check(
     ansible: Ansible, world: World, failed_boots: list[str], orphan: str
 ) -> None:
     assert set(newest(world, FAILED)) == set(failed_boots)
@@ -98,7 +98,7 @@ def test_none_of_them_has_a_host(
     assert found[orphan]["verdict"] == "orphaned" and found[orphan]["change"]
 
 
-def test_all_of_them_are_ones_own_and_one_has_lost_its_mapping(
+def test_own_newest_servers_pass_the_soundness_check_with_one_lost_mapping(
     ansible: Ansible, placement: Placement, world: World, own: list[str], orphan: str
 ) -> None:
     """Its neighbours, of the same project, are shown.

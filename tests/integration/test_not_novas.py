@@ -45,7 +45,9 @@ def zun(world: World) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("zun")
-def test_a_container(ansible: Ansible, placement: Placement, world: World) -> None:
+def test_container_is_undecided_and_kept(
+    ansible: Ansible, placement: Placement, world: World
+) -> None:
     container = world.claim(HOST)
     before = placement.everything()
 
@@ -66,7 +68,7 @@ def test_a_container(ansible: Ansible, placement: Placement, world: World) -> No
 
 
 @pytest.mark.usefixtures("zun")
-def test_a_stray_when_somebody_looked_that_it_is_no_container(
+def test_stray_consumer_is_removed_when_other_allocators_are_ignored(
     ansible: Ansible, placement: Placement, world: World
 ) -> None:
     stray = world.claim(HOST)
@@ -92,7 +94,7 @@ def test_a_stray_when_somebody_looked_that_it_is_no_container(
     ) in run.told
 
 
-def test_a_service_that_does_not_allocate_is_a_slip(ansible: Ansible) -> None:
+def test_ignored_service_that_does_not_allocate_is_refused(ansible: Ansible) -> None:
     run = ansible.playbook(
         "detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]}
     )
@@ -120,7 +122,7 @@ def undiscovered(world: World) -> Iterator[None]:
     )
 
 
-def test_a_host_that_is_not_discovered(
+def test_undiscovered_host_keeps_its_allocations(
     ansible: Ansible, placement: Placement, world: World, request: pytest.FixtureRequest
 ) -> None:
     server, stray = world.boot(HOST), world.claim(HOST)

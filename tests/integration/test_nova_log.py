@@ -202,7 +202,7 @@ def _explained(run: Run, records: list[dict[str, t.Any]], **facts: t.Any) -> set
     return {pair["finding"] for pair in told["explained"]}
 
 
-def test_a_purged_server_is_not_found_in_the_database(stage: Stage) -> None:
+def test_purged_server_is_recognized_as_not_found_in_the_database(stage: Stage) -> None:
     record = stage.record("purged", "not_in_database")
 
     assert (record["instance"], record["host"], record["amounts"]) == (
@@ -213,27 +213,27 @@ def test_a_purged_server_is_not_found_in_the_database(stage: Stage) -> None:
     assert record["source"] == str(stage.log("purged"))
 
 
-def test_a_server_deleted_by_sql_is_not_managed_and_its_amounts_are_known(stage: Stage) -> None:
+def test_server_deleted_by_sql_is_recognized_with_its_amounts(stage: Stage) -> None:
     record = stage.record("by SQL", "not_managed")
 
     assert record["instance"] == stage.consumers["by SQL"]
     assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
-def test_servers_that_the_hypervisor_does_not_have_are_counted(stage: Stage) -> None:
+def test_servers_unknown_to_the_hypervisor_are_counted(stage: Stage) -> None:
     record = stage.record("by SQL", "power_state_counts")
 
     assert (record["counts"], record["instance"]) == ({"database": 1, "hypervisor": 0}, None)
 
 
-def test_of_a_server_that_moved_away_its_new_host_is_known(stage: Stage) -> None:
+def test_complaint_about_a_server_that_left_names_its_new_host(stage: Stage) -> None:
     record = stage.record("moved", "moved_away")
 
     assert (record["instance"], record["other_host"]) == (stage.consumers["moved"], "compute-1")
     assert record["amounts"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
-def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(
+def test_complaint_about_a_taken_name_has_the_refused_uuid(
     stage: Stage, placement: Placement
 ) -> None:
     record = stage.record("renewed", "provider_conflict")
@@ -243,7 +243,7 @@ def test_a_name_that_is_taken_is_told_with_the_identity_that_cannot_have_it(
     assert record["provider"]["uuid"] not in placement.providers().values()
 
 
-def test_times_are_those_of_the_lines_and_each_line_is_counted(stage: Stage) -> None:
+def test_times_come_from_the_lines_and_each_line_is_counted(stage: Stage) -> None:
     record = stage.record("moved", "moved_away")
     lines = [
         line
@@ -261,13 +261,13 @@ def test_times_are_those_of_the_lines_and_each_line_is_counted(stage: Stage) -> 
     ]
 
 
-def test_what_was_said_just_now_is_within_the_last_hour(stage: Stage) -> None:
+def test_complaint_logged_just_now_is_within_the_last_hour(stage: Stage) -> None:
     since = stage.records("purged", since="1h")
 
     assert [record["kind"] for record in since if record["instance"]] == ["not_in_database"]
 
 
-def test_a_rotated_log_is_read_with_the_one_that_follows_it(stage: Stage, tmp_path: Path) -> None:
+def test_rotated_log_is_read_together_with_its_successor(stage: Stage, tmp_path: Path) -> None:
     once = stage.record("moved", "moved_away")["count"]
     shutil.copy(stage.log("moved"), tmp_path / "nova-compute.log")
     (tmp_path / "nova-compute.log.1.gz").write_bytes(gzip.compress(stage.log("moved").read_bytes()))
@@ -282,7 +282,7 @@ def test_a_rotated_log_is_read_with_the_one_that_follows_it(stage: Stage, tmp_pa
     )
 
 
-def test_check_mode_reads_as_well(stage: Stage) -> None:
+def test_check_mode_reads_too(stage: Stage) -> None:
     paths = [str(stage.log("purged"))]
 
     checked = stage.ansible.module("nova_log_info", "--check", paths=paths)
@@ -292,7 +292,7 @@ def test_check_mode_reads_as_well(stage: Stage) -> None:
     ] == [stage.consumers["purged"]]
 
 
-def test_findings_are_joined_to_what_the_hosts_complained_of(
+def test_findings_are_joined_with_complaints_of_the_hosts(
     stage: Stage, found: Run, every: list[dict[str, t.Any]]
 ) -> None:
     def ids(consumer: str) -> set[str]:
@@ -309,7 +309,7 @@ def test_findings_are_joined_to_what_the_hosts_complained_of(
     assert found.entry(stage.consumers["moved"])["kind"] == "evacuated_source"
 
 
-def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -> None:
+def test_complaint_of_another_host_is_not_joined(stage: Stage, found: Run) -> None:
     elsewhere = [{**stage.record("purged", "not_in_database"), "host": stage.hosts["moved"]}]
 
     assert correlate_records(found.read("findings.json"), elsewhere) == {
@@ -318,7 +318,7 @@ def test_a_complaint_of_another_host_is_not_believed(stage: Stage, found: Run) -
     }
 
 
-def test_the_report_shows_complaints_with_their_findings_and_the_others_after_them(
+def test_report_shows_complaints_with_findings_before_the_others(
     stage: Stage, found: Run, every: list[dict[str, t.Any]]
 ) -> None:
     report = {
@@ -340,7 +340,7 @@ def test_the_report_shows_complaints_with_their_findings_and_the_others_after_th
     )
 
 
-def test_the_report_takes_the_result_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:
+def test_report_reads_complaints_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     read = {
         "osops.placement.nova_log_info": {
@@ -372,7 +372,7 @@ def test_the_report_takes_the_result_from_a_file(stage: Stage, found: Run, tmp_p
         ({}, "These are no complaints"),
     ],
 )
-def test_what_are_no_complaints_is_refused(
+def test_report_refuses_data_that_is_not_complaints(
     stage: Stage, found: Run, complaints: t.Any, said: str
 ) -> None:
     report = {

@@ -106,7 +106,7 @@ def moving(world: World, victim: str) -> Iterator[str]:
         ("nova", "/servers/[^/?]*$"),
     ],
 )
-def test_dies_during_the_listings(
+def test_cell_dies_during_the_listings(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str
 ) -> None:
     before = placement.everything()
@@ -123,7 +123,7 @@ def test_dies_during_the_listings(
 
 @pytest.mark.long
 @pytest.mark.parametrize("queued_for_delete", [0, 1])
-def test_is_dead_for_one_look_up(
+def test_cell_is_dead_for_one_lookup(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -159,7 +159,7 @@ def test_is_dead_for_one_look_up(
 
 
 @pytest.mark.long
-def test_is_dead_and_its_server_queued_for_delete(
+def test_cell_is_dead_and_its_server_queued_for_delete(
     ansible: Ansible, placement: Placement, world: World, victim: str
 ) -> None:
     before = placement.everything()
@@ -183,7 +183,7 @@ def test_is_dead_and_its_server_queued_for_delete(
 
 
 @pytest.mark.long
-def test_is_dead_while_the_migrations_are_listed(
+def test_cell_is_dead_while_migrations_are_listed(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
     """The listing then lacks a migration without a word, and its consumer looks like nobody's."""
@@ -202,7 +202,7 @@ def test_is_dead_while_the_migrations_are_listed(
     spared(run, before, placement)
 
 
-def test_is_dead_from_the_migrations_to_the_last_look_up(
+def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
     """Only the question about all cells that follows the listing finds it dead.
@@ -222,7 +222,7 @@ def test_is_dead_from_the_migrations_to_the_last_look_up(
 
 
 @pytest.mark.long
-def test_is_dead_while_the_migrations_are_listed_again(
+def test_cell_is_dead_while_migrations_are_listed_again(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, moving: str
 ) -> None:
     """It is listed with 200 and without the move under way.
@@ -243,7 +243,7 @@ def test_is_dead_while_the_migrations_are_listed_again(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("stray", "victim")
-def test_dies_between_detection_and_remediation(
+def test_cell_dies_between_detection_and_remediation(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
 ) -> None:
     before = placement.everything()
@@ -261,7 +261,7 @@ def test_dies_between_detection_and_remediation(
     spared(run, before, placement)
 
 
-def test_dies_between_two_writes(
+def test_cell_dies_between_two_writes(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path
 ) -> None:
     many.claim()

@@ -156,7 +156,9 @@ def story(
 
 
 @pytest.mark.parametrize("ends", ENDS)
-def test_ends_while_it_is_read(story: Story, world: World, ends: tuple[str, str]) -> None:
+def test_evacuation_ends_during_the_reading(
+    story: Story, world: World, ends: tuple[str, str]
+) -> None:
     server, kind = story.ended[ends], ENDS[ends]
 
     assert story.run.entry(server)["kind"] == kind
@@ -166,17 +168,17 @@ def test_ends_while_it_is_read(story: Story, world: World, ends: tuple[str, str]
         assert story.now[server] == story.held[server]
 
 
-def test_a_real_one_ends_between_its_migrations_and_its_look_up(story: Story) -> None:
+def test_real_evacuation_ends_between_its_migrations_and_its_lookup(story: Story) -> None:
     assert story.run.entry(story.real)["kind"] == "moving"
     assert story.now[story.real] == story.held[story.real]
 
 
-def test_a_real_one_is_half_way_all_the_time(story: Story) -> None:
+def test_real_evacuation_is_halfway_all_the_time(story: Story) -> None:
     assert "(evacuation)" in story.run.entry(story.slow)["reason"]
     assert story.now[story.slow] == story.held[story.slow]
 
 
-def test_nothing_else_was_changed(story: Story) -> None:
+def test_no_other_consumer_changes(story: Story) -> None:
     expected = [server for ends, server in story.ended.items() if ENDS[ends] == "evacuated_source"]
 
     assert story.run.status == 0 and "Traceback" not in story.run.output
@@ -186,7 +188,7 @@ def test_nothing_else_was_changed(story: Story) -> None:
 
 
 @pytest.mark.long
-def test_what_is_left_behind_goes_with_the_next_run(
+def test_source_allocation_is_removed_by_the_next_run(
     story: Story, ansible: Ansible, placement: Placement, world: World
 ) -> None:
     run = ansible.playbook("cleanup_orphans", variables=CHOSEN)

@@ -194,13 +194,17 @@ WAITS = {"live-migrates": "moving", "reverts": "verify_resize", "reverts in plac
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", UNDER_WAY)
-def test_a_server_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
+def test_server_under_way_keeps_its_allocation(
+    stages: tuple[Stage, Stage], cast: Cast, name: str
+) -> None:
     assert stages[0].run.entry(cast.servers[name])["kind"] == UNDER_WAY[name]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
-def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: str) -> None:
+def test_migration_under_way_keeps_its_allocation(
+    stages: tuple[Stage, Stage], cast: Cast, name: str
+) -> None:
     """A resize on the same host is among them.
 
     There the server and its migration hold the very same tree.
@@ -210,7 +214,7 @@ def test_a_migration_under_way(stages: tuple[Stage, Stage], cast: Cast, name: st
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["live-migrates", "reverts"])
-def test_an_interrupted_move(
+def test_interrupted_move_is_reported_as_an_unreverted_allocation(
     stages: tuple[Stage, Stage], cast: Cast, world: World, name: str
 ) -> None:
     """The guest is at the source, which only the ended migration holds.
@@ -233,7 +237,7 @@ def test_an_interrupted_move(
 
 
 @pytest.mark.long
-def test_a_revert_to_more_on_the_same_host(
+def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
     stages: tuple[Stage, Stage], cast: Cast, world: World
 ) -> None:
     """The server holds the smaller flavor, the ended migration the greater one.
@@ -254,7 +258,7 @@ def test_a_revert_to_more_on_the_same_host(
 
 
 @pytest.mark.long
-def test_an_unshelve_that_was_reset_and_may_still_come(
+def test_reset_unshelve_that_may_still_continue_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast
 ) -> None:
     assert (
@@ -263,7 +267,7 @@ def test_an_unshelve_that_was_reset_and_may_still_come(
 
 
 @pytest.mark.long
-def test_nothing_was_changed(stages: tuple[Stage, Stage]) -> None:
+def test_run_changes_nothing(stages: tuple[Stage, Stage]) -> None:
     for stage in stages:
         assert (
             stage.run.status == 0 and stage.run.changed == 0 and "Traceback" not in stage.run.output

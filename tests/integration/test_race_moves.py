@@ -198,13 +198,13 @@ def shelved(world: World) -> str:
     return server
 
 
-def test_nothing_was_changed_and_nothing_failed(story: Story) -> None:
+def test_run_changes_nothing_and_succeeds(story: Story) -> None:
     assert story.run.status == 0 and story.run.changed == 0
     assert "Traceback" not in story.run.output
 
 
 @pytest.mark.parametrize("name", RACES)
-def test_holds_what_nova_gave_it(story: Story, world: World, name: str) -> None:
+def test_server_keeps_what_nova_gave_it(story: Story, world: World, name: str) -> None:
     server, race = story.servers[name], RACES[name]
     held = {provider: share["resources"] for provider, share in story.after.get(server, {}).items()}
 
@@ -217,7 +217,7 @@ def test_holds_what_nova_gave_it(story: Story, world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, race in RACES.items() if race.said])
-def test_says_why_it_was_spared(story: Story, name: str) -> None:
+def test_report_says_why_the_server_is_protected(story: Story, name: str) -> None:
     outcome = story.run.outcome(story.servers[name])
 
     assert outcome["outcome"] == "skipped"
@@ -225,24 +225,24 @@ def test_says_why_it_was_spared(story: Story, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, race in RACES.items() if not race.said])
-def test_was_never_planned(story: Story, name: str) -> None:
+def test_server_is_never_planned(story: Story, name: str) -> None:
     assert story.servers[name] not in {
         step["consumer"] for step in story.run.read("plan.json")["changes"]
     }
 
 
-def test_a_parked_move_keeps_its_source(story: Story, world: World) -> None:
+def test_unconfirmed_move_keeps_its_source(story: Story, world: World) -> None:
     (migration,) = servers.migrations(world.cloud, story.servers["before the remediation"])
 
     assert set(story.after[migration["uuid"]]) == {world.provider(OWN), world.provider(OTHER)}
 
 
-def test_a_server_that_is_born_meanwhile(story: Story, world: World) -> None:
+def test_server_created_meanwhile_is_kept(story: Story, world: World) -> None:
     assert list(story.after[story.born]) == [world.provider(THIRD)]
 
 
 @pytest.mark.long
-def test_a_move_that_is_only_asked_for_before_the_write(
+def test_move_requested_just_before_the_write_keeps_its_allocation(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
 ) -> None:
     """Nova has claimed nothing yet, so Placement takes the write.

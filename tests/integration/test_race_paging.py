@@ -96,7 +96,7 @@ def still(world: World) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_pages_are_read_to_their_end(
+def test_pages_are_read_to_the_end(
     ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]
 ) -> None:
     before = placement.everything()
@@ -123,7 +123,7 @@ def test_pages_are_read_to_their_end(
 @pytest.mark.long
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("how", ["vanishes", "appears"])
-def test_a_host_that_is_missed(
+def test_host_missing_from_the_listing_keeps_its_servers(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -174,7 +174,7 @@ def test_a_host_that_is_missed(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("still")
-def test_the_last_host_of_a_page_vanishes(
+def test_listing_is_read_again_when_the_last_host_of_a_page_vanishes(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]
 ) -> None:
     """The next page cannot be asked for, and the listing is read again."""
@@ -193,7 +193,7 @@ def test_the_last_host_of_a_page_vanishes(
 
 
 @pytest.mark.long
-def test_migrations_come_and_go(
+def test_migrations_that_start_or_vanish_while_listed_are_protected(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents
 ) -> None:
     """One begins when its page was read already.

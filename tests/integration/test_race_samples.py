@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.world import World
 
 
-def test_one_that_is_deleted_before_it_is_looked_for_among_the_deleted_tells_nothing(
+def test_server_deleted_before_the_deleted_listing_proves_nothing(
     ansible: Ansible, minicloud: Minicloud, wires: Wires, world: World
 ) -> None:
     minicloud.scenario("healthy")

@@ -93,7 +93,7 @@ def _placement(cloud: Minicloud) -> Placement:
     )
 
 
-def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
+def test_region_with_a_dead_cell_does_not_block_other_regions(
     ansible: Ansible,
     minicloud: Minicloud,
     second_cloud: Minicloud,
@@ -139,7 +139,7 @@ def test_one_region_with_a_cell_down_keeps_no_other_from_being_cleaned_up(
     assert rows["north"]["journal"].startswith(str(run.folder / "orphan-cleanup" / "north"))
 
 
-def test_what_an_earlier_run_left_is_not_taken_for_this_ones(
+def test_findings_of_an_earlier_run_are_not_taken_for_this_run(
     ansible: Ansible, orphans: list[str], inventory: Path
 ) -> None:
     """The folder of the region that fails now has the findings of a run in which it did not."""
@@ -161,7 +161,7 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(
     assert run.read("summary.json")["totals"]["verdicts"] == {}
 
 
-def test_never_fails_for_what_is_only_not_complete(
+def test_fail_on_never_accepts_incomplete_readings(
     ansible: Ansible, orphans: list[str], inventory: Path
 ) -> None:
     never = {"orphan_cleanup_fail_on": "never"}

@@ -77,7 +77,7 @@ def plan(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[
     return tmp_path / "plan.json"
 
 
-def test_plans_removes_reads_back_and_journals(
+def test_remediation_plans_removes_reads_back_and_journals(
     ansible: Ansible,
     placement: Placement,
     tmp_path: Path,
@@ -129,7 +129,7 @@ def test_plans_removes_reads_back_and_journals(
     }
 
 
-def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
+def test_check_mode_predicts_and_accepts_a_plan_as_data(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     before = placement.everything()
@@ -149,7 +149,7 @@ def test_check_mode_predicts_and_a_plan_can_be_given_as_data(
 
 
 @pytest.mark.acceptance
-def test_a_consumer_that_moved_is_skipped_and_named(
+def test_changed_consumer_is_skipped_and_named(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     moved, *others = orphans
@@ -165,7 +165,7 @@ def test_a_consumer_that_moved_is_skipped_and_named(
     assert [placement.held(consumer) for consumer in others] == [{}, {}]
 
 
-def test_another_claim_at_the_same_generation_is_not_the_one_that_was_judged(
+def test_different_allocation_at_the_same_generation_is_skipped(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     """A consumer that was emptied begins anew: its generation alone would not tell."""
@@ -183,7 +183,7 @@ def test_another_claim_at_the_same_generation_is_not_the_one_that_was_judged(
 
 
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
-def test_too_many_changes_stop_before_the_first(
+def test_too_many_changes_stop_the_run_before_the_first(
     ansible: Ansible,
     placement: Placement,
     tmp_path: Path,
@@ -207,7 +207,7 @@ def test_too_many_changes_stop_before_the_first(
 
 
 @pytest.mark.long
-def test_too_great_a_share_stops_before_the_first_change(
+def test_too_large_a_fraction_stops_the_run_before_the_first_change(
     ansible: Ansible,
     placement: Placement,
     tmp_path: Path,
@@ -248,7 +248,7 @@ def test_too_great_a_share_stops_before_the_first_change(
         _claim(placement, consumer, None, 1)
 
 
-def test_without_a_place_for_the_journal_nothing_is_written(
+def test_run_writes_nothing_without_a_place_for_the_journal(
     ansible: Ansible, placement: Placement, plan: Path
 ) -> None:
     before = placement.everything()
@@ -274,7 +274,7 @@ def test_without_a_place_for_the_journal_nothing_is_written(
         ('{"format": 99}', "has format 99 and this version of the collection reads format 1"),
     ],
 )
-def test_findings_that_are_none_are_refused(
+def test_invalid_findings_are_refused(
     ansible: Ansible, tmp_path: Path, contents: str | None, said: str
 ) -> None:
     path = tmp_path / "findings.json"
@@ -353,7 +353,7 @@ WRONG_PLANS = [
 ]
 
 
-def test_a_wrong_plan_is_refused_whole(
+def test_invalid_plan_is_refused_as_a_whole(
     ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path
 ) -> None:
     """One change of it is wrong, and the others are not made either."""
@@ -379,7 +379,7 @@ def test_a_wrong_plan_is_refused_whole(
 @pytest.mark.parametrize(
     "how", ["empty", long("nothing"), long("missing"), "cut_short", long("of_another_cloud")]
 )
-def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
+def test_playbook_with_an_invalid_plan_does_not_detect_instead(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str
 ) -> None:
     before = placement.everything()
@@ -402,7 +402,7 @@ def test_a_playbook_given_a_wrong_plan_does_not_detect_instead(
     assert placement.everything() == before
 
 
-def test_a_reviewed_plan_is_applied_by_the_playbook_once(
+def test_playbook_applies_a_reviewed_plan_once(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path
 ) -> None:
     late = str(uuid.uuid4())
@@ -418,7 +418,7 @@ def test_a_reviewed_plan_is_applied_by_the_playbook_once(
     _claim(placement, late, None, 1)
 
 
-def test_a_forged_plan_is_not_believed(
+def test_forged_plan_fails_its_renewed_proof(
     ansible: Ansible,
     placement: Placement,
     minicloud: Minicloud,
@@ -457,7 +457,7 @@ def test_a_forged_plan_is_not_believed(
     assert result["tally"]["removed"] == 2
 
 
-def test_exclusions_and_ages_hold_for_a_plan_too(
+def test_exclusions_and_minimum_ages_apply_to_a_plan_too(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
     before = placement.everything()
@@ -481,7 +481,7 @@ def test_exclusions_and_ages_hold_for_a_plan_too(
     assert placement.everything() == before
 
 
-def test_a_snapshot_is_judged_alike_without_the_cloud(
+def test_saved_snapshot_is_judged_alike_without_the_cloud(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
     there, here, snapshot = (
@@ -503,7 +503,7 @@ def test_a_snapshot_is_judged_alike_without_the_cloud(
     assert snapshot.stat().st_mode & 0o777 == 0o600
 
 
-def test_age_protects(ansible: Ansible, orphans: list[str]) -> None:
+def test_minimum_age_protects(ansible: Ansible, orphans: list[str]) -> None:
     result = ansible.module("orphan_detect", min_age="1h", unknown_min_age="0")
 
     assert {entry["kind"] for entry in result["protected"] if entry["consumer"] in orphans} == {
@@ -524,7 +524,7 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
     } >= set(orphans)
 
 
-def test_an_exclusion_with_an_end_protects_until_then_and_is_told_of_once(
+def test_exclusion_with_an_end_protects_until_then_and_is_reported_once(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
     """As YAML and as the JSON of the command line.
@@ -551,7 +551,7 @@ orphan_cleanup_exclude_consumers:
     )
 
 
-def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(
+def test_exclusion_end_is_shown_and_an_invalid_date_is_refused(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
     entry = {"name": orphans[0], "until": "2999-12-31", "reason": "under repair"}
@@ -567,7 +567,7 @@ def test_the_end_of_an_exclusion_is_shown_and_one_that_is_no_date_is_refused(
     )
 
 
-def test_an_orphan_is_removed_at_the_second_look(
+def test_orphan_is_removed_at_the_second_sighting(
     ansible: Ansible, placement: Placement, orphans: list[str]
 ) -> None:
     """A look in check mode counts; a look elsewhere neither counts nor takes back.
@@ -610,7 +610,9 @@ def test_an_orphan_is_removed_at_the_second_look(
 
 
 @pytest.mark.long
-def test_a_second_look_needs_a_memory(ansible: Ansible, tmp_path: Path, orphans: list[str]) -> None:
+def test_second_sighting_requires_a_memory(
+    ansible: Ansible, tmp_path: Path, orphans: list[str]
+) -> None:
     without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
     (tmp_path / "occupied").write_text("")
     unkept = ansible.direct(

@@ -132,7 +132,7 @@ def _await_made(world: World, placement: Placement, host: str) -> str:
 
 
 @pytest.mark.long
-def test_what_a_ghost_had_comes_back_when_its_host_does(
+def test_orphaned_provider_traits_return_with_their_host(
     ansible: Ansible,
     world: World,
     placement: Placement,
@@ -219,7 +219,7 @@ def test_what_a_ghost_had_comes_back_when_its_host_does(
 
 
 @pytest.mark.long
-def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
+def test_host_with_a_new_uuid_rejoins_its_host_aggregate(
     ansible: Ansible,
     world: World,
     placement: Placement,
@@ -282,7 +282,7 @@ def test_a_host_with_a_new_uuid_is_in_its_host_aggregate_again(
 
 
 @pytest.mark.long
-def test_a_provider_that_nova_does_not_list_is_left_alone(
+def test_provider_unknown_to_nova_is_left_alone(
     ansible: Ansible, world: World, placement: Placement, host: str, tmp_path: Path
 ) -> None:
     """One of the same name that somebody else made.
@@ -317,7 +317,7 @@ def test_a_provider_that_nova_does_not_list_is_left_alone(
 
 
 @pytest.mark.long
-def test_what_somebody_adds_in_the_last_moment_stays(
+def test_traits_added_at_the_last_moment_are_kept(
     ansible: Ansible, placement: Placement, world: World, wires: Wires, tmp_path: Path
 ) -> None:
     """Placement refuses each list that was read before, and the provider is read again."""

@@ -97,7 +97,7 @@ def _deleted(run: Run) -> dict[str, t.Any]:
 
 
 @pytest.mark.long
-def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
+def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
@@ -152,7 +152,7 @@ def test_a_ghost_goes_with_a_second_run_once_nobody_holds_a_share_of_it(
 
 
 @pytest.mark.long
-def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(
+def test_orphaned_provider_changed_after_review_is_kept(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -198,7 +198,7 @@ def test_a_ghost_that_changed_after_it_was_reviewed_is_kept(
 
 
 @pytest.mark.long
-def test_a_share_claimed_in_the_last_moment_keeps_the_root(
+def test_root_allocated_at_the_last_moment_is_kept(
     ansible: Ansible, world: World, placement: Placement, minicloud: Minicloud
 ) -> None:
     host = _dead_host(world)
@@ -217,7 +217,7 @@ def test_a_share_claimed_in_the_last_moment_keeps_the_root(
 
 
 @pytest.mark.long
-def test_a_conflicting_name_is_freed_for_the_new_compute_node(
+def test_conflicting_name_is_freed_for_the_new_compute_node(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     host = f"ghost-{uuid.uuid4().hex[:8]}"
@@ -245,7 +245,7 @@ def test_a_conflicting_name_is_freed_for_the_new_compute_node(
 
 
 @pytest.mark.long
-def test_the_provider_of_a_host_that_nova_lists_no_more_is_kept_while_its_service_is_there(
+def test_provider_of_an_unlisted_hypervisor_is_kept_while_its_service_exists(
     ansible: Ansible, world: World, placement: Placement
 ) -> None:
     """Nova does not list a hypervisor without a host mapping.

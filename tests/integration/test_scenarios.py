@@ -145,7 +145,7 @@ def long_ago(
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
-def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
+def test_scenario_is_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
     consumers = {share["consumer"] for share in shares} or set(minicloud.truth(scenario)["servers"])
     found = story.detected.read("findings.json")
@@ -171,7 +171,7 @@ def test_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) 
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
-def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) -> None:
+def test_scenario_is_remediated_or_kept(story: Story, minicloud: Minicloud, scenario: str) -> None:
     shares = minicloud.truth(scenario)["shares"]
     stay = {(share["consumer"], share["provider"]) for share in shares} - _orphaned(shares, story)
 
@@ -185,7 +185,7 @@ def test_removed_or_spared(story: Story, minicloud: Minicloud, scenario: str) ->
 
 
 @pytest.mark.acceptance
-def test_nothing_else_changed(story: Story, minicloud: Minicloud) -> None:
+def test_no_other_consumer_changes(story: Story, minicloud: Minicloud) -> None:
     orphaned = {
         share
         for scenario in set(EXPECTED) - minicloud.left_out
@@ -209,7 +209,7 @@ def test_detection_never_writes(story: Story) -> None:
 
 
 @pytest.mark.acceptance
-def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
+def test_check_mode_predicts_without_writing(story: Story) -> None:
     predicted, made = story.checked.read("remediation.json"), story.cleaned.read("remediation.json")
 
     assert story.checked.status == 0
@@ -220,7 +220,7 @@ def test_check_mode_writes_nothing_and_predicts(story: Story) -> None:
 
 
 @pytest.mark.acceptance
-def test_every_change_was_made_and_journaled(story: Story) -> None:
+def test_every_change_is_made_and_journaled(story: Story) -> None:
     remediation = story.cleaned.read("remediation.json")
     records = story.cleaned.records(_journal(story.cleaned))
 
@@ -245,7 +245,7 @@ def test_files_are_private(story: Story) -> None:
 
 
 @pytest.mark.acceptance
-def test_the_table_tells_everything(story: Story) -> None:
+def test_table_shows_every_finding(story: Story) -> None:
     output = " ".join(story.checked.output.split())
     for entry in story.checked.read("findings.json")["findings"]:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
@@ -264,7 +264,7 @@ def test_the_table_tells_everything(story: Story) -> None:
         ("stale_service", "stale_service", "host"),
     ],
 )
-def test_hosts_and_services_are_told_of(
+def test_host_and_service_findings_are_reported(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str, role: str | None
 ) -> None:
     hosts = set(minicloud.truth(scenario)["hosts"].values())
@@ -280,7 +280,7 @@ def test_hosts_and_services_are_told_of(
     assert all(entry["consumer"] is None and entry["evidence"] for entry in found)
 
 
-def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.Any]) -> None:
+def test_host_of_the_second_nova_is_not_deletable(long_ago: dict[str, t.Any]) -> None:
     ghosts = [
         entry
         for key in ("findings", "undecided")
@@ -296,7 +296,7 @@ def test_a_host_of_the_second_nova_is_not_to_be_deleted(long_ago: dict[str, t.An
     ("kind", "scenario"),
     [("unconfirmed_resize", "unconfirmed_resize"), ("stuck_migration", "move_in_flight")],
 )
-def test_moves_that_do_not_end_are_told_of(
+def test_stuck_and_unconfirmed_moves_are_reported(
     long_ago: dict[str, t.Any], minicloud: Minicloud, kind: str, scenario: str
 ) -> None:
     found = {entry["migration"]["uuid"] for entry in long_ago["findings"] if entry["kind"] == kind}
@@ -315,13 +315,13 @@ def test_hostile_names_are_printed_as_data(story: Story) -> None:
     assert all(len(line) <= 120 for line in printed.splitlines() if line.startswith("    "))
 
 
-def test_every_scenario_of_the_minicloud_is_covered(minicloud: Minicloud) -> None:
+def test_every_minicloud_scenario_is_covered(minicloud: Minicloud) -> None:
     listed = {line.split()[0] for line in minicloud.run("scenario", "--list").splitlines() if line}
 
     assert listed - {"cell_down"} == set(EXPECTED)
 
 
-def test_a_second_run_changes_nothing(
+def test_second_run_changes_nothing(
     story: Story, placement: Placement, play: t.Callable[..., Run]
 ) -> None:
     again = play("cleanup_orphans")
@@ -331,7 +331,7 @@ def test_a_second_run_changes_nothing(
 
 
 @pytest.mark.acceptance
-def test_all_that_was_removed_can_be_put_back(
+def test_all_removed_allocations_can_be_restored(
     story: Story, placement: Placement, play: t.Callable[..., Run]
 ) -> None:
     """This goes last: afterwards the orphans are there again."""

@@ -120,7 +120,7 @@ def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
 
 
 @pytest.mark.long
-def test_the_shards_together_find_what_one_run_does(
+def test_shards_together_find_what_one_run_finds(
     readings: tuple[list[dict[str, t.Any]], list[list[str]]], placement: Placement
 ) -> None:
     (whole, *parts), (all_requests, *requests) = readings
@@ -187,7 +187,7 @@ def _listed(requests: list[str]) -> set[str]:
 
 
 @pytest.mark.long
-def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
+def test_capacity_is_reported_once_where_requested(ansible: Ansible) -> None:
     whole = ansible.direct("orphan_detect", kinds=["capacity_mismatch"], **AT_ONCE)
     parts = [
         ansible.direct("orphan_detect", kinds=["capacity_mismatch"], shard=f"{number}/2", **AT_ONCE)
@@ -205,7 +205,7 @@ def test_capacity_is_told_once_where_it_is_asked_for(ansible: Ansible) -> None:
 
 
 @pytest.mark.long
-def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
+def test_shard_cannot_be_combined_with_names(ansible: Ansible) -> None:
     named = ansible.direct("orphan_detect", hosts=["compute-1"], shard="1/2")
     triage = ansible.direct("orphan_detect", mode="triage", shard="1/2")
     wrong = ansible.direct("orphan_detect", shard="3/2")
@@ -216,7 +216,7 @@ def test_a_shard_cannot_go_with_what_is_named(ansible: Ansible) -> None:
 
 
 @pytest.mark.long
-def test_the_shards_together_change_what_one_run_would(
+def test_shards_together_change_what_one_run_changes(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:
     """As inventory hosts of one run, each with a folder of its own.
@@ -262,7 +262,7 @@ def test_the_shards_together_change_what_one_run_would(
 
 
 @pytest.mark.long
-def test_a_part_of_the_shards_says_which_others_there_are(ansible: Ansible, tmp_path: Path) -> None:
+def test_incomplete_set_of_shards_names_the_missing_ones(ansible: Ansible, tmp_path: Path) -> None:
     """As in a slice of a job; --limit would leave out localhost, and yet the end is told."""
     inventory = tmp_path / "inventory.json"
     inventory.write_text(

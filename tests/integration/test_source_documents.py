@@ -100,7 +100,7 @@ def _retire(operator: Operator, world: World, placement: Placement, host: str) -
 @pytest.mark.parametrize(
     ("kind", "outcome"), [("unreverted_allocation", "rewritten"), ("extra_host", "reduced")]
 )
-def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_scheduler(
+def test_000_5c58c3b8669d2bfb_failed_migration_hides_its_target_from_the_scheduler(
     operator: Operator, world: World, placement: Placement, kind: str, outcome: str
 ) -> None:
     """The server holds the target only, as Nova leaves it that cannot reach Placement.
@@ -166,7 +166,7 @@ def test_000_5c58c3b8669d2bfb_a_failed_migration_hides_its_target_from_the_sched
 
 
 @pytest.mark.parametrize("solution", ["unset", "overwrite", "delete and heal", "cleanup_orphans"])
-def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retired(
+def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
     operator: Operator, world: World, placement: Placement, solution: str
 ) -> None:
     source, destination = _new_host(world), "compute-1"
@@ -224,7 +224,7 @@ def test_001_5c03795a902544a6_a_host_from_which_a_server_was_evacuated_is_retire
 
 
 @pytest.mark.parametrize("solution", ["by hand", "cleanup_orphans"])
-def test_002_1fe01b3cec3724ea_a_server_that_was_deleted_by_sql_still_takes_its_host(
+def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
     operator: Operator, world: World, placement: Placement, solution: str
 ) -> None:
     host = _new_host(world)
@@ -341,7 +341,7 @@ Leave = t.Callable[[Operator, "World"], tuple[str, str, str]]
 
 
 @LEFTOVERS
-def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest(
+def test_003_0faa89b690f7b7c2_nova_alone_leaves_an_orphaned_provider_that_can_be_deleted(
     operator: Operator, world: World, placement: Placement, leave: Leave
 ) -> None:
     source, consumer, kind = leave(operator, world)
@@ -366,7 +366,7 @@ def test_003_0faa89b690f7b7c2_nova_alone_leaves_a_ghost_which_can_be_put_to_rest
 
 
 @LEFTOVERS
-def test_003_0faa89b690f7b7c2_ours_does_not_delete_the_service_before_all_is_gone(
+def test_003_0faa89b690f7b7c2_service_is_not_deleted_before_everything_else(
     operator: Operator, world: World, placement: Placement, leave: Leave
 ) -> None:
     source, consumer, kind = leave(operator, world)
@@ -383,7 +383,7 @@ def test_003_0faa89b690f7b7c2_ours_does_not_delete_the_service_before_all_is_gon
     _retire(operator, world, placement, source)
 
 
-def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_allocations(
+def test_004_07799cc69980f59e_server_missing_from_the_database_still_has_allocations(
     operator: Operator, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
@@ -422,7 +422,7 @@ def test_004_07799cc69980f59e_a_server_that_is_not_found_in_the_database_has_all
     assert operator.is_offered(host, everything)
 
 
-def test_004_07799cc69980f59e_an_old_disabled_service_holds_back_the_rpc_version(
+def test_004_07799cc69980f59e_old_disabled_service_limits_the_rpc_version(
     operator: Operator, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)

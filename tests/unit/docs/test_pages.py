@@ -41,11 +41,11 @@ def _anchors(path: pathlib.Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_says_what_the_tables_of_the_judge_say(page: pathlib.Path) -> None:
+def test_page_matches_the_tables_of_the_rules(page: pathlib.Path) -> None:
     assert page.read_text(encoding="utf-8") == renewed(page), "run make pages"
 
 
-def test_every_table_is_in_a_page() -> None:
+def test_every_table_is_on_a_page() -> None:
     shown = [
         name
         for page in PAGES
@@ -55,14 +55,14 @@ def test_every_table_is_in_a_page() -> None:
     assert sorted(shown) == sorted(PARTS)
 
 
-def test_the_page_of_kinds_has_all_of_them_in_their_order() -> None:
+def test_kinds_page_lists_all_kinds_in_order() -> None:
     page = (ROOT / "docs" / "kinds.md").read_text(encoding="utf-8")
 
     assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == [kind.name for kind in KINDS]
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_links_of_a_page_lead_somewhere(page: pathlib.Path) -> None:
+def test_links_of_a_page_resolve(page: pathlib.Path) -> None:
     broken = []
     for target in LINK.findall(_prose(page)):
         name, _hash, anchor = target.partition("#")
@@ -81,7 +81,7 @@ def test_every_page_is_linked_from_the_readme() -> None:
     assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - linked == set()
 
 
-def test_no_heading_of_a_page_is_there_twice() -> None:
+def test_page_has_no_duplicate_heading() -> None:
     for page in MARKDOWN:
         headings = sorted(HEADING.findall(_prose(page)))
         assert [one for one, other in itertools.pairwise(headings) if one == other] == [], page
@@ -117,7 +117,7 @@ def _variables() -> set[str]:
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_names_exists(page: pathlib.Path) -> None:
+def test_names_on_a_page_exist(page: pathlib.Path) -> None:
     text = page.read_text(encoding="utf-8")
     content = {
         path.stem
@@ -149,7 +149,7 @@ def _strings(path: pathlib.Path) -> t.Iterator[str]:
             yield node.value
 
 
-def test_the_messages_that_are_explained_are_ours() -> None:
+def test_explained_messages_are_ours() -> None:
     page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     section = page.partition("## From this collection")[2].partition("\n## ")[0]
     explained = [*HEADING.findall(section), *re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)]
@@ -165,7 +165,7 @@ def test_the_messages_that_are_explained_are_ours() -> None:
     assert len(explained) > 15
 
 
-def test_the_architecture_names_every_file_of_every_room() -> None:
+def test_architecture_page_names_every_file_of_every_room() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = {
         f"{room}/{name}"

@@ -163,7 +163,7 @@ def test_imports_only_go_down(path: Path) -> None:
     [path for path in FILES if room_of(path) in PURE],
     ids=lambda path: f"{room_of(path)}.{path.stem}",
 )
-def test_a_pure_room_asks_nobody(path: Path) -> None:
+def test_pure_rooms_have_no_input_or_output(path: Path) -> None:
     names = [name for name, typing_only in read_imports(path) if not typing_only]
 
     assert [name for name in names if name.partition(".")[0] in IMPURE] == []
@@ -180,12 +180,12 @@ def test_a_pure_room_asks_nobody(path: Path) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in MODULES if path.stem in ON_HYPERVISORS], ids=lambda path: path.stem
 )
-def test_what_runs_on_hypervisors_needs_nothing_else(path: Path) -> None:
+def test_hypervisor_code_needs_nothing_else(path: Path) -> None:
     assert {room_of(shipped) for shipped in find_shipped(path)} <= {"_common", "_hypervisor"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_a_module_ships_no_more_than_it_needs(path: Path) -> None:
+def test_modules_ship_no_more_than_they_need(path: Path) -> None:
     assert len(find_shipped(path)) <= CEILINGS[path.stem], sorted(
         shipped.stem for shipped in find_shipped(path)
     )

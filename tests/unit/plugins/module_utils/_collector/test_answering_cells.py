@@ -75,14 +75,14 @@ def _site() -> Site:
     return Site()
 
 
-def test_a_host_has_the_root_provider_of_its_name(site: Site) -> None:
+def test_host_has_the_root_provider_of_its_name(site: Site) -> None:
     server = site.server(site.plain, site.plain)
 
     assert site.nodes_found()[site.plain].servers == (server,)
     assert site.nodes_found(with_servers=False)[site.plain].servers is None
 
 
-def test_a_host_whose_node_has_another_name_is_found_by_its_servers(site: Site) -> None:
+def test_host_with_a_different_node_name_is_found_by_its_servers(site: Site) -> None:
     assert site.domain not in site.nodes_found()
     server = site.server(site.domain, site.domain)
     node = site.nodes_found()[site.domain]
@@ -90,7 +90,7 @@ def test_a_host_whose_node_has_another_name_is_found_by_its_servers(site: Site) 
     assert (node.host, node.name, node.servers) == ("compute-2", "compute-2.example.org", (server,))
 
 
-def test_each_node_of_ironic_with_a_server_is_found(site: Site) -> None:
+def test_each_ironic_node_with_a_server_is_found(site: Site) -> None:
     here, there = site.nodes_of_ironic
     servers = {site.server(here, here), site.server(there, there)}
     found = site.nodes_found()
@@ -99,7 +99,7 @@ def test_each_node_of_ironic_with_a_server_is_found(site: Site) -> None:
     assert set(found[here].servers or ()) == servers
 
 
-def test_a_cell_that_does_not_answer_has_no_nodes(site: Site) -> None:
+def test_silent_cell_has_no_nodes(site: Site) -> None:
     site.server(site.dead, site.dead)
 
     assert site.dead not in site.nodes_found()

@@ -111,7 +111,7 @@ def _site() -> Site:
     return Site(3)
 
 
-def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> None:
+def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> None:
     """Its migration is looked at as well, and asks less about it."""
     here, there, other = site.roots
     server = site.server(here, there)
@@ -126,7 +126,7 @@ def test_what_was_asked_about_a_server_for_its_own_sake_is_kept(site: Site) -> N
     }
 
 
-def test_a_project_is_that_of_the_claim(site: Site) -> None:
+def test_project_filter_uses_the_project_of_the_allocation(site: Site) -> None:
     here, *_others = site.roots
     foreign_claim = site.server(here, here)
     site.allocations[foreign_claim] = d.replace(site.allocations[foreign_claim], project="theirs")
@@ -137,7 +137,7 @@ def test_a_project_is_that_of_the_claim(site: Site) -> None:
     assert [finding.kind for finding in judge(snapshot, HARSH)] == ["wrong_owner"]
 
 
-def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
+def test_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
     here, there, _other = site.roots
     server = site.server(here, here, there)
     site.allocations[server] = d.replace(site.allocations[server], project="theirs")
@@ -148,9 +148,7 @@ def test_a_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site
 
 
 @pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
-def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
-    everywhere: bool, asked: int
-) -> None:
+def test_renewed_proof_queries_only_hosts_with_allocations(everywhere: bool, asked: int) -> None:
     """Also for a server whose row was archived since detection.
 
     Nova then has no memory of it.
@@ -171,7 +169,7 @@ def test_a_proof_made_anew_asks_no_more_hosts_than_those_that_are_held(
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for_its_migration(
+def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(
     together: bool,
 ) -> None:
     site = Site()
@@ -186,7 +184,7 @@ def test_a_server_that_is_looked_at_as_well_takes_nothing_from_what_is_known_for
 
 
 @pytest.mark.parametrize("servers", [True, False])
-def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(servers: bool) -> None:
+def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool) -> None:
     """The guest runs where only the ended migration has a claim.
 
     Nova has lost its mapping, and remembers another row of it as deleted.
@@ -214,7 +212,7 @@ def test_before_a_migration_is_let_go_its_own_host_is_asked_for_the_server(serve
     ] == ["undecided"]
 
 
-def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_others(
+def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
     site: Site,
 ) -> None:
     here, gone, _other = site.roots
@@ -232,7 +230,7 @@ def test_a_proof_made_anew_asks_for_the_traits_of_hosts_that_are_gone_and_of_no_
     assert found[stranger].kind == "foreign_provider"
 
 
-def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
+def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
     """Somebody who named the host planned what Nova does not know on a host that is gone."""
     here, gone, _other = site.roots
     site.server(here, here)
@@ -247,7 +245,7 @@ def test_whoever_is_to_be_proven_anew_is_named(site: Site) -> None:
     ] == [("unknown_consumer", "orphaned")]
 
 
-def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
+def test_consumer_looked_up_otherwise_is_not_treated_as_named(site: Site) -> None:
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
@@ -261,7 +259,7 @@ def test_what_is_named_otherwise_is_not_named(site: Site) -> None:
 
 
 @pytest.mark.parametrize("down", [True, False])
-def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
+def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     site: Site, down: bool
 ) -> None:
     """Asked for one compute node, Nova fails when a cell is down.
@@ -291,7 +289,7 @@ def test_while_a_cell_is_down_the_servers_of_a_host_are_listed_by_its_name(
     }
 
 
-def test_a_live_server_is_found_on_a_host_whose_number_of_servers_is_not_renewed_yet(
+def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
     site: Site,
 ) -> None:
     """nova-compute writes that number only now and then.

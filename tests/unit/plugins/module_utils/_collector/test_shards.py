@@ -180,9 +180,7 @@ def _drift(world: World, story: str, home: str, other: str) -> None:
 
 @many
 @hypothesis.given(clouds(), st.integers(1, 5))
-def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(
-    world: World, count: int
-) -> None:
+def test_shards_together_report_everything_once(world: World, count: int) -> None:
     parts = [told(world, shard) for shard in shards(count)]
     times = collections.Counter(name for part in parts for name in part)
 
@@ -192,7 +190,9 @@ def test_the_shards_together_tell_what_the_whole_does_and_nothing_twice(
 
 @many
 @hypothesis.given(clouds(), st.integers(2, 5))
-def test_so_they_do_when_everybody_is_looked_at_closely(world: World, count: int) -> None:
+def test_shards_together_report_everything_once_when_all_are_examined_closely(
+    world: World, count: int
+) -> None:
     parts = [told(world, shard, kinds=("wrong_owner",)) for shard in shards(count)]
 
     assert sum(map(len, parts)) == len(told(world, kinds=("wrong_owner",)))
@@ -222,7 +222,7 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
         } <= list_roots_in_shard(shard, world.providers, nodes)
 
 
-def test_these_clouds_have_findings_of_every_kind() -> None:
+def test_generated_clouds_have_findings_of_every_kind() -> None:
     """Without them the properties above would hold of little."""
     found: set[str] = set()
 
@@ -260,7 +260,9 @@ class TwoHosts(World):
 
 
 @pytest.mark.parametrize("home_is_lower", [True, False])
-def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower: bool) -> None:
+def test_allocation_on_another_host_is_reported_by_the_shard_of_that_host(
+    home_is_lower: bool,
+) -> None:
     """To the shard of its home the server looks healthy, whichever of both uuids is the lower."""
     world = TwoHosts()
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
@@ -272,7 +274,7 @@ def test_a_claim_on_another_host_is_told_by_the_shard_of_that_host(home_is_lower
     assert f"extra_host/{server}" not in told(world, world.shard_of(home))
 
 
-def test_who_holds_nothing_belongs_to_its_host() -> None:
+def test_server_without_allocation_belongs_to_the_shard_of_its_host() -> None:
     world = TwoHosts()
     server = world.server(world.first)
 
@@ -281,7 +283,7 @@ def test_who_holds_nothing_belongs_to_its_host() -> None:
 
 
 @pytest.mark.parametrize("home_is_lower", [True, False])
-def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(
+def test_shard_of_the_node_without_the_server_reports_two_nodes_of_one_service(
     home_is_lower: bool,
 ) -> None:
     """Ironic's: the listing shows the server on both."""
@@ -296,7 +298,7 @@ def test_of_two_nodes_of_one_service_the_one_where_the_server_is_not_decides(
     ] == [world.shard_of(other).number]
 
 
-def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_host() -> None:
+def test_servers_on_a_shared_disk_are_examined_only_by_the_shard_of_their_host() -> None:
     """The shard that has the sharing provider sees them all, and nothing of them but this share."""
     world = TwoHosts()
     pool = world.provider("pool", sharing=True)
@@ -314,7 +316,7 @@ def test_servers_on_a_shared_disk_are_looked_at_by_no_shard_but_that_of_their_ho
     } == {lacking, stranger}
 
 
-def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
+def test_consumer_of_a_sharing_provider_alone_is_reported_by_the_shard_of_that_provider() -> None:
     world = TwoHosts()
     pool = world.provider("pool", sharing=True)
     stranger = world.stranger(pool)
@@ -329,7 +331,7 @@ def test_who_claims_of_a_sharing_provider_alone_is_told_by_its_shard() -> None:
     assert sum(map(len, by_shard.values())) == 1
 
 
-def test_a_shard_follows_from_the_name_alone() -> None:
+def test_shard_depends_on_the_name_alone() -> None:
     """These were computed once: another Python, machine or day must deal the hosts out alike."""
     names = [
         "f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08",
@@ -342,13 +344,13 @@ def test_a_shard_follows_from_the_name_alone() -> None:
     ] == [4, 8, 2]
 
 
-def test_shards_are_of_about_the_same_size() -> None:
+def test_shards_have_similar_sizes() -> None:
     names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(4000)]
 
     assert all(400 < sum(map(shard.contains, names)) < 600 for shard in shards(8))
 
 
-def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
+def test_few_hosts_do_not_establish_usual_figures() -> None:
     """Four of the hosts of a shard may all have the same fault.
 
     What many have is taken for usual.
@@ -366,7 +368,7 @@ def test_few_hosts_are_no_witnesses_of_what_is_usual() -> None:
     assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}, min_agreeing=5) == roots[:4]
 
 
-def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
+def test_every_host_of_a_small_shard_is_read() -> None:
     world = TwoHosts()
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
@@ -381,7 +383,7 @@ def test_no_host_is_left_without_a_glance_in_a_small_shard() -> None:
     ]
 
 
-def test_where_nova_lists_no_compute_node_nobody_is_lost_either() -> None:
+def test_no_consumer_is_lost_where_nova_lists_no_compute_node() -> None:
     world = TwoHosts()
     stranger = world.stranger(world.first, world.second)
     silent = answer("GET /os-hypervisors/detail", 500)

@@ -51,7 +51,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("what", FILES)
-def test_each_is_taken_for_what_it_is_and_for_nothing_else(what: str) -> None:
+def test_each_file_is_accepted_only_as_what_it_is(what: str) -> None:
     assert validate_document(what, FILES[what], "file.json") is FILES[what]
     for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
         with pytest.raises(InvalidInput, match=r"file\.json is not what"):

@@ -402,13 +402,13 @@ def races(draw: st.DrawFn) -> Cloud:
 
 @hypothesis.settings(max_examples=800)
 @hypothesis.given(races())
-def test_nothing_needed_is_removed_while_nova_goes_on(cloud: Cloud) -> None:
+def test_needed_allocations_survive_while_nova_continues(cloud: Cloud) -> None:
     for change in run(cloud):
         hypothesis.event(change.action)
     assert not cloud.wrong, "\n".join(cloud.wrong)
 
 
-def test_these_races_end_in_changes() -> None:
+def test_generated_races_end_in_changes() -> None:
     """Otherwise the property would hold of nothing."""
     hypothesis.find(
         races().filter(lambda cloud: len(cloud.script) > 10),

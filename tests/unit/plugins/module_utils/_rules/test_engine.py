@@ -346,7 +346,7 @@ ORPHANED = {
 
 
 @pytest.mark.parametrize("situation", ORPHANED, ids=lambda situation: situation.__name__)
-def test_proven(situation: Situation) -> None:
+def test_orphan_is_proven(situation: Situation) -> None:
     kind, names = ORPHANED[situation]
     world, (here, there) = _two_hosts()
     consumer = situation(world, here, there)
@@ -463,7 +463,7 @@ PROTECTED = {
 
 
 @pytest.mark.parametrize("situation", PROTECTED, ids=lambda situation: situation.__name__)
-def test_protected(situation: Situation) -> None:
+def test_consumer_is_protected(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
 
     finding = _found(world, situation(world, here, there))
@@ -1063,7 +1063,7 @@ UNDECIDED = [
 
 
 @pytest.mark.parametrize("situation", UNDECIDED, ids=lambda situation: situation.__name__)
-def test_undecided(situation: Situation) -> None:
+def test_consumer_is_undecided(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
 
     finding = _found(world, situation(world, here, there))
@@ -1097,7 +1097,7 @@ HEALTHY = [with_shared_disk, with_children, with_a_share_of_no_host, on_its_iron
 
 
 @pytest.mark.parametrize("situation", HEALTHY, ids=lambda situation: situation.__name__)
-def test_healthy(situation: Situation) -> None:
+def test_consumer_is_healthy(situation: Situation) -> None:
     world, (here, there) = _two_hosts()
     consumer = situation(world, here, there)
 
@@ -1106,7 +1106,7 @@ def test_healthy(situation: Situation) -> None:
     ] == []
 
 
-def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
+def test_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropped() -> None:
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     child = world.provider("compute-2_pci", there)
@@ -1120,7 +1120,7 @@ def test_a_live_server_keeps_its_tree_and_shared_disk_when_another_host_is_dropp
 
 
 @pytest.mark.parametrize("excluded", ["compute-1", "uuid of compute-1", "compute-1_pci"])
-def test_excluded_provider(excluded: str) -> None:
+def test_excluded_provider_protects_its_consumers(excluded: str) -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted_with_child(world, here, there)
     policy = Policy(
@@ -1130,7 +1130,7 @@ def test_excluded_provider(excluded: str) -> None:
     assert _found(world, consumer, policy).kind == "excluded"
 
 
-def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
+def test_excluded_child_protects_its_whole_tree() -> None:
     world, (first, second) = _two_hosts()
     world.provider("compute-1_pci", first)
     consumer, other = deleted(world, first, second), extra_host(world, second, first)
@@ -1141,7 +1141,7 @@ def test_with_a_child_everything_in_its_tree_is_excluded() -> None:
     assert _found(world, bystander, policy).kind == "unknown_consumer"
 
 
-def test_excluded_consumer() -> None:
+def test_excluded_consumer_is_protected() -> None:
     world, (here, there) = _two_hosts()
     consumer = deleted(world, here, there)
 
@@ -1160,7 +1160,7 @@ def test_excluded_consumer() -> None:
         (Scope(), "unknown_consumer", "undecided"),
     ],
 )
-def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named(
+def test_consumer_on_a_deleted_host_is_unknown_where_that_host_is_named(
     scope: Scope, kind: str, verdict: str
 ) -> None:
     world, (here, there) = _two_hosts()
@@ -1180,7 +1180,7 @@ def test_what_holds_of_a_host_that_is_gone_is_forgotten_where_that_host_is_named
     assert (found.kind, found.verdict) == (kind, verdict), found.reason
 
 
-def test_a_host_that_is_gone_and_is_not_marked_by_nova_is_somebody_elses() -> None:
+def test_deleted_host_without_the_nova_trait_belongs_to_somebody_else() -> None:
     world, (here, there) = _two_hosts()
     consumer = purged_on_a_host_that_is_gone(world, here, there)
     world.were_novas.clear()
@@ -1193,7 +1193,7 @@ def test_a_host_that_is_gone_and_is_not_marked_by_nova_is_somebody_elses() -> No
     assert (found.kind, found.verdict) == ("foreign_provider", "protected")
 
 
-def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
+def test_allocation_possibly_of_another_nova_is_not_taken_from_a_server() -> None:
     world, (here, there) = _two_hosts()
     server = extra_host_that_is_gone(world, here, there)
     cloud = dataclasses.replace(world.snapshot().cloud, other_novas=("RegionTwo",))
@@ -1222,7 +1222,7 @@ def test_what_another_nova_may_have_is_not_taken_from_a_server() -> None:
         ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "right region"),
     ],
 )
-def test_without_a_sound_listing_of_hosts_none_is_gone(
+def test_unsound_listing_of_hosts_proves_no_host_deleted(
     changes: dict[str, t.Any], told: str
 ) -> None:
     world, (here, there) = _two_hosts()
@@ -1233,7 +1233,7 @@ def test_without_a_sound_listing_of_hosts_none_is_gone(
     assert not index.is_gone(here) and told in index.find_possible_host(here)
 
 
-def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
+def test_row_marked_as_deleted_by_hand_is_reported() -> None:
     world, (here, there) = _two_hosts()
     alone = _found(world, marked_as_deleted_by_hand(world, here, there))
     asked_for = _found(
@@ -1247,7 +1247,7 @@ def test_it_is_told_that_a_row_was_marked_as_deleted_by_hand() -> None:
     assert "by hand" in asked_for.reason and "user user asked for its deletion" in asked_for.reason
 
 
-def test_nominates_only_what_the_listings_leave_open() -> None:
+def test_only_consumers_that_the_listings_leave_open_are_candidates() -> None:
     world, (here, there) = _two_hosts()
     pool = world.provider("pool", sharing=True)
     plain = world.hold(world.server(here, here), pool, amounts=DISK)

@@ -42,7 +42,7 @@ many = hypothesis.settings(max_examples=200)
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in ORPHAN_KINDS])
-def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
+def test_generated_worlds_have_orphans_of_every_kind(kind: str) -> None:
     """Without them the properties below would hold of nothing."""
     hypothesis.find(
         worlds(),
@@ -53,7 +53,7 @@ def test_these_worlds_hold_orphans_of_every_kind(kind: str) -> None:
 
 @many
 @hypothesis.given(worlds())
-def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World) -> None:
+def test_settled_server_keeps_its_own_host_and_foreign_providers(world: World) -> None:
     for finding in _changing(world):
         if home := _home(world, finding.consumer):
             taken = {
@@ -66,7 +66,7 @@ def test_a_server_at_rest_keeps_its_own_host_and_what_no_host_owns(world: World)
 
 @many
 @hypothesis.given(worlds())
-def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
+def test_migration_keeps_what_its_server_lacks_on_its_host(
     world: World,
 ) -> None:
     """Nor of a shared pool: what only the migration holds may be what the guest lives on.
@@ -88,7 +88,7 @@ def test_a_migration_gives_up_nothing_of_its_servers_host_that_the_server_lacks(
 
 @many
 @hypothesis.given(worlds())
-def test_a_migration_gives_up_nothing_while_its_server_holds_nothing_of_its_own_host(
+def test_migration_keeps_everything_while_its_server_has_nothing_on_its_own_host(
     world: World,
 ) -> None:
     for finding in _changing(world):
@@ -108,7 +108,7 @@ def test_nothing_is_changed_while_a_migration_is_under_way(world: World) -> None
 
 @many
 @hypothesis.given(worlds())
-def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World) -> None:
+def test_only_a_settled_or_unhosted_server_or_a_404_proves_an_orphan(world: World) -> None:
     """Which is all the protected statuses and every answer that says nothing.
 
     And a task, and an action that may still run.
@@ -124,7 +124,7 @@ def test_only_a_server_at_rest_or_without_a_host_or_a_404_convicts(world: World)
 
 @many
 @hypothesis.given(worlds())
-def test_a_404_for_a_server_that_a_host_lists_convicts_nothing(world: World) -> None:
+def test_contradicted_404_proves_nothing(world: World) -> None:
     listed = {
         server for node in world.snapshot().hypervisors.value or () for server in node.servers
     }
@@ -135,7 +135,7 @@ def test_a_404_for_a_server_that_a_host_lists_convicts_nothing(world: World) -> 
 
 @many
 @hypothesis.given(st.data())
-def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
+def test_consumers_excluded_by_the_policy_are_never_changed(data: st.DataObject) -> None:
     world = data.draw(worlds())
     policy = data.draw(policies(world))
     for finding in _changing(world, policy):
@@ -163,7 +163,7 @@ def test_what_the_policy_spares_is_never_changed(data: st.DataObject) -> None:
 
 @many
 @hypothesis.given(worlds())
-def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_are(
+def test_change_of_an_orphan_drops_whole_providers_and_keeps_the_others(
     world: World,
 ) -> None:
     for finding in _changing(world):
@@ -183,7 +183,7 @@ def test_a_change_of_an_orphan_drops_whole_shares_and_leaves_the_others_as_they_
 
 @many
 @hypothesis.given(worlds())
-def test_a_change_settles_its_consumer(world: World) -> None:
+def test_change_settles_its_consumer(world: World) -> None:
     for finding in _changing(world):
         assert finding.change is not None
         after = copy.deepcopy(world)
@@ -208,7 +208,7 @@ def test_all_changes_together_settle_everything(world: World) -> None:
 
 @many
 @hypothesis.given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_of_reading_changes_nothing(world: World, chance: random.Random) -> None:
+def test_order_of_reading_does_not_matter(world: World, chance: random.Random) -> None:
     assert _told(judge(_shuffled(world, chance).snapshot(), HARSH)) == _told(
         judge(world.snapshot(), HARSH)
     )
@@ -216,7 +216,7 @@ def test_the_order_of_reading_changes_nothing(world: World, chance: random.Rando
 
 @many
 @hypothesis.given(worlds(), st.data())
-def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) -> None:
+def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) -> None:
     before = _told(judge(world.snapshot(), HARSH))
     held = data.draw(st.lists(st.sampled_from(sorted(world.providers)), min_size=1, max_size=3))
     services = sorted({node.host for node in world.nodes.values()})
@@ -234,7 +234,7 @@ def test_what_is_unrelated_changes_nothing(world: World, data: st.DataObject) ->
 
 @many
 @hypothesis.given(worlds())
-def test_no_migration_is_taken_for_forgotten_while_the_listing_of_migrations_cannot_be_read(
+def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
     world: World,
 ) -> None:
     hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
@@ -244,7 +244,7 @@ def test_no_migration_is_taken_for_forgotten_while_the_listing_of_migrations_can
     )
 
 
-def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -> None:
+def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
     """To the marker probe, too, a cell that fails says 400."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
@@ -257,7 +257,7 @@ def test_nothing_is_forgotten_while_the_listing_of_migrations_cannot_be_read() -
     ] == "undecided"
 
 
-def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
+def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
     """A cell too slow for the listing of all can be too slow for the marker probe as well.
 
     Then Nova says 200 and 400.
@@ -275,7 +275,7 @@ def test_nothing_is_forgotten_that_the_listing_by_host_would_show() -> None:
     ] == "undecided"
 
 
-def test_no_server_is_deleted_while_the_listing_of_hosts_cannot_be_read() -> None:
+def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:
     """That listing is what would contradict a 404 for a live server."""
     world = World()
     here = world.host("compute-1")

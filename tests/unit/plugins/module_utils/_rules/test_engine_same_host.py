@@ -60,7 +60,7 @@ def _of_a_resize(
     [(SMALL, LARGE), (LARGE, SMALL), (SMALL, SMALL)],
     ids=["larger", "smaller", "equal"],
 )
-def test_after_a_confirmed_resize_the_old_claim_goes(
+def test_confirmed_resize_loses_the_old_allocation(
     old: dict[str, int], new: dict[str, int]
 ) -> None:
     finding = _of_a_resize("confirmed", {"compute-1": old}, {"compute-1": new})
@@ -68,7 +68,7 @@ def test_after_a_confirmed_resize_the_old_claim_goes(
     assert (finding.verdict, finding.kind) == ("orphaned", "ended_migration")
 
 
-def test_after_a_confirmed_resize_the_old_device_goes() -> None:
+def test_confirmed_resize_loses_the_old_device() -> None:
     old, new = (
         {"compute-1": SMALL, "gpu-1": {"VGPU": 1}},
         {"compute-1": SMALL, "gpu-2": {"VGPU": 1}},
@@ -80,7 +80,7 @@ def test_after_a_confirmed_resize_the_old_device_goes() -> None:
 @pytest.mark.parametrize(
     ("held", "verdict"), [({}, "undecided"), ({"pool": {"DISK_GB": 10}}, "orphaned")]
 )
-def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has_one(
+def test_confirmed_resize_loses_the_old_pool_allocation_if_the_server_has_one(
     held: dict[str, t.Any], verdict: str
 ) -> None:
     finding = _of_a_resize(
@@ -91,7 +91,7 @@ def test_after_a_confirmed_resize_the_old_share_of_a_pool_goes_if_the_server_has
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "reverted", "cancelled"])
-def test_after_a_failed_resize_the_old_claim_goes_if_the_server_holds_as_much(status: str) -> None:
+def test_failed_resize_loses_the_old_allocation_if_the_server_has_as_much(status: str) -> None:
     finding = _of_a_resize(status, {"compute-1": SMALL}, {"compute-1": LARGE})
 
     assert (finding.verdict, finding.kind) == ("orphaned", "ended_migration")
@@ -110,7 +110,7 @@ def test_after_a_failed_resize_the_old_claim_goes_if_the_server_holds_as_much(st
     ],
     ids=["less of the host", "another device", "less of the pool"],
 )
-def test_after_a_failed_resize_the_old_claim_stays_if_the_server_holds_less(
+def test_failed_resize_keeps_the_old_allocation_if_the_server_has_less(
     status: str, old: dict[str, dict[str, int]], new: dict[str, dict[str, int]]
 ) -> None:
     finding = _of_a_resize(status, old, new)

@@ -346,7 +346,7 @@ SETTINGS = hypothesis.settings(
 
 @SETTINGS
 @hypothesis.given(dying_cells())
-def test_nothing_needed_is_removed_while_a_cell_dies(cloud: TwoCells) -> None:
+def test_needed_allocations_survive_while_a_cell_dies(cloud: TwoCells) -> None:
     written = run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -355,7 +355,7 @@ def test_nothing_needed_is_removed_while_a_cell_dies(cloud: TwoCells) -> None:
 
 @SETTINGS
 @hypothesis.given(mixed_workers())
-def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
+def test_needed_allocations_survive_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
     run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -363,7 +363,7 @@ def test_nothing_needed_is_removed_while_workers_do_not_know_a_cell(cloud: Mixed
 
 @SETTINGS
 @hypothesis.given(dead_and_unaware())
-def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know(
+def test_needed_allocations_survive_while_an_unknown_cell_is_down(
     cloud: DeadAndUnaware,
 ) -> None:
     run_or_refuse(cloud)
@@ -373,7 +373,7 @@ def test_nothing_needed_is_removed_while_a_cell_is_down_that_workers_do_not_know
 
 @SETTINGS
 @hypothesis.given(unaware_listings())
-def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(
+def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
     cloud: UnawareListings,
 ) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
@@ -384,7 +384,7 @@ def test_what_rests_on_presence_holds_whichever_listings_lack_a_cell(
     hypothesis.event(f"{len(written)} changes")
 
 
-def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed() -> None:
+def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
     """A live guest has arrived where an evacuation was cut.
 
     Nova still has the server elsewhere, and each listing lacks the migration.
@@ -401,7 +401,7 @@ def test_no_move_that_ended_half_way_is_overlooked_where_no_migration_is_listed(
 
 
 @pytest.mark.parametrize("down", [1, 5, 9, 13])
-def test_what_is_provable_in_the_cell_that_answers_goes_all_the_same(down: int) -> None:
+def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
     cloud = TwoCells(left_over(*leftovers()[0]), {down: DOWN})
     written = {change.consumer for change in run(cloud)}
 
@@ -409,7 +409,7 @@ def test_what_is_provable_in_the_cell_that_answers_goes_all_the_same(down: int) 
     assert all(not cloud._is_first(consumer) for consumer in written) or down > 1
 
 
-def test_workers_that_all_know_the_cell_let_everything_go() -> None:
+def test_workers_that_know_all_cells_remove_all_orphans() -> None:
     cloud = MixedWorkers(left_over(*leftovers()[0]), {}, 1, 0.0)
 
     assert {cloud.orphan, cloud.second_server} <= {change.consumer for change in run(cloud)}

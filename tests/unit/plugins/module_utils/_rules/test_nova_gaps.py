@@ -37,7 +37,7 @@ def _nova() -> Nova:
     return Nova(strict=True)
 
 
-def test_a_build_that_waits_for_a_second_host_keeps_its_claim(nova: Nova) -> None:
+def test_build_that_waits_for_a_second_host_keeps_its_allocation(nova: Nova) -> None:
     """The first host has ended its event, so the action looks over.
 
     The second starts, finds the claim of a server that it does not have
@@ -63,9 +63,7 @@ def test_a_build_that_waits_for_a_second_host_keeps_its_claim(nova: Nova) -> Non
 
 
 @pytest.mark.parametrize("how", ["volumes stay attached", "reset meanwhile"])
-def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(
-    nova: Nova, how: str
-) -> None:
+def test_halfway_revert_keeps_the_allocation_where_the_last_disk_is(nova: Nova, how: str) -> None:
     """The destination has destroyed the guest, and the migration is in error.
 
     By an exception after driver.destroy (revert_resize, _terminate_volume_connections), or because
@@ -91,7 +89,7 @@ def test_a_revert_that_ended_half_way_keeps_the_claim_where_the_last_disk_is(
     assert _lost(life) == []
 
 
-def test_an_evacuation_that_failed_at_its_end_keeps_the_claim_where_the_guest_runs(
+def test_evacuation_that_failed_at_its_end_keeps_the_allocation_where_the_guest_runs(
     nova: Nova,
 ) -> None:
     """The guest is made and the server ACTIVE when an exception comes.

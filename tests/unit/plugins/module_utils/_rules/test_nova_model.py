@@ -90,7 +90,7 @@ def _watch() -> Watch:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("placement", ["answers", "refuses"])
-def test_no_operation_cut_at_any_step_lets_a_needed_share_go(
+def test_needed_allocations_survive_any_operation_cut_at_any_step(
     watch: Watch, operation: str, placement: str
 ) -> None:
     watch.complete.add((operation, placement))
@@ -131,16 +131,14 @@ def _interrupted(
 @pytest.mark.parametrize(
     "kind", [kind.name for kind in KINDS if kind in ORPHAN_KINDS or kind.by_default == REMEDIATE]
 )
-def test_these_lives_reach_every_kind_of_orphan_and_all_that_is_changed_by_default(
-    watch: Watch, kind: str
-) -> None:
+def test_lives_reach_every_kind_of_orphan_and_every_default_change(watch: Watch, kind: str) -> None:
     """Only of what is reached anything is shown."""
     _all_seen(watch)
     assert watch.kinds[kind]
 
 
 @pytest.mark.parametrize("name", half_way)
-def test_these_lives_reach_every_move_that_ends_half_way(watch: Watch, name: str) -> None:
+def test_lives_reach_every_halfway_move(watch: Watch, name: str) -> None:
     _all_seen(watch)
     assert watch.moves[name]
 
@@ -149,12 +147,14 @@ def _all_seen(watch: Watch) -> None:
     """Where only one of these tests is run, nothing was seen before it."""
     for operation, placement in itertools.product(OPERATIONS, ("answers", "refuses")):
         if (operation, placement) not in watch.complete:
-            test_no_operation_cut_at_any_step_lets_a_needed_share_go(watch, operation, placement)
+            test_needed_allocations_survive_any_operation_cut_at_any_step(
+                watch, operation, placement
+            )
 
 
 @hypothesis.settings(max_examples=1500)
 @hypothesis.given(st.data())
-def test_no_life_ends_with_a_needed_share_among_the_removable(
+def test_needed_allocations_are_never_removable_after_any_life(
     watch: Watch, data: st.DataObject
 ) -> None:
     data.draw(lives(watch=watch, clean=watch.clean))

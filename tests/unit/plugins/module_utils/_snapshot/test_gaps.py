@@ -71,7 +71,7 @@ def _site() -> Site:
     return Site()
 
 
-def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
+def test_deleted_server_of_an_answering_cell_is_proven(site: Site) -> None:
     server = site.server(site.here, site.here)
     site.delete(server)
 
@@ -82,7 +82,7 @@ def test_a_deleted_server_of_a_cell_that_answers_is_proven(site: Site) -> None:
 
 
 @pytest.mark.parametrize("kind", ["evacuated_source", "extra_host", "ended_migration"])
-def test_what_nova_shows_of_a_cell_that_answers_is_proven(site: Site, kind: str) -> None:
+def test_presence_in_an_answering_cell_is_proven(site: Site, kind: str) -> None:
     server = site.server(site.here, site.here)
     consumer = server
     if kind == "ended_migration":
@@ -95,7 +95,7 @@ def test_what_nova_shows_of_a_cell_that_answers_is_proven(site: Site, kind: str)
     assert (site.finding(consumer).kind, site.finding(consumer).verdict) == (kind, "orphaned")
 
 
-def test_a_consumer_that_also_holds_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
+def test_consumer_also_on_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
     server = site.server(site.here, site.here, site.dead)
     site.delete(server)
     finding = site.finding(server)
@@ -104,7 +104,7 @@ def test_a_consumer_that_also_holds_a_host_of_the_dead_cell_is_undecided(site: S
     assert f"it touches {SILENT}, whose cell does not answer" in finding.reason
 
 
-def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) -> None:
+def test_server_that_once_left_the_dead_cell_is_undecided(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
 
@@ -115,7 +115,7 @@ def test_a_server_that_once_moved_from_the_dead_cell_is_undecided(site: Site) ->
     ("status", "verdict"),
     [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")],
 )
-def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_host_was_looked_up(
+def test_provider_without_a_compute_node_may_be_in_the_dead_cell_until_looked_up(
     site: Site, status: int, verdict: str
 ) -> None:
     nameless = site.provider("gone-1")
@@ -126,7 +126,7 @@ def test_a_provider_without_a_compute_node_may_be_of_the_dead_cell_until_its_hos
     assert site.finding(server, host_lookups=lookups).verdict == verdict
 
 
-def test_a_provider_that_is_called_as_a_host_of_the_dead_cell_with_its_domain_leaves_its_holder_undecided(  # noqa: E501
+def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(
     site: Site,
 ) -> None:
     node = site.provider(f"{SILENT}.example.org")
@@ -149,16 +149,14 @@ def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) ->
 
 
 @pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
-def test_nothing_is_written_onto_a_compute_node_that_nova_did_not_list_itself(
-    site: Site, kind: str
-) -> None:
+def test_unlisted_compute_node_is_never_written_to(site: Site, kind: str) -> None:
     server = site.server(site.here, *([site.there] if kind == "misplaced_allocation" else []))
     finding = site.finding(server)
 
     assert (finding.kind, finding.verdict, finding.change) == (kind, "undecided", None)
 
 
-def test_a_provider_without_a_compute_node_is_not_a_ghost_then(site: Site) -> None:
+def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(site: Site) -> None:
     site.server(site.here, site.here)
 
     assert not [
@@ -168,7 +166,7 @@ def test_a_provider_without_a_compute_node_is_not_a_ghost_then(site: Site) -> No
     ]
 
 
-def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
+def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
     server = site.server(site.dead, site.dead, site.here)
     listed = site.snapshot()
     finding = site.finding(server, services=listed.services, hypervisors=listed.hypervisors)
@@ -176,7 +174,7 @@ def test_a_cell_that_goes_silent_at_the_end_counts_for_the_whole_reading(site: S
     assert finding.verdict == "undecided"
 
 
-def test_without_a_silent_cell_there_is_no_gap(site: Site) -> None:
+def test_answering_cells_leave_no_gap(site: Site) -> None:
     server = site.server(site.here, site.here, site.there)
     site.migration(server, site.dead, site.here, "confirmed")
     (view,) = _build_views(SnapshotIndex(site.snapshot(candidates=(server,))))

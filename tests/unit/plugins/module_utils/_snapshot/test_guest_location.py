@@ -144,9 +144,7 @@ def started_between_two_attempts(cloud: Cloud) -> None:
     ],
     ids=lambda proof: proof.__name__,
 )
-def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(
-    proof: Situation, type: str
-) -> None:
+def test_guest_proven_at_the_source_gets_its_host_back(proof: Situation, type: str) -> None:
     cloud = Cloud(type=type)
     proof(cloud)
     finding = cloud.finding
@@ -160,7 +158,7 @@ def test_a_guest_that_is_proven_to_be_at_the_source_gets_its_host_back(
     assert finding.change.partner and finding.change.partner.after["allocations"] == {}
 
 
-def test_a_reverted_move_has_destroyed_what_was_at_the_destination() -> None:
+def test_reverted_move_has_destroyed_the_guest_on_the_destination() -> None:
     assert Cloud("reverted").finding.change
 
 
@@ -327,7 +325,7 @@ def an_action_is_refused(cloud: Cloud) -> None:
     ],
     ids=lambda attack: attack.__name__,
 )
-def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situation) -> None:
+def test_guest_possibly_elsewhere_keeps_its_allocation_there(attack: Situation) -> None:
     cloud = Cloud()
     attack(cloud)
     finding = cloud.finding
@@ -340,7 +338,7 @@ def test_a_guest_that_may_be_elsewhere_keeps_what_it_holds_there(attack: Situati
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
-def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
+def test_failed_live_migration_is_only_reported(status: str) -> None:
     """Of two guests the one at the source may be the one that was started.
 
     This is so whatever was recorded since.
@@ -357,7 +355,7 @@ def test_after_a_live_migration_it_is_only_reported(status: str) -> None:
     assert "virsh list" in finding.reason
 
 
-def test_what_has_to_be_done_is_told() -> None:
+def test_finding_says_what_to_do() -> None:
     cloud = Cloud()
     cloud.copied("Error")
 
@@ -367,7 +365,7 @@ def test_what_has_to_be_done_is_told() -> None:
     )
 
 
-def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -> None:
+def test_request_of_a_move_is_found_although_two_clocks_differ() -> None:
     """The API's clock is ahead of conductor's.
 
     By its time the request came after the migration that it began.
@@ -389,7 +387,7 @@ def test_the_request_that_began_a_move_is_asked_for_though_two_clocks_differ() -
     ]
 
 
-def test_of_a_server_with_a_long_life_not_everything_is_asked() -> None:
+def test_few_actions_of_a_long_lived_server_are_read() -> None:
     actions = [Action("reboot", f"req-{number}", None, LATER, None) for number in range(100)]
 
     assert len(list_relevant_request_ids(actions, EARLIER)) == 20

@@ -34,7 +34,7 @@ def _rows(report: Report) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_cell_begins_a_formula(name: str) -> None:
+def test_no_cell_starts_a_formula(name: str) -> None:
     cells = [cell for row in _rows(hostile_report(name)) for cell in row.values()]
 
     assert not [cell for cell in cells if cell.lstrip(" ").startswith(FORMULA)]
@@ -42,7 +42,7 @@ def test_no_cell_begins_a_formula(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_adds_neither_rows_nor_cells_and_can_be_read_back(name: str) -> None:
+def test_hostile_name_adds_no_rows_or_cells_and_can_be_read_back(name: str) -> None:
     rows = _rows(hostile_report(name))
 
     assert len(rows) == len(_rows(Report(told(hostile("x"))))) == 4
@@ -52,7 +52,7 @@ def test_a_hostile_name_adds_neither_rows_nor_cells_and_can_be_read_back(name: s
     }
 
 
-def test_lines_and_quotes_are_those_of_the_standard() -> None:
+def test_line_ends_and_quotes_follow_the_standard() -> None:
     lines = render(Report(told(hostile('a"b')))).split("\r\n")
 
     assert lines[-1] == "" and len(lines) == 6
@@ -62,7 +62,7 @@ def test_lines_and_quotes_are_those_of_the_standard() -> None:
     assert '"a""b"' in lines[1]
 
 
-def test_a_row_tells_what_would_be_free_and_what_became_of_it() -> None:
+def test_row_shows_freed_amounts_and_outcome() -> None:
     findings = told(hostile("x"), known={"nothing/else": "2026-01-01T00:00:00Z"})
     findings["findings"][0] |= {
         "new": False,
@@ -99,7 +99,7 @@ def test_a_row_tells_what_would_be_free_and_what_became_of_it() -> None:
     ]
 
 
-def test_in_check_mode_the_outcome_is_what_would_be() -> None:
+def test_check_mode_outcome_is_a_prediction() -> None:
     findings = told(hostile("x"))
 
     assert (

@@ -66,7 +66,7 @@ def _results(report: Report) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_name_is_text_and_nothing_else(name: str) -> None:
+def test_hostile_name_is_text_only(name: str) -> None:
     root = _read(hostile_report(name))
 
     assert _results(hostile_report(name)) == {
@@ -91,7 +91,7 @@ def test_every_element_is_where_readers_expect_it(name: str) -> None:
         assert set(element.attrib) == ATTRIBUTES.get(element.tag, set())
 
 
-def test_the_counts_are_those_of_the_cases() -> None:
+def test_counts_match_the_test_cases() -> None:
     for suite in _read(hostile_report("script")):
         cases = list(suite.iter("testcase"))
         found = [view[0].tag for view in cases if len(view)]
@@ -106,7 +106,7 @@ def test_the_counts_are_those_of_the_cases() -> None:
         assert counts == {"tests": len(cases), **told_of}
 
 
-def test_a_sound_reading_without_findings_is_one_test_that_passed() -> None:
+def test_sound_reading_without_findings_is_one_passed_test() -> None:
     world = hostile("x")
     findings = {**told(world), "findings": [], "protected": [], "undecided": []}
     findings["summary"]["coverage"]["failed_checks"] = []
@@ -123,7 +123,7 @@ def test_a_sound_reading_without_findings_is_one_test_that_passed() -> None:
         ("failed", False, "failure"),
     ],
 )
-def test_what_was_put_right_has_passed(outcome: str, check_mode: bool, result: str) -> None:
+def test_remediated_finding_is_a_passed_test(outcome: str, check_mode: bool, result: str) -> None:
     findings = told(hostile("x"))
     results = _results(
         Report(findings, remediation=remediation_of(findings, outcome, check_mode=check_mode))

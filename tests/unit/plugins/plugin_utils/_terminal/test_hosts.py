@@ -58,7 +58,7 @@ def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_of_a_host_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+def test_host_output_has_no_terminal_escapes(name: str) -> None:
     for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
         for line in format_host(host, 100):
             assert line.isprintable()
@@ -75,7 +75,7 @@ def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
     assert max(map(len, format_host(_host(HOSTILE[name]), 80))) <= 80
 
 
-def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
+def test_host_is_shown_with_its_contents_and_blockers() -> None:
     assert format_host(_host(), 1000) == [
         "",
         "compute-17",
@@ -94,12 +94,12 @@ def test_a_host_is_told_with_what_it_has_and_what_holds_it_back() -> None:
     ]
 
 
-def test_a_host_that_nothing_holds_back_says_so() -> None:
+def test_host_without_blockers_says_so() -> None:
     assert format_host(_host(blockers=[], left_over=[]), 100)[-1] == "Nothing holds it back."
     assert "Nothing holds it back." not in format_host(_host(), 100)
 
 
-def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> None:
+def test_host_without_service_and_unknown_host_are_shown_as_such() -> None:
     assert "    service  none" in format_host(_host(service=None), 100)
     assert format_host(_host(known=False), 100) == [
         "",
@@ -107,7 +107,7 @@ def test_a_host_without_service_and_one_that_nobody_knows_are_told_as_such() -> 
     ]
 
 
-def test_of_many_things_that_hold_a_host_back_a_hundred_are_shown() -> None:
+def test_hundred_of_many_blockers_are_shown() -> None:
     lines = format_host(_host(blockers=_host()["blockers"] * 103), 100)
 
     assert sum(line.startswith("server ") for line in lines) == 100
@@ -147,7 +147,7 @@ def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
     return {**found, **changes}
 
 
-def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> None:
+def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
     assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
         "",
         "Left over on 1 hypervisors at 2026-10-25T20:13:51Z",
@@ -174,7 +174,7 @@ def test_what_is_left_over_on_hypervisors_is_told_with_what_would_be_done() -> N
     ]
 
 
-def test_failed_checks_are_told_after_what_is_on_hypervisors() -> None:
+def test_failed_checks_follow_the_leftovers_on_hypervisors() -> None:
     found = _guests()
     found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
 
@@ -185,7 +185,7 @@ def test_failed_checks_are_told_after_what_is_on_hypervisors() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_of_hypervisors_nothing_that_a_terminal_would_obey_is_printed(name: str) -> None:
+def test_hypervisor_output_has_no_terminal_escapes(name: str) -> None:
     lines = format_guests(_guests(HOSTILE[name]), PATH, [], 10_000)
 
     assert all(line.isprintable() for line in lines)
