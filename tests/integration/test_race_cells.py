@@ -6,8 +6,8 @@
 
 Its servers are not there for Nova, and still everything that they hold is needed.
 
-`test_gates` has the cell that is dead from the start by its mapping. Here its database fails for
-the running nova-api, between any two of our requests, and comes back as suddenly.
+`test_soundness` has the cell that is dead from the start by its mapping. Here its database fails
+for the running nova-api, between any two of our requests, and comes back as suddenly.
 """
 
 from __future__ import annotations
