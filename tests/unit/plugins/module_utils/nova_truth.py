@@ -21,8 +21,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,14 +38,12 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
-
 
 def changing(nova: Nova) -> list[Finding]:
     """The findings of all kinds that a run would change."""
     snapshot = nova.world.snapshot()
     candidates = set(find_candidates(snapshot))
-    found = judge(snapshot, HARSH)
+    found = judge(snapshot, NO_MINIMUM_AGE)
     return [
         finding
         for finding in found

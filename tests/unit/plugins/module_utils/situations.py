@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
 if t.TYPE_CHECKING:
@@ -21,8 +23,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
     Situation = Callable[["Cloud"], str]
-
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Cloud(World):
@@ -38,7 +38,7 @@ class Cloud(World):
     def found(self, consumer: str, **changes: t.Any) -> Finding:
         return next(
             finding
-            for finding in judge(self.snapshot(**changes), HARSH)
+            for finding in judge(self.snapshot(**changes), NO_MINIMUM_AGE)
             if finding.consumer == consumer
         )
 

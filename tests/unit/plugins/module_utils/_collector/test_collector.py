@@ -22,9 +22,11 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     PROJECT,
     World,
@@ -33,8 +35,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Site(World):
@@ -117,12 +117,14 @@ def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> 
     server = site.server(here, there)
     migration = site.migration(server, other, here, "confirmed", other)
     found = {
-        finding.consumer: finding for finding in judge(site.looked_at(server, migration), HARSH)
+        finding.consumer: finding
+        for finding in judge(site.looked_at(server, migration), NO_MINIMUM_AGE)
     }
 
     assert found[server].kind == "misplaced_allocation" and found[server].change
     assert found == {
-        finding.consumer: finding for finding in judge(site.looked_at(migration, server), HARSH)
+        finding.consumer: finding
+        for finding in judge(site.looked_at(migration, server), NO_MINIMUM_AGE)
     }
 
 
@@ -134,7 +136,7 @@ def test_project_filter_uses_the_project_of_the_allocation(site: Site) -> None:
     snapshot = site.looked_at(foreign_claim, foreign_server, projects=(PROJECT,))
 
     assert snapshot.candidates == (foreign_server,)
-    assert [finding.kind for finding in judge(snapshot, HARSH)] == ["wrong_owner"]
+    assert [finding.kind for finding in judge(snapshot, NO_MINIMUM_AGE)] == ["wrong_owner"]
 
 
 def test_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
@@ -208,7 +210,7 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     )
 
     assert [
-        finding.verdict for finding in judge(again, HARSH) if finding.consumer == migration
+        finding.verdict for finding in judge(again, NO_MINIMUM_AGE) if finding.consumer == migration
     ] == ["undecided"]
 
 
@@ -225,7 +227,7 @@ def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
     )
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
-    found = {finding.consumer: finding for finding in judge(again, HARSH)}
+    found = {finding.consumer: finding for finding in judge(again, NO_MINIMUM_AGE)}
     assert (found[server].kind, found[server].freed_providers) == ("extra_host", {gone})
     assert found[stranger].kind == "foreign_provider"
 
@@ -240,7 +242,7 @@ def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
 
     assert [
         (finding.kind, finding.verdict)
-        for finding in judge(again, HARSH)
+        for finding in judge(again, NO_MINIMUM_AGE)
         if finding.consumer == stranger
     ] == [("unknown_consumer", "orphaned")]
 
@@ -253,7 +255,7 @@ def test_consumer_looked_up_otherwise_is_not_treated_as_named(site: Site) -> Non
 
     assert [
         finding.verdict
-        for finding in judge(site.looked_at(stranger), HARSH)
+        for finding in judge(site.looked_at(stranger), NO_MINIMUM_AGE)
         if finding.consumer == stranger
     ] == ["undecided"]
 

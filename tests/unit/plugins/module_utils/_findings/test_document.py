@@ -17,8 +17,8 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import totals
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
@@ -29,8 +29,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     World,
     answer,
 )
-
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 class Cloud:
@@ -56,7 +54,7 @@ class Cloud:
         self.moved = self.world.server(self.here, self.there)
 
     def report(self, **changes: t.Any) -> dict[str, t.Any]:
-        return build_findings(self.world.snapshot(**changes), HARSH)
+        return build_findings(self.world.snapshot(**changes), NO_MINIMUM_AGE)
 
 
 @pytest.fixture(name="cloud")
@@ -121,7 +119,7 @@ def test_document_without_findings_is_empty() -> None:
     world = World()
     here = world.host("compute-1")
     world.server(here, here)
-    found = build_findings(world.snapshot(), HARSH)
+    found = build_findings(world.snapshot(), NO_MINIMUM_AGE)
 
     assert found["summary"]["verdicts"] == {
         "orphaned": 0,

@@ -46,10 +46,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report import (
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    HARSH,
     Cloud,
     deleted_server,
     ended_migration,
@@ -80,7 +80,7 @@ class Runs:
         at = format_time(BEGINNING + datetime.timedelta(hours=self.hour))
         found = build_findings(
             self.cloud.snapshot(**{"finished_at": at, **changes}),
-            HARSH,
+            NO_MINIMUM_AGE,
             history=self.memory,
             sighting_policy=self.asked,
         )

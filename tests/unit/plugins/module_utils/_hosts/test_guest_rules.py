@@ -20,6 +20,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_rules
 )
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     World,
@@ -32,7 +35,6 @@ if t.TYPE_CHECKING:
         GuestFinding,
     )
 
-ANY_AGE = Policy(min_age=0, unknown_min_age=0)
 STRANGER = "0a000000-0000-4000-8000-000000000001"
 LONG_AGO = "2020-11-20T12:00:00Z"
 
@@ -90,7 +92,7 @@ class Site(World):
         )
 
     def judged(
-        self, guests: list[Guest], policy: Policy = ANY_AGE, **changes: t.Any
+        self, guests: list[Guest], policy: Policy = NO_MINIMUM_AGE, **changes: t.Any
     ) -> list[GuestFinding]:
         snapshot = self.snapshot(**changes)
         moves = answer("GET /os-migrations?host=here", 200, self._migrations_at("here"))
@@ -104,7 +106,9 @@ class Site(World):
         }
         return judge_guests(guests, SnapshotIndex(d.replace(snapshot, evidence=asked)), policy)
 
-    def verdicts(self, uuid: str, policy: Policy = ANY_AGE, **changes: t.Any) -> tuple[str, str]:
+    def verdicts(
+        self, uuid: str, policy: Policy = NO_MINIMUM_AGE, **changes: t.Any
+    ) -> tuple[str, str]:
         """What is concluded of a domain that is shut off, and of a directory, of that server."""
         domain, directory = self.judged(
             self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes
@@ -118,7 +122,7 @@ class Site(World):
     def about(
         self,
         *domains: dict[str, t.Any],
-        policy: Policy = ANY_AGE,
+        policy: Policy = NO_MINIMUM_AGE,
         directories: tuple[dict[str, t.Any], ...] = (),
     ) -> tuple[str, str]:
         (finding,) = self.judged(self.found(*domains, directories=directories), policy)
@@ -337,7 +341,7 @@ def test_absence_is_inconclusive_without_a_live_server_to_test_the_credentials(s
 
 def test_guest_without_a_lookup_is_undecided(site: Site) -> None:
     (finding,) = judge_guests(
-        site.found(_domain(STRANGER)), SnapshotIndex(site.snapshot()), ANY_AGE
+        site.found(_domain(STRANGER)), SnapshotIndex(site.snapshot()), NO_MINIMUM_AGE
     )
 
     assert finding.decision.verdict == "undecided"

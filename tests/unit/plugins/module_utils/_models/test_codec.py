@@ -16,9 +16,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope, Shard
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -52,7 +52,7 @@ def test_optional_parts_survive_json_unchanged() -> None:
 
 @hypothesis.given(worlds())
 def test_decoded_snapshot_is_judged_identically(world: World) -> None:
-    snapshot, policy = world.snapshot(), Policy(min_age=0, unknown_min_age=0)
+    snapshot, policy = world.snapshot(), NO_MINIMUM_AGE
     again = decode(json.loads(json.dumps(encode(snapshot))))
 
     assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(

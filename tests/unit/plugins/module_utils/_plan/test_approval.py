@@ -22,7 +22,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._plan import (
     approval as approval_module,
@@ -30,12 +29,12 @@ from ansible_collections.osops.placement.plugins.module_utils._plan import (
 from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval, digest
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, is_compact
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
 
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 
 @pytest.fixture(name="findings")
@@ -47,7 +46,7 @@ def _findings() -> t.Any:
     world.stranger(here, type="INSTANCE")
     world.server(here, here, there)
     world.server(here, here)
-    found = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
+    found = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     found["scope"]["consumers"] = [entry["consumer"] for entry in found["findings"]]
     found["held"] = list(found["scope"]["consumers"])
     return found
@@ -300,7 +299,7 @@ def test_provider_tree_requires_a_full_reading() -> None:
             {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
         )
     }
-    found = json.loads(json.dumps(build_findings(world.snapshot(details=details), HARSH)))
+    found = json.loads(json.dumps(build_findings(world.snapshot(details=details), NO_MINIMUM_AGE)))
 
     approval = Approval.parse(
         json.loads(
@@ -427,5 +426,5 @@ def test_named_consumers_with_allocations_are_returned() -> None:
     healthy, other = world.server(here, here), world.server(here, here)
     named = Scope(consumers=(healthy, "11111111-2222-4333-8444-555555555555"))
 
-    assert build_findings(world.snapshot(scope=named), HARSH)["held"] == [healthy]
-    assert build_findings(world.snapshot(scope=Scope(hosts=(other,))), HARSH)["held"] == []
+    assert build_findings(world.snapshot(scope=named), NO_MINIMUM_AGE)["held"] == [healthy]
+    assert build_findings(world.snapshot(scope=Scope(hosts=(other,))), NO_MINIMUM_AGE)["held"] == []

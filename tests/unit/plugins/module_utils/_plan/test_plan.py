@@ -45,6 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 )
 from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
     judge,
 )
@@ -56,7 +57,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
-HARSH = Policy(min_age=0, unknown_min_age=0)
 ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
@@ -80,7 +80,7 @@ def _world() -> World:
 
 
 def _report(**snapshot: t.Any) -> t.Any:
-    return json.loads(json.dumps(build_findings(_world().snapshot(**snapshot), HARSH)))
+    return json.loads(json.dumps(build_findings(_world().snapshot(**snapshot), NO_MINIMUM_AGE)))
 
 
 @pytest.fixture(name="findings")
@@ -109,7 +109,9 @@ def _ruins() -> t.Any:
     )
     return json.loads(
         json.dumps(
-            build_findings(world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), HARSH)
+            build_findings(
+                world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), NO_MINIMUM_AGE
+            )
         )
     )
 
@@ -200,7 +202,7 @@ def test_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
 def test_planned_change_is_exactly_the_one_found(findings: t.Any) -> None:
     found = {
         finding.id: (finding.kind, finding.change)
-        for finding in judge(_world().snapshot(), HARSH)
+        for finding in judge(_world().snapshot(), NO_MINIMUM_AGE)
         if finding.change
     }
 
@@ -890,7 +892,7 @@ def _bare() -> t.Any:
     world.delete(world.server(here, here))
     for _number in range(3):
         world.server(here)
-    findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
+    findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     for entry in _missing(findings)[1:]:
         entry["change"] = None
     return findings
@@ -926,7 +928,7 @@ def test_servers_above_the_fraction_are_healed_only_if_named() -> None:
     here = world.host("compute-1")
     for _number in range(21):
         world.server(here)
-    findings = json.loads(json.dumps(build_findings(world.snapshot(), HARSH)))
+    findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     findings["summary"]["coverage"]["consumers"] = 100
 
     with pytest.raises(

@@ -32,9 +32,9 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
     build_findings,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
@@ -43,7 +43,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 OWNERS = ("project_id", "user_id", "consumer_type")
 OF_PROVIDERS = ("uuid", "name", "generation", "parent")
@@ -87,7 +86,7 @@ def _of_every_action() -> Plan:
 
 
 def _planned(world: World, **snapshot: t.Any) -> Plan:
-    return Plan.from_findings(build_findings(world.snapshot(**snapshot), HARSH), KINDS)
+    return Plan.from_findings(build_findings(world.snapshot(**snapshot), NO_MINIMUM_AGE), KINDS)
 
 
 def _written(plan: Plan) -> Plan:

@@ -36,7 +36,10 @@ from ansible_collections.osops.placement.plugins.module_utils._plan.plan import 
 from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
     Remediation,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     OPERATIONS,
     begin,
@@ -45,7 +48,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_li
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
-    HARSH,
     lost,
     make,
 )
@@ -369,7 +371,7 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
         mock.patch.object(collector, "run_parallel", lambda first, second: (first(), second())),
     ):
         reading = collector.Collector(t.cast("t.Any", session))
-        found = judge(reading.collect(Scope()), HARSH)
+        found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
         steps = [
             Step(finding.id, finding.kind, finding.change)
             for finding in found
@@ -378,7 +380,9 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
             and finding.kind not in but
         ]
         writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-        outcomes = Remediation(reading, HARSH, writer, t.cast("t.Any", journal)).run(steps, str)
+        outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
+            steps, str
+        )
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
     return cloud.written
 

@@ -17,7 +17,6 @@ from ansible_collections.osops.placement.plugins.module_utils._models.placement 
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
     Cloud,
@@ -30,7 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.index im
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
     list_failed_checks,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     PLENTY,
@@ -42,7 +44,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
 
@@ -70,7 +71,11 @@ class Site(World):
         return self.snapshot(**{"details": self.details, **changes})
 
     def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
-        return [finding for finding in judge(self.read(**changes), HARSH) if finding.kind == kind]
+        return [
+            finding
+            for finding in judge(self.read(**changes), NO_MINIMUM_AGE)
+            if finding.kind == kind
+        ]
 
 
 @pytest.fixture(name="site")
@@ -198,7 +203,7 @@ def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
 
     snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
 
-    assert not [finding for finding in judge(snapshot, HARSH) if finding.change]
+    assert not [finding for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change]
     assert list_failed_checks(snapshot)
 
 
@@ -280,7 +285,9 @@ def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excl
     }[excluded]
     found = [
         finding
-        for finding in judge(site.read(), d.replace(HARSH, exclude_providers=frozenset({name})))
+        for finding in judge(
+            site.read(), d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({name}))
+        )
         if finding.subject == root
     ]
 

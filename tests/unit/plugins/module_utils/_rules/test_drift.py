@@ -17,7 +17,10 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._models.nova import Port
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import NOT_ASKED
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     FLAVOR,
@@ -32,7 +35,6 @@ if t.TYPE_CHECKING:
 
     Situation = Callable[["Cloud"], str]
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 DOUBLE = {cls: 2 * amount for cls, amount in CLAIM.items()}
 
 
@@ -43,7 +45,7 @@ class Cloud(World):
         self.pool = self.provider("pool", sharing=True)
         self.child = self.provider("compute-1_nic", self.here)
 
-    def finding(self, consumer: str, policy: Policy = HARSH) -> Finding | None:
+    def finding(self, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding | None:
         return next(
             (found for found in judge(self.snapshot(), policy) if found.consumer == consumer), None
         )
@@ -365,7 +367,9 @@ def test_port_hidden_by_neutron_may_request_more() -> None:
     }
     found = {
         finding.consumer: finding
-        for finding in judge(d.replace(snapshot, evidence={**snapshot.evidence, **attached}), HARSH)
+        for finding in judge(
+            d.replace(snapshot, evidence={**snapshot.evidence, **attached}), NO_MINIMUM_AGE
+        )
     }
 
     assert found[server].change is None and "Neutron" in found[server].reason

@@ -22,7 +22,10 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import (
     AT_REST,
@@ -36,7 +39,6 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 
 many = hypothesis.settings(max_examples=200)
 
@@ -209,15 +211,15 @@ def test_all_changes_together_settle_everything(world: World) -> None:
 @many
 @hypothesis.given(worlds(), st.randoms(use_true_random=False))
 def test_order_of_reading_does_not_matter(world: World, chance: random.Random) -> None:
-    assert _told(judge(_shuffled(world, chance).snapshot(), HARSH)) == _told(
-        judge(world.snapshot(), HARSH)
+    assert _told(judge(_shuffled(world, chance).snapshot(), NO_MINIMUM_AGE)) == _told(
+        judge(world.snapshot(), NO_MINIMUM_AGE)
     )
 
 
 @many
 @hypothesis.given(worlds(), st.data())
 def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) -> None:
-    before = _told(judge(world.snapshot(), HARSH))
+    before = _told(judge(world.snapshot(), NO_MINIMUM_AGE))
     held = data.draw(st.lists(st.sampled_from(sorted(world.providers)), min_size=1, max_size=3))
     services = sorted({node.host for node in world.nodes.values()})
     new = world.host("compute-new", service=data.draw(st.sampled_from([None, *services])))
@@ -227,7 +229,7 @@ def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) ->
         world.server(data.draw(st.sampled_from(sorted(world.nodes))), *held),
     }
 
-    after = _told(judge(world.snapshot(), HARSH))
+    after = _told(judge(world.snapshot(), NO_MINIMUM_AGE))
 
     assert {consumer: told for consumer, told in after.items() if consumer not in added} == before
 
@@ -239,9 +241,9 @@ def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
 ) -> None:
     hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
-    assert not {finding.consumer for finding in judge(snapshot, HARSH) if finding.change} & set(
-        world.migrations
-    )
+    assert not {
+        finding.consumer for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change
+    } & set(world.migrations)
 
 
 def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
@@ -252,7 +254,7 @@ def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
     world.answers("marker", migration, 400)
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, NO_MINIMUM_AGE)}[
         migration
     ] == "undecided"
 
@@ -270,9 +272,9 @@ def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
     world.left_out_migrations.add(parked)
     world.answers("marker", parked, 400)
 
-    assert {finding.consumer: finding.verdict for finding in judge(world.snapshot(), HARSH)}[
-        parked
-    ] == "undecided"
+    assert {
+        finding.consumer: finding.verdict for finding in judge(world.snapshot(), NO_MINIMUM_AGE)
+    }[parked] == "undecided"
 
 
 def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:
@@ -284,12 +286,12 @@ def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:
     world.deleted[server] = world.servers[server]
     snapshot = world.snapshot(hypervisors=answer("GET /os-hypervisors/detail", 500))
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, HARSH)}[
+    assert {finding.consumer: finding.verdict for finding in judge(snapshot, NO_MINIMUM_AGE)}[
         server
     ] == "undecided"
 
 
-def _changing(world: World, policy: Policy = HARSH) -> list[Finding]:
+def _changing(world: World, policy: Policy = NO_MINIMUM_AGE) -> list[Finding]:
     """The findings that would be changed by a user who asks for everything."""
     found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
     return [

@@ -15,9 +15,11 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    HARSH,
     Cloud,
     deleted_migration,
     deleted_server,
@@ -305,7 +307,7 @@ def _beside(
     )
     return next(
         finding
-        for finding in judge(there, d.replace(HARSH, ignore_allocators=frozenset(ignored)))
+        for finding in judge(there, d.replace(NO_MINIMUM_AGE, ignore_allocators=frozenset(ignored)))
         if finding.consumer == consumer
     )
 

@@ -11,7 +11,6 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
 )
@@ -21,14 +20,16 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.gaps imp
     list_touched_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
     from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
 
-HARSH = Policy(min_age=0, unknown_min_age=0)
 SILENT = "dead-1"
 
 
@@ -61,7 +62,7 @@ class Site(World):
     def finding(self, consumer: str, **changes: t.Any) -> Finding:
         return next(
             finding
-            for finding in judge(self.partial(**changes), HARSH)
+            for finding in judge(self.partial(**changes), NO_MINIMUM_AGE)
             if finding.consumer == consumer
         )
 
@@ -161,7 +162,7 @@ def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(
 
     assert not [
         finding
-        for finding in judge(site.partial(), HARSH)
+        for finding in judge(site.partial(), NO_MINIMUM_AGE)
         if finding.kind in ("orphaned_provider", "name_conflict")
     ]
 
