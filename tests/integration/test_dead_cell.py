@@ -56,6 +56,8 @@ PROVABLE = (
     "error_without_host",
 )
 BY_ABSENCE = ("deleted_migration", "purged_server", "orphaned_provider", "name_conflict")
+# What the consumers of those scenarios are found as, if they are found at all.
+KINDS_BY_ABSENCE = ("deleted_migration", "unknown_consumer")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [
@@ -109,8 +111,9 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
             if share["kind"]
         ]
         by_absence = {
-            share["consumer"] for share in shares if share["kind"].startswith("forgotten_")
+            share["consumer"] for share in shares if share["kind"] in KINDS_BY_ABSENCE
         }
+        assert len(by_absence) >= len(KINDS_BY_ABSENCE)
         provable = {share["consumer"] for share in shares} - by_absence
         unprovable = by_absence | {dead[name] for name in UNPROVABLE}
         yield Cast(
