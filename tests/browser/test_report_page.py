@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The HTML report as its readers have it, in a browser.
+"""The HTML report as its readers use it in a browser.
 
 With mouse, keyboard, paper, small windows and many findings.
 """
@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.tests.browser import reports
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
-# Where names are drawn, each by other code.
+# The places where names are displayed, each by different code.
 _DRAWN = (
     ".banner.bad",
     ".where",
@@ -40,8 +40,8 @@ _DRAWN = (
     "#host option:last-child",
 )
 
-# Types a text letter by letter, and returns how long each letter kept the page busy, drawing
-# included.
+# Types a text letter by letter, and returns how long each letter kept the page busy, including
+# drawing.
 _TYPED = """
 const [text, done] = arguments, box = document.getElementById("text"), took = [];
 const next = (length) => {
@@ -68,7 +68,7 @@ def test_page_opens_2000_findings_within_2_seconds(chromium: Chromium) -> None:
         assert len(chromium.column("td")) > 0
     assert chromium.count == "2006 findings"
     print(f"opened after {', '.join(f'{milliseconds:.0f}' for milliseconds in took)} ms")
-    # Other tests may have the processors at the same time.
+    # Other tests may use the processors at the same time.
     assert min(took) < 2000
 
 
@@ -245,7 +245,7 @@ def test_page_announces_the_number_of_rows_to_screen_readers(chromium: Chromium)
         chromium.script("return document.getElementById('count').getAttribute('aria-live')")
         == "polite"
     )
-    # A table that is drawn as blocks keeps its roles only if they are spelled out.
+    # A table that is displayed as blocks keeps its roles only if they are explicit.
     chromium.look(width=360)
     nodes = chromium.command("Accessibility.getFullAXTree")["nodes"]
     roles = collections.Counter(node["role"]["value"] for node in nodes if not node["ignored"])
@@ -320,9 +320,9 @@ def test_page_without_javascript_is_a_plain_list(chromium: Chromium) -> None:
 
 @pytest.mark.parametrize("name", reports.HOSTILE)
 def test_page_shows_a_hostile_name_as_text_only(chromium: Chromium, name: str) -> None:
-    """No dialog, no script, no element and no request comes of it.
+    """The name causes no dialog, script, element or request.
 
-    That the browser has nothing to say of it is the fixture's to see.
+    The fixture checks that the browser reports nothing.
     """
     chromium.open(reports.named("x"))
     chromium.unfold_all()
@@ -331,7 +331,7 @@ def test_page_shows_a_hostile_name_as_text_only(chromium: Chromium, name: str) -
     chromium.unfold_all()
     assert chromium.elements() == harmless
     assert chromium.script("return window.__pwned") is None
-    # Complaints of hosts are told with names cut short.
+    # Complaints of hosts are shown with shortened names.
     shown = make_printable(reports.HOSTILE[name])[:39]
     for place in _DRAWN:
         texts = chromium.script(
@@ -391,7 +391,7 @@ def test_content_security_policy_blocks_foreign_content(chromium: Chromium) -> N
     assert any(
         "connect" in entry["message"] or "loading" in entry["message"].lower() for entry in refused
     )
-    # What was forbidden is told as asked for, too.
+    # The browser also counts what it blocked as requested.
     chromium.requests()
 
 
@@ -407,5 +407,5 @@ def _lightness(color: str) -> float:
 
 
 def _unquoted(text: str) -> str:
-    """Text that is shown as JSON has its quotes and backslashes doubled."""
+    """Undo the doubled quotes and backslashes of text that is displayed as JSON."""
     return text + text.replace('\\"', '"').replace("\\\\", "\\")

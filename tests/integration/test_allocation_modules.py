@@ -20,7 +20,7 @@ OWNER = {"project": "0f2a6c31d0c24f6a9c61b3c2e8a4d7b1", "user": "5b7d9f1e3a5c4e7
 
 @pytest.fixture
 def consumer(placement: Placement) -> t.Iterator[str]:
-    """The uuid of a consumer that holds nothing, and nothing again after the test."""
+    """The uuid of a consumer without an allocation, before and after the test."""
     name = str(uuid.uuid4())
     yield name
     left = placement.allocation(name)
@@ -31,7 +31,7 @@ def consumer(placement: Placement) -> t.Iterator[str]:
 
 @pytest.fixture
 def held(ansible: Ansible, consumer: str) -> str:
-    """A consumer that holds a claim on two hosts."""
+    """A consumer with an allocation on two hosts."""
     result = ansible.module(
         "placement_allocation",
         consumer=consumer,
@@ -241,7 +241,7 @@ def test_module_fails_with_the_reason_for_invalid_parameters(
     assert said in result["msg"]
     assert "Traceback" not in str(result)
     assert placement.held(consumer) == {}
-    # No empty record is left, which would refuse a claim at no generation.
+    # No empty record remains that would refuse an allocation without a generation.
     assert ansible.module(
         "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER
     )["changed"]

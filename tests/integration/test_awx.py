@@ -4,7 +4,7 @@
 
 """Jobs as AWX runs them.
 
-What one hands on is all that the next one has, and it makes exactly that or nothing.
+A job receives only what the previous one exports, and makes exactly that or nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 @pytest.fixture
 def strays(few: Strays) -> Iterator[Strays]:
-    """Three orphans, whole again at the beginning of each test."""
+    """Three orphans, with their allocations restored before each test."""
     few.release()
     few.claim()
     yield few
@@ -72,7 +72,7 @@ def approved(ansible: Ansible, strays: Strays, tmp_path: Path) -> t.Any:
 
 
 def answers(survey: str) -> dict[str, t.Any]:
-    """The variables of a survey whose defaults were all accepted, as AWX makes them of it."""
+    """Return the variables of a survey whose defaults were all accepted, as AWX builds them."""
     spec = yaml.safe_load((PATTERN / "template_surveys" / f"{survey}.yml").read_text())["spec"]
     return {
         question["variable"]: question["default"].splitlines()
@@ -174,14 +174,14 @@ def test_survey_hosts_are_split_and_only_they_are_read(
 
 
 def resigned(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The plan with a digest that is right, as somebody writes it who wants it to be believed."""
+    """Return the plan with a correct digest, as a forger would write it."""
     rest = {key: value for key, value in plan.items() if key != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return {**rest, "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def as_another(plan: dict[str, t.Any], kind: str, consumer: str) -> dict[str, t.Any]:
-    """The plan with one more change, of `consumer`, with the digest of the first."""
+    """Return the plan with one more change, of `consumer`, and the digest of the first."""
     more = {
         **plan["changes"][0],
         "kind": kind,
@@ -200,9 +200,9 @@ def test_job_refuses_the_whole_plan_when_any_part_differs_from_the_approved(
     approved: t.Any,
     tmp_path: Path,
 ) -> None:
-    """Each time one thing is wrong, and nothing at all is written.
+    """Each case has one mistake, and nothing at all is written.
 
-    The unit tests try what is wrong in itself.
+    The unit tests have the mistakes within the plan itself.
     """
     server = minicloud.truth("healthy")["server"]
     edited = copy.deepcopy(approved)
@@ -299,7 +299,7 @@ def test_job_changes_nothing_when_an_approved_consumer_was_recreated_at_the_same
 def test_job_skips_an_approved_consumer_that_no_longer_exists(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any, tmp_path: Path
 ) -> None:
-    """Also a path will do, and each inventory host finds its own."""
+    """A path is accepted too, and each inventory host finds its own."""
     strays.put(strays.consumers[0], {}, 1)
     (tmp_path / "approved.json").write_text(json.dumps(approved))
 
@@ -326,7 +326,7 @@ def test_job_skips_an_approved_consumer_that_no_longer_exists(
 def test_job_reads_no_consumer_when_nothing_is_approved(
     ansible: Ansible, placement: Placement, strays: Strays, approved: t.Any
 ) -> None:
-    """No consumer named stands for all of them, elsewhere."""
+    """Elsewhere an empty list of consumers means all of them."""
     before = placement.everything()
 
     done = ansible.playbook(
@@ -354,7 +354,7 @@ def test_job_without_a_plan_changes_nothing(
 
 
 def test_awx_lists_only_the_playbooks_of_the_pattern() -> None:
-    """By the lines that it looks for, and the folders that it leaves out."""
+    """Checked with the lines that AWX looks for, and the folders that it skips."""
     line = re.compile(
         r"^\s*?-?\s*?(?:hosts|(ansible\.builtin\.)?include|(ansible\.builtin\.)?import_playbook):",
         re.MULTILINE,
@@ -456,7 +456,7 @@ def test_awx_errors_are_reported_verbatim_without_the_token(ansible: Ansible) ->
 
 
 def _is_set_up(awx: Awx) -> None:
-    """The graph of the workflow, and that what plans can only look."""
+    """Check the graph of the workflow, and that the planning job can only read."""
     plan, apply = (
         awx.named("job_templates", "Placement: plan the clean-up"),
         awx.named("job_templates", "Placement: apply what was approved"),
@@ -514,15 +514,12 @@ def _apply(
 
 
 def _told(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What was changed, or would be."""
+    """Return what was changed, or would be."""
     return re.findall(r'"msg": "((?:Would )?(?:POST|PATCH) [^"]*)"', done.stdout)
 
 
 def test_execution_environment_has_the_requirements_of_the_collection(tmp_path: Path) -> None:
-    """By what it says of itself, from an installed collection.
-
-    Its meta data names its Python requirements.
-    """
+    """Checked with the installed collection, whose metadata names its Python requirements."""
     builder = program("ansible-builder")
     tarball, collections = installed(tmp_path)
 
@@ -554,7 +551,7 @@ def test_execution_environment_has_the_requirements_of_the_collection(tmp_path: 
     requirements = yaml.safe_load((context / "_build" / "requirements.yml").read_text())[
         "collections"
     ]
-    # The file is looked for beside the requirements, where the build copies it to.
+    # The file is expected beside the requirements, where the build copies it.
     assert (
         copied.parent / requirements[0]["name"]
     ).resolve() == copied.resolve() and copied.parent == context / "_build"

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What goes wrong on the way to a cloud.
+"""Failures on the way to a cloud.
 
-It is reported in one sentence that says what and where, and nothing else.
+Each is reported in one sentence that says what failed and where, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays
     from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
 
-# Port 9 of the loopback interface is the discard service's, which nobody runs.
+# Port 9 of the loopback interface belongs to the discard service, which nobody runs.
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -157,9 +157,9 @@ def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) 
 def test_role_passes_its_cloud_to_all_its_tasks(
     ansible: Ansible, few: Strays, tmp_path: Path
 ) -> None:
-    """Here nothing else names one.
+    """Nothing else names a cloud here.
 
-    A compact plan makes the role look, look again, change and put back.
+    A compact plan makes the role detect, detect again, change and restore.
     """
     few.release()
     few.claim()

@@ -4,11 +4,11 @@
 
 """One of two cells does not answer.
 
-What is proven of the other one goes, and nothing goes that the dead one may need.
+Proven orphans of the other cell are removed, and nothing is removed that the dead cell may need.
 
-`test_race_cells` has everything that a cell can do between two requests, and nothing may be lost by
-it. Here it is also about what must be done all the same. The tests build on each other's cloud, in
-the order in which they stand here.
+`test_race_cells` has everything that a cell can do between two requests, and checks that nothing is
+lost. This module also checks what must still be done. The tests depend on each other's cloud, in
+their order.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 
-# Of cell1, each kind that is proven by what Nova says of the very consumer, and each that rests on
-# what it does not say.
+# Scenarios of cell1: each kind that is proven by what Nova says about the consumer itself, and each
+# that rests on absence.
 PROVABLE = (
     "deleted_server",
     "ended_migration",
@@ -69,19 +69,19 @@ EVERY_KIND = {
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 
-# Across both cells: a server of the living one that holds a host of the dead one as well, and the
-# other way round.
+# Across both cells: a server of the living cell that also has an allocation on a host of the dead
+# one, and the other way round.
 INTO, OUT_OF = "into the dead cell", "out of the dead cell"
-# All of these are orphans that nobody can prove while the cell is dead; the others of the dead cell
+# All of these are orphans that cannot be proven while the cell is dead; the others of the dead cell
 # are live.
 UNPROVABLE = ("deleted server", "ended migration", "forgotten migration", INTO, OUT_OF)
 
 
 @d.dataclass(frozen=True)
 class Cast:
-    """The live consumers that have to do with the dead cell, and what the orphans hold.
+    """The live consumers related to the dead cell, and the allocations of the orphans.
 
-    Those that are provable now, and the others.
+    Some orphans are provable now, and the others are not.
     """
 
     dead: dict[str, str]
@@ -110,9 +110,7 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
             for share in minicloud.truth(name)["shares"]
             if share["kind"]
         ]
-        by_absence = {
-            share["consumer"] for share in shares if share["kind"] in KINDS_BY_ABSENCE
-        }
+        by_absence = {share["consumer"] for share in shares if share["kind"] in KINDS_BY_ABSENCE}
         assert len(by_absence) >= len(KINDS_BY_ABSENCE)
         provable = {share["consumer"] for share in shares} - by_absence
         unprovable = by_absence | {dead[name] for name in UNPROVABLE}
@@ -129,7 +127,7 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
 
 @d.dataclass(frozen=True)
 class Story:
-    """The run that finds the cell dead, and what everybody held before and after it."""
+    """The run with the dead cell, and all allocations before and after it."""
 
     run: Run
     before: dict[str, t.Any]
@@ -157,7 +155,7 @@ def story(
 
 @pytest.fixture
 def dead_cell(story: Story, world: World) -> Iterator[Story]:
-    """The cell is dead, and all that could be proven without it is gone."""
+    """The cell is dead, and everything that could be proven without it has been removed."""
     world.close_cell()
     yield story
     world.open_cell()
@@ -165,7 +163,7 @@ def dead_cell(story: Story, world: World) -> Iterator[Story]:
 
 @pytest.fixture
 def planted(cast: Cast, story: Story, world: World) -> Cast:
-    """The cell answers, and all orphans are there once more."""
+    """The cell answers, and all orphans have their allocations again."""
     world.open_cell()
     for consumer, allocations in (*cast.provable.items(), *cast.unprovable.items()):
         world.hold(consumer, allocations)
@@ -243,9 +241,9 @@ def test_metrics_count_what_was_not_judged(story: Story) -> None:
 def test_run_stays_safe_with_every_kind_opted_in(
     ansible: Ansible, dead_cell: Story, placement: Placement, wires: Wires
 ) -> None:
-    """The first run has emptied the tree of a ghost.
+    """The first run has emptied the tree of an orphaned provider.
 
-    Nobody may call it one while a cell could have its host.
+    It must not be reported as orphaned while a cell could have its host.
     """
     before, providers = placement.everything(), placement.providers()
 
@@ -296,7 +294,7 @@ def test_play_fails_only_after_its_work(
 
 
 def _went(cast: Cast, before: dict[str, t.Any], placement: Placement) -> set[str]:
-    """The orphans that have lost something, all in the way in which they should.
+    """Return the orphans that have lost something, each in the expected way.
 
     Nobody else has lost anything.
     """
@@ -337,9 +335,11 @@ def test_cell_dies_during_detection(
     service: str,
     path: str,
 ) -> None:
-    """The living cell's orphans may go or stay, for a reading that contradicts itself proves less.
+    """Orphans of the living cell may be removed or not.
 
-    Nothing else goes.
+    A reading that contradicts itself proves less.
+
+    Nothing else is removed.
     """
     before = placement.everything()
     died = getattr(wires, service).on("GET", path, before=world.close_cell)
@@ -363,7 +363,7 @@ def test_cell_is_dead_for_one_answer(
     scheduled.run()
 
     assert died.ran
-    # What it proves of its own orphans when it is back is right as well.
+    # What a run proves about the cell's own orphans once it is back is right as well.
     _went(planted, before, placement)
 
 
@@ -376,10 +376,7 @@ def test_cell_dies_between_two_writes(
     world: World,
     tmp_path: Path,
 ) -> None:
-    """Nothing of the dead cell is written from a certain moment on.
-
-    That is when its first consumer is looked at again.
-    """
+    """Nothing of the dead cell is written once its first consumer is looked up again."""
     findings, plan = str(tmp_path / "findings.json"), str(tmp_path / "plan.json")
     ansible.direct("orphan_detect", dest=findings, **NO_AGE)
     planned = ansible.direct("orphan_plan", findings=findings, dest=plan)
@@ -410,7 +407,7 @@ def test_cell_dies_between_two_writes(
 def test_remaining_orphans_are_removed_when_the_cell_is_back(
     ansible: Ansible, planted: Cast, placement: Placement
 ) -> None:
-    """So all that stayed were orphans indeed."""
+    """This shows that all that were kept were orphans."""
     live = {consumer: placement.held(consumer) for consumer in planted.live.values()}
     across = {planted.dead[name] for name in (INTO, OUT_OF)}
     gone = set(planted.unprovable) - across

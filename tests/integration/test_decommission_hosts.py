@@ -4,7 +4,7 @@
 
 """`decommission_host` and its role on real hosts.
 
-What holds them back, and that nothing of them is left.
+What blocks a host, and that nothing of it remains.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _living(minicloud: Minicloud) -> None:
 
 
 class Retirement:
-    """`decommission_host`, as it is run on a host."""
+    """`decommission_host`, run on one host."""
 
     def __init__(self, ansible: Ansible) -> None:
         self._ansible = ansible
@@ -117,7 +117,7 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
 def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     ansible: Ansible, retire: Retirement, world: World, placement: Placement
 ) -> None:
-    """One host from which moves go and one to which they do, both dead."""
+    """Moves go from one host and to the other, and both are dead."""
     here, there = _new_host(world), _new_host(world)
     guest, parked, moving = world.boot(here), world.boot(here), world.boot(here)
     resize = servers.migrate(world.cloud, parked, there)
@@ -168,7 +168,7 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
         stray: "claim",
         foreign: "claim",
     }
-    # The host that never answered is not yet named by the migration.
+    # The migration does not yet name the host that never answered.
     assert kinds(there) == {parked: "server", resize: "resize", moving: "claim"}
     assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
         resize: ("migration", "confirm or reve"),
@@ -185,14 +185,14 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     assert "consumer type CONTAINER" in one_by_one[0].told or "CONTAINER" in one_by_one[0].told
     for run in (*one_by_one, foretold):
         assert run.changed == 0
-    # Nova deletes no service with moves that are not over.
+    # Nova does not delete a service with unfinished moves.
     world.sql(CELL1, "UPDATE migrations SET status = 'error' WHERE uuid IN (?, ?)", move, resize)
 
 
 def _leave_something(world: World, placement: Placement, host: str) -> dict[str, str]:
-    """Kill a host and leave on it what three servers held, and a child.
+    """Kill a host with leftovers of three servers, and a child provider.
 
-    One was deleted, one evacuated, one migrated. Returns kinds by consumer.
+    One server was deleted, one evacuated, one migrated. Returns kinds by consumer.
     """
     deleted, evacuated, moved = world.boot(host), world.boot(host), world.boot(host)
     migration = servers.migrate(world.cloud, moved, "compute-1")
@@ -251,7 +251,7 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
 
 @pytest.mark.long
 def test_one_blocked_host_keeps_both_unchanged(retire: Retirement, world: World) -> None:
-    """The one that nothing holds back is named first."""
+    """The host without blockers is named first."""
     free, held = _dead_host(world), _new_host(world)
     name = "{{ 7 * 7 }} <b>=c()|"
     server = world.boot(held, name=name)
@@ -282,7 +282,7 @@ def test_orphaned_provider_with_leftovers_is_decommissioned_by_its_name(
     assert foretold.changed == done.changed
     _is_gone(world, placement, host)
     for consumer, kind in left.items():
-        # What evacuated servers left, Nova removes with the service.
+        # Nova removes leftovers of evacuated servers together with the service.
         assert (f"{kind} {consumer}" in foretold.told) == (kind != "evacuated_source")
 
 
@@ -306,7 +306,7 @@ def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
 
 
 def _course(run: Run) -> set[str]:
-    """The tasks that were carried out."""
+    """Return the tasks that were run."""
     found = set()
     for part in run.output.split("\nTASK [")[1:]:
         name, _bracket, rest = part.partition("]")
@@ -348,7 +348,7 @@ def test_decommissioning_interrupted_after_the_service_deletion_is_finished(
         placement.change("PUT", f"/resource_providers/{provider}", {"name": full})
     stray = str(uuid.uuid4())
 
-    # What is claimed in the last moment, Nova leaves behind.
+    # Nova leaves behind what is allocated at the last moment.
     wires.nova.on("DELETE", "/os-services/", before=lambda: world.hold(stray, {child: {"VCPU": 1}}))
     stopped = retire.refused(host)
     assert host not in world.cloud.compute_services() and provider in placement.providers().values()

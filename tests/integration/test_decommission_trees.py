@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Trees of providers behind which no compute node stands are deleted by choice.
+"""Provider trees without a compute node are deleted if their kind is chosen.
 
-Those behind which one may stand are kept.
+Trees that may have a compute node are kept.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _dead_host(world: World) -> str:
 
 
 def _haunted(world: World, host: str) -> str:
-    """Let a host die and Nova delete its service, with a share of a deleted server on it.
+    """Let a host die and Nova delete its service, with an allocation of a deleted server on it.
 
     Its provider stays. Returns the server.
     """
@@ -67,9 +67,9 @@ def _haunted(world: World, host: str) -> str:
 
 
 def _ghost_of(world: World, placement: Placement, host: str) -> tuple[str, str, str]:
-    """Let Nova delete a dead host's service while a consumer holds a share.
+    """Let Nova delete the service of a dead host while a consumer has an allocation.
 
-    Returns the root that stays, a child of it, and that consumer.
+    Returns the remaining root, a child of it, and that consumer.
     """
     root, stray = world.provider(host), world.claim(host)
     world.delete_service(host)
@@ -90,7 +90,7 @@ def _only_finding(run: Run, kind: str) -> dict[str, t.Any]:
 
 
 def _deleted(run: Run) -> dict[str, t.Any]:
-    """What the newest journal says of a deletion before it was made."""
+    """Return the record of a deletion in the newest journal before it was made."""
     newest = max((run.folder / "orphan-cleanup").glob("journal-*.jsonl"))
     (record,) = [record for record in run.records(newest) if record["event"] == "before"]
     return record
@@ -224,7 +224,7 @@ def test_conflicting_name_is_freed_for_the_new_compute_node(
     world.own_host(host)
     old = world.provider(host)
     server = _haunted(world, host)
-    # What a reinstallation loses: nova-compute makes up a new uuid, and Placement refuses its name.
+    # A reinstallation loses this: nova-compute creates a new uuid, and Placement refuses its name.
     (world.paths.compute(host) / "compute_id").unlink()
     world.own_host(host)
     new = world.cloud.hypervisors()[host]
@@ -250,7 +250,7 @@ def test_provider_of_an_unlisted_hypervisor_is_kept_while_its_service_exists(
 ) -> None:
     """Nova does not list a hypervisor without a host mapping.
 
-    Its compute node is there, and its nova-compute is only down.
+    Its compute node exists, and its nova-compute is only down.
     """
     host = _dead_host(world)
     world.sql(API, "UPDATE host_mappings SET host = ? WHERE host = ?", f"{host}-away", host)

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Claims of live servers that are put right, most of them by choice.
+"""Wrong allocations of live servers, most of which are remediated by choice.
 
-And the servers of which it is not known what is right.
+And servers whose correct allocation is unknown.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ TINY = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 @d.dataclass(frozen=True)
 class Story:
-    """The server of each kind, the migration that has the claim of one, the special ones.
+    """The server of each kind, the migration with the allocation of one, and special servers.
 
-    And what was held at each stage.
+    With the allocations at each stage.
     """
 
     servers: dict[str, str]
@@ -106,8 +106,8 @@ def story(
         after=placement.everything(),
         again=play("again", variables=chosen),
     )
-    # The claims of the scenarios are wrong again, as others expect them; first those are emptied
-    # that hold more than they did.
+    # The scenarios' allocations are damaged again, as other tests expect them; those that now have
+    # more than before are emptied first.
     for consumer in sorted(documents, key=lambda known: known == migration):
         world.hold(consumer, {})
     for consumer, held in documents.items():
@@ -121,7 +121,7 @@ def story(
 
 
 def special_flavor(world: World) -> str:
-    """A flavor that overrides what its servers claim; its name."""
+    """Create a flavor that overrides the resources of its servers, and return its name."""
     name = f"special-{uuid.uuid4()}"
     reference = world.cloud.nova(
         "POST", "/flavors", {"flavor": {"name": name, "vcpus": 2, "ram": 512, "disk": 1}}

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A fault of any single request of a remediation.
+"""A fault in any single request of a remediation.
 
-It is sent again, or the change is reported as not made; never as made without being so.
+The request is repeated, or the change is reported as not made; never as made without being so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-# A request that meets one of these is sent again, a write only after its consumers were read.
+# A request with one of these faults is repeated, a write only after its consumers were read.
 RETRIED = (
     Fault.EXPIRED,
     Fault.NO_ANSWER,
@@ -49,14 +49,14 @@ MOST_RUNS = 60
 
 @d.dataclass
 class Shape:
-    """A kind of request, whose UUIDs do not matter, and the faults that it has not met yet."""
+    """A type of request, whatever its UUIDs, and the faults that it has not had yet."""
 
     wire: Interposer
     request: str
     faults: list[Fault] = d.field(default_factory=lambda: list(FAULTS))
 
     def meets(self) -> Hook:
-        """Let the next one meet the next fault."""
+        """Give the next request the next fault."""
         method, _space, path = self.request.partition(" ")
         fault = self.faults[0]
         return self.wire.on(
@@ -146,7 +146,7 @@ def test_run_reports_failures_when_no_write_arrives(
 def test_run_ends_when_no_answer_arrives_in_time(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
-    """Some requests are never answered, and a write takes effect whose answer does not come."""
+    """Some requests are never answered, and a write takes effect without an answer."""
     few.claim()
     hooks = [
         wires.nova.on("GET", "/os-services$", before=lambda: Fault.SILENCE),
@@ -169,7 +169,7 @@ def test_run_ends_when_no_answer_arrives_in_time(
 def test_run_counts_a_write_that_takes_effect_after_its_timeout(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
 ) -> None:
-    """The second one then meets what the first one did, and is refused."""
+    """The repetition then meets the result of the first write, and is refused."""
     few.claim()
     lost = wires.placement.on("POST", "^/allocations$", nth=1, before=lambda: Fault.NO_ANSWER)
     late = wires.placement.on("POST", "^/allocations$", nth=2, before=few.release)
@@ -206,7 +206,7 @@ def test_run_does_not_count_a_write_that_cannot_be_read_back(
 def test_run_skips_a_consumer_that_changes_between_proof_and_write(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """Placement refuses the request as a whole; taken apart, all others go through."""
+    """Placement refuses the request as a whole; split, all others succeed."""
     many.claim()
     moved = many.consumers[3]
     wires.placement.on("POST", "^/allocations$", before=lambda: many.move(moved))
@@ -230,7 +230,7 @@ def test_run_skips_a_consumer_that_changes_between_proof_and_write(
 def test_run_renews_a_token_that_expires_midway(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:
-    """A write and a look-up meet a service that no longer knows the token with which they come."""
+    """A write and a lookup reach a service that no longer accepts their token."""
     many.claim()
     expired = wires.placement.on("POST", "^/allocations$", nth=2, before=lambda: Fault.EXPIRED)
     also = wires.nova.on("GET", "/servers/[^/]*$", nth=10, before=lambda: Fault.EXPIRED)

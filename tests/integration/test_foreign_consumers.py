@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Nova does not know, or not yet.
+"""Consumers that Nova does not know, or not yet.
 
-A container on one of its hosts, and a host that it has still to discover.
+A container on one of its hosts, and an undiscovered host.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def healthy(minicloud: Minicloud) -> None:
 def zun(world: World) -> Iterator[None]:
     """A container service in the catalogue.
 
-    It claims untyped, and on Nova's own providers where it shares Nova's hosts.
+    It allocates without a consumer type, on Nova's own providers if it shares Nova's hosts.
     """
     with world.service("container", "http://127.0.0.1:9"):
         yield
@@ -108,9 +108,9 @@ def test_ignored_service_that_does_not_allocate_is_refused(ansible: Ansible) -> 
 
 @pytest.fixture
 def undiscovered(world: World) -> Iterator[None]:
-    """A host whose nova-compute runs, and that is in no cell yet.
+    """A host whose nova-compute runs, and that is not in a cell yet.
 
-    Nova leaves it out of its listing without a word.
+    Nova silently omits it from its listing.
     """
     world.provider(HOST)
     world.sql(

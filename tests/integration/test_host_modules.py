@@ -29,13 +29,13 @@ NOBODY = "11111111-2222-4333-8444-555555555555"
 STOCK = {"VCPU": {"total": 8}}
 UP = {"status": "enabled", "forced_down": False}
 RUSTY = {"status": "disabled", "disabled_reason": "rusty"}
-# Another test may have made a second Nova on this Placement.
+# Another test may have created a second Nova on this Placement.
 ABSENT: dict[str, t.Any] = {"state": "absent", "ignore_other_regions": True}
 
 
 @pytest.fixture
 def tree(placement: Placement) -> Iterator[dict[str, str]]:
-    """Uuids by role of a tree behind which nobody stands, to be deleted by the test or after it."""
+    """The uuids by role of a tree without a compute node, deleted by the test or after it."""
     name = f"left-{uuid.uuid4()}"
     root = placement.create_provider(name, STOCK)
     child = placement.create_provider(f"{name} agent", {}, parent=root)
@@ -48,10 +48,7 @@ def tree(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(world: World) -> Iterator[t.Callable[[str], str]]:
-    """Claim a processor of a provider for a consumer of which nobody knows.
-
-    It goes again after the test.
-    """
+    """Allocate a processor of a provider to an unknown consumer, until the end of the test."""
     consumers: list[str] = []
 
     def make(provider: str) -> str:
@@ -72,7 +69,7 @@ def host(world: World) -> str:
 
 @pytest.fixture
 def dead(world: World) -> str:
-    """A host that died, and of which Nova knows it."""
+    """A host that died, and that Nova knows to be down."""
     name = _new_host(world)
     world.kill(name)
     return name

@@ -156,8 +156,8 @@ def test_module_deletes_a_managed_save_only_when_allowed(host: Host) -> None:
 
 
 def test_module_deletes_snapshots_only_when_allowed(host: Host) -> None:
-    # The test driver knows no flags for firmware, and virsh leaves such flags out without a word,
-    # unless there are snapshots.
+    # The test driver knows no flags for firmware, and virsh silently drops such flags, unless there
+    # are snapshots.
     guest = host.guest(efi=False)
     for name in ("one", "<two> three", "-four"):
         host.libvirt("snapshot-create-as", guest, f"--name={name}")

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What `hypervisor_guest_info` and `hypervisor_guest` show, and whom they refuse.
+"""What `hypervisor_guest_info` and `hypervisor_guest` show and refuse, and how they are run.
 
-And how they are run. No cloud is needed.
+No cloud is needed.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def test_info_understands_the_metadata_of_older_nova(host: Host) -> None:
     ],
 )
 def test_module_refuses_an_id_that_is_not_a_nova_uuid(host: Host, spelling: str) -> None:
-    # With letters in it, that upper case changes.
+    # It contains letters, which upper case changes.
     guest, other = (
         host.directory(f"{uuid.uuid4()}"[:-1] + "a").name,
         host.directory(str(uuid.uuid4())).name,
@@ -248,7 +248,7 @@ def test_ansible_runs_the_hypervisor_modules(host: Host) -> None:
 
 
 def _python39() -> str | None:
-    """A Python 3.9 that runs, which hypervisors have."""
+    """Return a working Python 3.9, which hypervisors have."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for candidate in (
         shutil.which("python3.9"),
@@ -269,7 +269,7 @@ def test_hypervisor_modules_run_on_python_of_hypervisors(host: Host) -> None:
     python39 = _python39()
     if python39 is None:
         pytest.skip("There is no Python 3.9: install one, for example with pyenv.")
-    # Only Ansible itself: whatever else is installed beside it is for a newer Python.
+    # Only Ansible itself: whatever else is installed beside it needs a newer Python.
     (host.folder / "python").mkdir()
     (host.folder / "python" / "ansible").symlink_to(Path(ansible_core.__file__).parent)
     environment = {

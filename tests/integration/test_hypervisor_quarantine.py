@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=
 
 
 def _quarantined(host: Host, stamp: str, suffix: str = "") -> Path:
-    """A directory that has been in quarantine since then."""
+    """Create a directory that has been in quarantine since then."""
     name = str(uuid.uuid4()) + suffix
     host.directory(name)
     kind = {"": "instance", "_resize": "resize"}[suffix]

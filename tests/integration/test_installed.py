@@ -4,7 +4,7 @@
 
 """The collection as a user gets it.
 
-From the tarball, in a collections path with nothing else, far from a clone.
+From the tarball, in a collections path with nothing else, outside of a clone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 
 @pytest.fixture(name="users_own")
 def _users_own(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> Ansible:
-    """Ansible that knows only the installed collection, standing in an empty folder."""
+    """Return an Ansible that knows only the installed collection, in an empty current directory."""
     _tarball, collections = installed(tmp_path_factory.mktemp("galaxy"))
     ansible.environment["ANSIBLE_COLLECTIONS_PATH"] = str(collections)
     return ansible

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the real nova-computes write into their logs in real situations.
-
-And what detection has to say of the same.
-"""
+"""What real nova-computes log in real situations, and what detection finds there."""
 
 from __future__ import annotations
 
@@ -54,12 +51,12 @@ class Stage:
         return self.world.paths.logs / f"nova-compute-{self.hosts[situation]}.log"
 
     def complains(self, situation: str, sentence: str) -> None:
-        """Wait until nova-compute says this."""
+        """Wait until nova-compute logs this."""
         host = self.hosts[situation]
         self.world.wait(f"{host} to say {sentence}", lambda: sentence in self.world.log(host))
 
     def records(self, situation: str, **options: t.Any) -> list[dict[str, t.Any]]:
-        """What a host complained of, as our module has it."""
+        """Return the complaints of a host, as our module reads them."""
         result = self.ansible.module(
             "nova_log_info", paths=[str(self.log(situation))], host=self.hosts[situation], **options
         )
@@ -71,7 +68,7 @@ class Stage:
         return result["records"]
 
     def record(self, situation: str, kind: str) -> dict[str, t.Any]:
-        """The only one of this kind."""
+        """Return the only record of this kind."""
         (record,) = (record for record in self.records(situation) if record["kind"] == kind)
         return record
 
@@ -84,7 +81,7 @@ def _new_host(stage: Stage, situation: str) -> str:
 
 
 def _purged(stage: Stage) -> None:
-    """A server whose rows are purged and whose claim is still there."""
+    """A server whose rows are purged and whose allocation still exists."""
     host, world = _new_host(stage, "purged"), stage.world
     context = Context(world.paths, "purged_server")
     server, held = graves.delete_on(context, host, "log of a purged server")
@@ -96,7 +93,7 @@ def _purged(stage: Stage) -> None:
 
 
 def _deleted_by_sql(stage: Stage) -> None:
-    """A server that the database says is gone, in the way that is often advised.
+    """A server that the database marks as deleted, in the way that is often recommended.
 
     Its neighbour lives.
     """
@@ -126,9 +123,9 @@ def _deleted_by_sql(stage: Stage) -> None:
 
 
 def _moved(stage: Stage) -> None:
-    """A server that was evacuated, moved on while its source was down, and back.
+    """A server that was evacuated, moved on while its source was down, and moved back.
 
-    It holds the source for ever.
+    Its allocation on the source stays for ever.
     """
     host, world = _new_host(stage, "moved"), stage.world
     server = stage.consumers["moved"] = world.boot(host)
@@ -145,7 +142,7 @@ def _moved(stage: Stage) -> None:
 
 
 def _renewed(stage: Stage) -> None:
-    """A host that lost its identity, while a stray claim keeps the provider that has its name."""
+    """A host that lost its identity, while an orphan keeps the provider that has its name."""
     host, world = _new_host(stage, "renewed"), stage.world
     stage.consumers["renewed"] = world.claim(host)
     world.kill(host)
@@ -177,7 +174,7 @@ def stage(
     placement.change(
         "DELETE", f"/resource_providers/{placement.providers()[stage.hosts['renewed']]}"
     )
-    # Only now it can make the provider without which Nova cannot delete its service.
+    # Only now can it create the provider without which Nova cannot delete its service.
     world.restart(stage.hosts["renewed"])
 
 
@@ -190,12 +187,12 @@ def found(stage: Stage) -> Run:
 
 @pytest.fixture(scope="module")
 def every(stage: Stage) -> list[dict[str, t.Any]]:
-    """What all hosts complained of."""
+    """The complaints of all hosts."""
     return [record for situation in stage.hosts for record in stage.records(situation)]
 
 
 def _explained(run: Run, records: list[dict[str, t.Any]], **facts: t.Any) -> set[str]:
-    """The findings that explain the records with these facts."""
+    """Return the findings that explain the records with these facts."""
     told = correlate_records(
         run.read("findings.json"), [record for record in records if facts.items() <= record.items()]
     )
@@ -275,7 +272,7 @@ def test_rotated_log_is_read_together_with_its_successor(stage: Stage, tmp_path:
     result = stage.ansible.module("nova_log_info", paths=[str(tmp_path / "nova-compute.log*")])
 
     assert len(result["sources"]) == 2
-    # It may have been said again meanwhile.
+    # It may have been logged again meanwhile.
     assert (
         sum(record["count"] for record in result["records"] if record["kind"] == "moved_away")
         >= 2 * once

@@ -4,7 +4,7 @@
 
 """The two roles of docs/permissions.md.
 
-The very policies of that page are in force, and there is no other role.
+Exactly the policies of that page are in force, and there is no other role.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ POLICIES = {
     (service, purpose): yaml.safe_load(rules) for service, purpose, rules in BLOCK.findall(PAGE)
 }
 FOLDERS = {"nova": "nova-first", "placement": "placement"}
-# What these rules allow is asked for by modules that look at one thing, or only of a server that
+# The modules that show one resource need these rules, or they are needed only for a server that
 # failed on its host.
 ASKED_BY = {
     "os_compute_api:os-aggregates:index": "compute_host_info",
@@ -64,14 +64,14 @@ Findings = dict[str, tuple[str, t.Any]]
 
 
 class Office:
-    """Where the policies are put in force and users are logged in."""
+    """Puts policies in force and logs users in."""
 
     def __init__(self, minicloud: Minicloud, world: World) -> None:
         self._minicloud = minicloud
         self._world = world
 
     def enforce(self, *purposes: str, without: str = "") -> None:
-        """Let both services have the policies of the page, but for one rule.
+        """Give both services the policies of the page, except for one rule.
 
         They read them again when they change.
         """
@@ -86,7 +86,7 @@ class Office:
             (self._world.paths.etc / folder / "policy.yaml").write_text(yaml.safe_dump(rules))
 
     def log_in(self, role: str) -> dict[str, t.Any]:
-        """A user with that role and no other, as a whole configuration of a cloud."""
+        """Create a user with only that role, as a whole configuration of a cloud."""
         self._world.assign(role, "audit", role)
         named = {
             "username": role,
@@ -108,9 +108,9 @@ def office(minicloud: Minicloud, world: World) -> Office:
 
 @pytest.fixture(scope="module", autouse=True)
 def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
-    """Something for every rule to report, a provider without a compute node among it.
+    """Something for every rule to report.
 
-    And a claim that nobody knows.
+    It includes a provider without a compute node and an unknown consumer.
     """
     minicloud.scenario(
         "healthy",
@@ -205,9 +205,9 @@ def test_every_policy_rule_is_needed_and_a_missing_one_creates_no_orphan(
 def test_hidden_hosts_of_migrations_forbid_every_change(
     ansible: Ansible, office: Office, world: World
 ) -> None:
-    """They alone say where the guest of a failed live migration may run.
+    """Only they say where the guest of a failed live migration may run.
 
-    Without them its claim is like any that was left behind.
+    Without them its allocation looks like any leftover.
     """
     server = world.boot("compute-1")
     for host in ("compute-2", "compute-1"):
@@ -422,7 +422,7 @@ def test_decommissioner_may_delete_a_leftover_provider(
 def test_decommissioner_may_restore_traits_of_a_deleted_provider(
     ansible: Ansible, office: Office, minicloud: Minicloud, placement: Placement, tmp_path: Path
 ) -> None:
-    """The journal of a run that deleted the tree of a host which is there again."""
+    """The journal is that of a run that deleted the tree of a host that exists again."""
     host, trait, aggregate = "compute-2", f"CUSTOM_{uuid.uuid4().hex.upper()}", str(uuid.uuid4())
     root = placement.providers()[host]
     inventories = placement.get(f"/resource_providers/{root}/inventories")["inventories"]

@@ -29,10 +29,10 @@ SERVER = {"VCPU": 30, "MEMORY_MB": 741376, "DISK_GB": 1638}
 
 @pytest.fixture(scope="module")
 def made(placement: Placement) -> Iterator[dict[str, str]]:
-    """Uuids by name.
+    """Provider uuids by name.
 
-    A host with a device, and one without disks whose service is disabled, with a pool that lends it
-    some.
+    A host with a device, and a host without disks whose service is disabled, with a pool that
+    shares its disks.
     """
     placement.change("PUT", "/resource_classes/CUSTOM_PCI_X")
     memory = {"total": 772495, "reserved": 8192}
@@ -69,10 +69,7 @@ def made(placement: Placement) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def claim(placement: Placement) -> Iterator[t.Callable[[str, dict[str, int]], str]]:
-    """Claim amounts of a provider for a consumer of which nobody knows.
-
-    It goes again after the test.
-    """
+    """Allocate amounts of a provider to an unknown consumer, until the end of the test."""
     consumers: list[str] = []
 
     def make(provider: str, resources: dict[str, int]) -> str:
@@ -376,7 +373,7 @@ def test_orphan_blocks_its_host_until_it_is_removed(
     tmp_path: Path,
     claim: t.Callable[[str, dict[str, int]], str],
 ) -> None:
-    """The check with which an operator opens and closes a case of "No valid host was found"."""
+    """With this check an operator opens and closes a case of "No valid host was found"."""
     minicloud.scenario("healthy")
     question = {"resource_provider": "compute-1", "resources": SERVER}
     assert ansible.module("allocation_candidate_info", **question)["fits"]

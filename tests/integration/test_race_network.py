@@ -4,7 +4,7 @@
 
 """A network that fails around the one write.
 
-What became of it is read back, and reported in one sentence.
+Its outcome is read back, and reported in one sentence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 @pytest.fixture
 def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
-    """A consumer on compute-1 that Nova knows nothing of."""
+    """A consumer on compute-1 that Nova does not know."""
     minicloud.scenario("healthy")
     consumer = world.claim("compute-1")
     yield consumer
@@ -83,7 +83,7 @@ def test_run_changes_nothing_when_nova_fails_during_the_renewed_proof(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:
     before = placement.everything()
-    # Once it is looked up by detection, then by the renewed proof.
+    # It is looked up once by detection, then by the renewed proof.
     look_up = wires.nova.on(
         "GET",
         f"/servers/{stray}$",

@@ -4,7 +4,7 @@
 
 """Several real clouds in one run.
 
-What is wrong with one keeps no other from being cleaned up, and the end says so.
+A failure of one does not stop the cleanup of the others, and the end reports it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def second_cloud(own_cloud: Minicloud) -> Iterator[Minicloud]:
 
 @pytest.fixture(scope="module")
 def orphans(minicloud: Minicloud, second_cloud: Minicloud) -> list[str]:
-    """One in each cloud; and then a cell of the second fails."""
+    """One orphan in each cloud; then a cell of the second fails."""
     found = []
     for cloud in (minicloud, second_cloud):
         cloud.scenario("deleted_server")
@@ -57,7 +57,7 @@ def orphans(minicloud: Minicloud, second_cloud: Minicloud) -> list[str]:
 def inventory(
     ansible: Ansible, minicloud: Minicloud, second_cloud: Minicloud, tmp_path: Path
 ) -> Path:
-    """Both clouds, and one for which nobody answers, as hosts of an inventory."""
+    """Both clouds, and one without an answer, as hosts of an inventory."""
     north, south = (
         yaml.safe_load(cloud.clouds_yaml.read_text())["clouds"]["minicloud"]
         for cloud in (minicloud, second_cloud)
@@ -132,7 +132,7 @@ def test_region_with_a_dead_cell_does_not_block_other_regions(
     )
     assert rows["south"]["tally"]["removed"] > 0
     assert not summary["complete"]
-    # Each has its own folder, and no name leads out of the one for all.
+    # Each has its own folder, and no name leads outside of the common one.
     written = {path.parent.name for path in run.folder.rglob("findings.json")}
     assert written == {"north", "south"}
     assert {path.name for path in run.folder.iterdir()} & {"west", "findings.json"} == set()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What must keep a planned change from being made, between its detection and its write."""
+"""What must prevent a planned change between its detection and its write."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NOBODY = "11111111-2222-4333-8444-555555555555"
 
 @pytest.fixture(scope="module", autouse=True)
 def live_server(minicloud: Minicloud) -> None:
-    """What Nova does not know is proven only where it shows a live server."""
+    """An unknown consumer is only proven if Nova shows a live server."""
     minicloud.scenario("healthy")
 
 
 @pytest.fixture
 def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
-    """Three consumers on compute-1 that Nova knows nothing of."""
+    """Three consumers on compute-1 that Nova does not know."""
     placement.needs("1.38", "what Nova knows nothing of can be proven")
     minicloud.scenario("healthy")
     consumers = sorted(str(uuid.uuid4()) for count in range(3))
@@ -54,7 +54,7 @@ def orphans(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
 
 @pytest.fixture
 def detect(ansible: Ansible, tmp_path: Path) -> Callable[..., str]:
-    """Detect, and return the path of what was found."""
+    """Detect, and return the path of the findings."""
 
     def run(**scope: t.Any) -> str:
         path = str(tmp_path / "findings.json")
@@ -67,7 +67,7 @@ def detect(ansible: Ansible, tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def plan(ansible: Ansible, tmp_path: Path, orphans: list[str], detect: Callable[..., str]) -> Path:
-    """A plan to remove the orphans, and nothing else."""
+    """Plan to remove the orphans, and nothing else."""
     ansible.direct(
         "orphan_plan",
         findings=detect(consumers=orphans),
@@ -93,7 +93,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
     assert planned["actions"] == {"remove": 3} and planned["frees"] == {
         name: 3 * amount for name, amount in CLAIM.items()
     }
-    # What is needed to take a change back is told before anything is written.
+    # The journal has what a restore needs before anything is written.
     assert placement.everything() == before
 
     result = ansible.module("orphan_remediate", plan=path, output_dir=str(tmp_path), **NO_AGE)
@@ -168,7 +168,7 @@ def test_changed_consumer_is_skipped_and_named(
 def test_different_allocation_at_the_same_generation_is_skipped(
     ansible: Ansible, placement: Placement, tmp_path: Path, orphans: list[str], plan: Path
 ) -> None:
-    """A consumer that was emptied begins anew: its generation alone would not tell."""
+    """A consumer that was emptied starts again, so its generation alone would not show it."""
     replaced, *others = orphans
     more = {**CLAIM, "VCPU": 3}
     _claim(placement, replaced, None, 1)
@@ -191,7 +191,7 @@ def test_too_many_changes_stop_the_run_before_the_first(
     plan: Path,
     module: str,
 ) -> None:
-    """Also of named consumers, which may be any share of all."""
+    """This also limits named consumers, which may be any fraction of all."""
     before = placement.everything()
     given = {} if module == "orphan_plan" else {"output_dir": str(tmp_path), **NO_AGE}
 
@@ -214,7 +214,7 @@ def test_too_large_a_fraction_stops_the_run_before_the_first_change(
     minicloud: Minicloud,
     detect: Callable[..., str],
 ) -> None:
-    """Not for named consumers, of which any share may be orphans."""
+    """Named consumers are not limited, because any fraction of them may be orphans."""
     minicloud.scenario("healthy")
     crowd = [str(uuid.uuid4()) for count in range(21)]
     for consumer in crowd:
@@ -290,19 +290,19 @@ def test_invalid_findings_are_refused(
 
 
 def edited(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change takes away less than the plan says that it frees."""
+    """The first change removes less than the plan says that it frees."""
     del plan["changes"][0]["before"]["allocations"]
     return plan
 
 
 def redirected(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change is one of another consumer, and still settles the old one's finding."""
+    """The first change is that of another consumer, and still settles the finding of the old one."""
     plan["changes"][0]["consumer"] = NOBODY
     return plan
 
 
 def enlarged(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change starts from more than there is."""
+    """The first change starts from more than the current allocation."""
     for share in plan["changes"][0]["before"]["allocations"].values():
         share["resources"]["VCPU"] += 1
     return plan
@@ -356,7 +356,7 @@ WRONG_PLANS = [
 def test_invalid_plan_is_refused_as_a_whole(
     ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path
 ) -> None:
-    """One change of it is wrong, and the others are not made either."""
+    """One of its changes is wrong, and the others are not made either."""
     before, right = placement.everything(), plan.read_text()
     for wrong, said in WRONG_PLANS:
         spoilt = wrong(json.loads(right))
@@ -426,9 +426,9 @@ def test_forged_plan_fails_its_renewed_proof(
     orphans: list[str],
     plan: Path,
 ) -> None:
-    """A plan that is sound in itself says that a live server is an orphan.
+    """A consistent plan says that a live server is an orphan.
 
-    It has what that really holds; the renewed proof says no.
+    It has the server's real allocation; the renewed proof refuses it.
     """
     server = minicloud.truth("healthy")["server"]
     told = json.loads(plan.read_text().replace(orphans[0], server))
@@ -527,9 +527,9 @@ def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
 def test_exclusion_with_an_end_protects_until_then_and_is_reported_once(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
-    """As YAML and as the JSON of the command line.
+    """The exclusions are given as YAML and as the JSON of the command line.
 
-    In YAML a date without quotes is an object of its own.
+    In YAML a date without quotes is an object of its own type.
     """
     variables = tmp_path / "variables.yml"
     variables.write_text(f"""
@@ -570,9 +570,9 @@ def test_exclusion_end_is_shown_and_an_invalid_date_is_refused(
 def test_orphan_is_removed_at_the_second_sighting(
     ansible: Ansible, placement: Placement, orphans: list[str]
 ) -> None:
-    """A look in check mode counts; a look elsewhere neither counts nor takes back.
+    """A reading in check mode counts; a reading elsewhere neither counts nor resets the count.
 
-    A claim that was written again begins again.
+    An allocation that was written again starts again.
     """
     chosen = {
         "orphan_cleanup_remediate_kinds": KINDS,
@@ -643,5 +643,5 @@ def _claim(
 
 
 def _timeless(record: dict[str, t.Any]) -> dict[str, t.Any]:
-    """A record without when and why it was made."""
+    """Return a record without when and why it was made."""
     return {key: value for key, value in record.items() if key not in ("at", "event")}

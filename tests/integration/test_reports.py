@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The reports of runs against a real cloud: what is new, what failed, and who is told."""
+"""The reports of runs against a real cloud: what is new, what failed, and who is notified."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 class Webhook:
-    """A server that keeps what it is sent, and answers what it is told to."""
+    """A server that keeps the requests that it receives, and answers with a given status."""
 
     def __init__(self) -> None:
         self.bodies: list[t.Any] = []
@@ -63,7 +63,7 @@ class Webhook:
                 self.end_headers()
 
             def log_message(self, format: str, *args: t.Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hooks/SECRET-of-the-hook"
@@ -87,7 +87,7 @@ def webhook() -> Iterator[Webhook]:
 
 @pytest.fixture
 def orphan(minicloud: Minicloud, world: World) -> str:
-    """A consumer on compute-1 that Nova knows nothing of."""
+    """A consumer on compute-1 that Nova does not know."""
     minicloud.scenario("healthy")
     return world.claim("compute-1")
 
@@ -203,7 +203,7 @@ def test_report_lists_actual_removals_with_the_journal(
 def test_metrics_after_a_failed_run_keep_the_time_of_the_last_success(
     ansible: Ansible, placement: Placement, world: World, orphan: str, webhook: Webhook
 ) -> None:
-    """The breaker trips: nothing is new, and yet somebody is told."""
+    """The limit is exceeded: nothing is new, and still a notification is sent."""
     metrics = ansible.folder / "textfile" / "placement_orphans.prom"
     orphans = sorted([orphan, world.claim("compute-1")])
     variables = {
@@ -454,7 +454,7 @@ def test_reviewed_plan_is_reported_with_its_findings(
 
 
 def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
-    """What a command prints on a terminal that is so wide."""
+    """Return the output of a command on a terminal of this width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {
@@ -536,7 +536,7 @@ def test_terminal_output_has_colours_and_safe_lines(
 def test_hosts_not_judged_fail_a_run_configured_to_fail_for_them(
     ansible: Ansible, fail_on: str, coverage: dict[str, t.Any], fails: bool
 ) -> None:
-    """By what a detection told of them: the rule needs no cloud."""
+    """The play uses the result of a detection, so it needs no cloud."""
     detected = {
         "summary": {
             "coverage": {"complete": True, "failed_checks": [], **coverage},

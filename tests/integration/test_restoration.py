@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was removed is put back.
+"""Removed allocations are restored.
 
-Exactly that, only where it is still missing, and never at the cost of anybody.
+Exactly those, only if they are still missing, and never at anybody's cost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ELSEWHERE = "http://elsewhere/placement/"
 
 @pytest.fixture
 def journal(ansible: Ansible, few: Strays, tmp_path: Path) -> Path:
-    """That of a run that removed three orphans."""
+    """The journal of a run that removed three orphans."""
     few.release()
     few.claim()
     told = ansible.direct(
@@ -132,7 +132,7 @@ def test_restore_brings_back_project_user_and_type(
 def test_consumer_that_does_not_fit_does_not_block_the_others(
     ansible: Ansible, placement: Placement, few: Strays, journal: Path, small: str, tmp_path: Path
 ) -> None:
-    """The host of one is gone, and on that of another somebody has taken the room."""
+    """The host of one is gone, and somebody has taken the capacity on that of another."""
     homeless, crowded, fine = few.consumers
     somebody = str(uuid.uuid4())
     taken = {"allocations": {small: {"resources": CLAIM}}, "consumer_generation": None, **OWNER}
@@ -219,5 +219,5 @@ def test_playbook_requires_a_journal(ansible: Ansible) -> None:
 
 
 def owned(placement: Placement, consumer: str) -> dict[str, t.Any]:
-    """What a consumer holds, whose it is and of what type, at which generation."""
+    """Return the allocation of a consumer with its owner, type and generation."""
     return {**placement.allocation(consumer), "allocations": placement.held(consumer)}

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every situation of the minicloud, once: found, explained, and removed or spared.
+"""Every situation of the minicloud, once: found, explained, and remediated or kept.
 
-What is an orphan and what is needed is stated by the maker of each situation, share by share.
+The maker of each situation states what is an orphan and what is needed, allocation by allocation.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
 
-# What the tables show for each situation: the orphans' kinds, and the reasons for which look-alikes
-# are spared.
+# What the tables show for each situation: the kinds of the orphans, and the reasons that protect
+# lookalikes.
 EXPECTED: dict[str, set[str]] = {
     "healthy": set(),
     "shared_disk": set(),
@@ -77,7 +77,7 @@ EXPECTED: dict[str, set[str]] = {
     "hostless_server": {"unhosted_server"},
     "name_conflict": {"deleted_server"},
 }
-# Of these nothing can be told where Nova does not show the properties of a server's image.
+# These cannot be decided if Nova does not show the properties of a server's image.
 NEED_IMAGE_PROPERTIES = frozenset({"wrong_amount", "leaked_child"})
 EVERY_KIND = {
     "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
@@ -93,9 +93,9 @@ OWN_CLOUD = True
 
 @d.dataclass(frozen=True)
 class Story:
-    """All situations at once, cleaned up and put back.
+    """All situations at once, cleaned up and restored.
 
-    What Placement held at each stage, and what each run printed and wrote.
+    The allocations at each stage, and the output and files of each run.
     """
 
     placement: tuple[int, int]
@@ -136,7 +136,7 @@ def story(minicloud: Minicloud, placement: Placement, play: t.Callable[..., Run]
 def long_ago(
     story: Story, minicloud: Minicloud, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, t.Any]:
-    """A detection to which everything has lasted for long enough."""
+    """A detection for which everything has lasted long enough."""
     ansible = Ansible(minicloud.root, tmp_path_factory.mktemp("long_ago"), minicloud.environment)
     return ansible.module(
         "orphan_detect", min_age="0", unconfirmed_min_age="0", stuck_min_age="0", stale_min_age="0"
@@ -334,7 +334,7 @@ def test_second_run_changes_nothing(
 def test_all_removed_allocations_can_be_restored(
     story: Story, placement: Placement, play: t.Callable[..., Run]
 ) -> None:
-    """This goes last: afterwards the orphans are there again."""
+    """This runs last: afterwards the orphans exist again."""
 
     def amounts(holdings: Holdings) -> Holdings:
         return {
@@ -354,7 +354,7 @@ def _journal(run: Run) -> Path:
 
 
 def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
-    """The shares that are orphans of a kind that we know, and that this cloud lets us prove."""
+    """Return the allocations that are orphans of a known kind, and that this cloud lets us prove."""
     known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
         known.remove("unknown_consumer")

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is looked at is what was named, and a selection is what may be changed.
+"""Only what was named is read, and only what is selected may be changed.
 
-Triage sees what it says it sees.
+Triage finds what it promises to find.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _made(minicloud: Minicloud) -> None:
-    """Made anew: other tests may have cleaned up."""
+    """Create the scenarios again: other tests may have cleaned up."""
     minicloud.run("scenario", "--again", *SCENARIOS)
 
 
 def _found(ansible: Ansible, **options: t.Any) -> set[tuple[str, str]]:
-    """The kinds and consumers of a detection's findings."""
+    """Return the kinds and consumers of a detection's findings."""
     result = ansible.module("orphan_detect", **YOUNG, **options)
     assert not result["failed"], result.get("msg")
     return {(entry["kind"], entry["consumer"]) for entry in result["findings"]}
@@ -53,7 +53,7 @@ def _server(minicloud: Minicloud, scenario: str) -> str:
 
 
 def _host(minicloud: Minicloud, scenario: str) -> str:
-    """The host that the orphan of a scenario claims."""
+    """Return the host on which the orphan of a scenario has its allocation."""
     return next(
         share["provider_name"]
         for share in minicloud.truth(scenario)["shares"]
@@ -208,7 +208,7 @@ def test_invalid_selection_is_refused(ansible: Ansible, expression: str, message
 def test_selection_limits_the_changes(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
-    """The hosts scope keeps this to what this test made."""
+    """The hosts scope limits this to what this test created."""
     minicloud.run("scenario", "--again", "deleted_server")
     server = _server(minicloud, "deleted_server")
     before = placement.everything()

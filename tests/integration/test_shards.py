@@ -31,8 +31,8 @@ if t.TYPE_CHECKING:
 
 OWN_CLOUD = True
 COUNT = 3
-# Orphans of one tree and of several, on hosts that live and that do not, on Ironic's nodes and on a
-# shared disk; drift, and look-alikes.
+# Orphans of one tree and of several, on live and deleted hosts, on Ironic's nodes and on a shared
+# disk; drift, and lookalikes.
 SCENARIOS = (
     "healthy",
     "shared_disk",
@@ -78,7 +78,7 @@ def _made(minicloud: Minicloud) -> None:
 def readings(
     ansible: Ansible, minicloud: Minicloud, tmp_path: Path
 ) -> tuple[list[dict[str, t.Any]], list[list[str]]]:
-    """What one run finds and then each shard, and the requests that each of these sent."""
+    """The findings of one run and then of each shard, and the requests that each of these sent."""
     found, requests = [], []
     with interposed(ansible, minicloud) as wires:
         for shard in (None, *(f"{number}/{COUNT}" for number in range(1, COUNT + 1))):
@@ -95,9 +95,9 @@ def readings(
 
 
 def _told(found: dict[str, t.Any]) -> dict[str, tuple[t.Any, ...]]:
-    """What was concluded, by id, without for how long something has lasted.
+    """Return the verdicts by id, without how long something has lasted.
 
-    Capacity is looked at only in passing, unless it is asked for.
+    Capacity is only read in passing, unless it is requested.
     """
     entries = [
         (part, entry)
@@ -158,8 +158,8 @@ def test_shards_together_find_what_one_run_finds(
             == whole["summary"]["coverage"][counted]
         )
 
-    # Each provider's claims are listed by the shard that has its root; only what is shared is
-    # listed by all.
+    # Each provider's allocations are listed by the shard that has its root; only shared providers
+    # are listed by all.
     sharing = {
         known["uuid"]
         for known in placement.get("/resource_providers?required=MISC_SHARES_VIA_AGGREGATE")[
@@ -219,9 +219,9 @@ def test_shard_cannot_be_combined_with_names(ansible: Ansible) -> None:
 def test_shards_together_change_what_one_run_changes(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:
-    """As inventory hosts of one run, each with a folder of its own.
+    """The shards are inventory hosts of one run, each with a folder of its own.
 
-    The limit is shared out among them.
+    The limit is divided among them.
     """
     before = placement.everything()
     checked = ansible.playbook("cleanup_orphans", "--check", variables=ROLE)
@@ -263,7 +263,10 @@ def test_shards_together_change_what_one_run_changes(
 
 @pytest.mark.long
 def test_incomplete_set_of_shards_names_the_missing_ones(ansible: Ansible, tmp_path: Path) -> None:
-    """As in a slice of a job; --limit would leave out localhost, and yet the end is told."""
+    """This is like one slice of a job.
+
+    --limit would exclude localhost, and the summary is still printed.
+    """
     inventory = tmp_path / "inventory.json"
     inventory.write_text(
         json.dumps(

@@ -34,7 +34,7 @@ def orphan(minicloud: Minicloud) -> None:
 
 
 def test_wrong_region_fails_the_soundness_check(ansible: Ansible, placement: Placement) -> None:
-    """Another Nova's region has the same Placement: none of the hosts with claims is its own."""
+    """Another Nova's region has the same Placement: none of the hosts with allocations is its own."""
     before = placement.everything()
 
     run = ansible.playbook(
@@ -118,9 +118,9 @@ def test_too_old_services_leave_unprovable_consumers_alone(
     newest: str,
     said: str,
 ) -> None:
-    """They are asked for nothing that they do not offer.
+    """Requests that they do not offer are not sent.
 
-    What they cannot prove is said and left alone.
+    What they cannot prove is reported and left alone.
     """
     before = placement.everything()
     server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
@@ -151,9 +151,9 @@ def test_too_old_services_leave_unprovable_consumers_alone(
 def test_placement_without_consumer_types_leaves_unknown_consumers_undecided(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, wires: Wires
 ) -> None:
-    """Whose consumer it is cannot be seen.
+    """The owner of a consumer is not visible.
 
-    What Nova forgot is undecided, and what is proven otherwise goes.
+    An unknown consumer is undecided, and other proofs still hold.
     """
     wires.placement.offer("1.37")
     server = minicloud.truth("deleted_server")["shares"][0]["consumer"]

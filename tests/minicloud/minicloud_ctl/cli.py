@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The commands; each does its work elsewhere and prints little."""
+"""The commands: each calls another module and prints little."""
 
 from __future__ import annotations
 

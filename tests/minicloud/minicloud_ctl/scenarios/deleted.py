@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that are gone, and what they left behind."""
+"""Deleted servers, and what they left behind."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def purged_server_mapped(context: Context) -> None:
 
 
 def _purged(context: Context, keep_mapping: bool) -> None:
-    """On a living host: nova-compute does not touch the claim of a server without a row."""
+    """The host stays alive: nova-compute does not remove the allocation of a server without a row."""
     (host,) = context.steady_hosts(1)
     server, held = graves.delete_on(context, host, context.name)
     purge(context, server, keep_mapping)
@@ -78,7 +78,7 @@ def nested_child(context: Context) -> None:
 
 
 def soft_delete(context: Context, server: str) -> None:
-    """What a repair of the database leaves: the row is deleted, nothing else is."""
+    """Leave what a repair of the database leaves: the row is deleted, nothing else is."""
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute(
             "UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?",
@@ -87,7 +87,7 @@ def soft_delete(context: Context, server: str) -> None:
 
 
 def mark_deleted(context: Context, server: str) -> None:
-    """The same as it stands in instructions for operators.
+    """Do the same as common instructions for operators.
 
     `deleted` becomes 1, where Nova itself writes the row's own id.
     """
@@ -100,9 +100,9 @@ def mark_deleted(context: Context, server: str) -> None:
 
 
 def purge(context: Context, server: str, keep_mapping: bool) -> None:
-    """What ``nova-manage db archive_deleted_rows --purge`` does, for one server.
+    """Do what ``nova-manage db archive_deleted_rows --purge`` does, for one server.
 
-    Every row of every table that names it.
+    Delete every row of every table that names it.
     """
     for database in (context.cell(), "first_nova_api"):
         with databases.writing(context.paths, database) as connection:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers whose claims in Placement are not what they should be.
+"""Live servers whose allocations are not what they should be.
 
 None of them may simply be removed, though.
 """

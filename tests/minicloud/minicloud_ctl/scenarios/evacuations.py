@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that were evacuated, and what they still hold on the host they left."""
+"""Evacuated servers, and their remaining allocations on the host that they left."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def evacuated_source_stale(context: Context) -> None:
 
 
 def _evacuate(context: Context, source: str, destination: str) -> tuple[str, str, str]:
-    """Boot on the source, kill it, evacuate; (server, migration, source)."""
+    """Boot on the source, kill it, evacuate, and return (server, migration, source)."""
     server = servers.boot(context.cloud, context.name, source)
     context.kill(source)
     servers.force_down(context.cloud, source)

@@ -14,7 +14,7 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 
 
 def _copying(context: Context) -> tuple[str, str, str, str]:
-    """A cold migration whose source, a host of its own, holds the copy.
+    """Begin a cold migration whose source, a host of its own, pauses the copy.
 
     Returns (server, migration, source, destination).
     """

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Consumers, providers and whole Novas that are somebody else's.
-
-And providers that are nobody's any more.
-"""
+"""Consumers, providers and whole Novas that belong to somebody else, or to nobody."""
 
 from __future__ import annotations
 
@@ -69,9 +66,9 @@ def orphaned_provider(context: Context) -> None:
     graves.bury(context, host, "orphaned_provider")
     servers.force_down(context.cloud, host)
     servers.evacuate(context.cloud, rest, destination)
-    # 204, although Placement refused to delete the provider.
+    # The answer is 204, although Placement refused to delete the provider.
     context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
-    # What only newer releases take away with the service.
+    # Only newer releases remove these together with the service.
     held = holdings.of(context.cloud, rest)
     own = context.provider(destination)
     holdings.put(context.cloud, rest, {own: held.allocations[own]}, held)
@@ -89,8 +86,8 @@ def name_conflict(context: Context) -> None:
     graves.bury(context, host, "name_conflict")
     service = context.cloud.compute_services()[host]["id"]
     context.cloud.nova("DELETE", f"/os-services/{service}")
-    # What a reinstallation loses: nova-compute then makes up a new uuid, and Placement refuses its
-    # name.
+    # A reinstallation loses this file: nova-compute then creates a new uuid, and Placement refuses
+    # its name.
     (context.paths.compute(host) / "compute_id").unlink(missing_ok=True)
     lifecycle.start_computes(context.paths, [host])
     context.record.hosts = {"host": host}

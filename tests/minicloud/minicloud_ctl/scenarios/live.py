@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers, healthy ones and such that look odd.
+"""Live servers, healthy ones and some that look odd.
 
 Nothing here may ever be removed, except the orphan with the hostile name.
 """
@@ -31,7 +31,10 @@ CONTROL_NAME = 'evil\nprovider \x1b[31mred\x1b[0m\r\t{{ 7*7 }}"}'
 def live_server(
     context: Context, name: str, why: str = LIVE, flavor: str = "m1.tiny"
 ) -> tuple[str, str]:
-    """A settled server on a steady host, recorded as needed there; (server, host's provider)."""
+    """Create a settled server on a steady host, recorded as needed there.
+
+    Returns it with the host's provider.
+    """
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, name, host, flavor)
     provider = context.provider(host)
@@ -59,7 +62,10 @@ def former_shared_disk(context: Context) -> None:
 
 
 def _server_with_pool(context: Context, name: str) -> str:
-    """A live server whose disk is moved to a sharing provider, recorded as needed; the provider."""
+    """Create a live server whose disk is moved to a sharing provider, recorded as needed.
+
+    Returns the provider.
+    """
     server, _provider = live_server(context, name)
     pool = create_pool(context, server)
     held = holdings.of(context.cloud, server)
@@ -69,7 +75,7 @@ def _server_with_pool(context: Context, name: str) -> str:
 
 
 def create_pool(context: Context, server: str) -> str:
-    """A provider that shares its disks; its uuid."""
+    """Create a provider that shares its disks, and return its uuid."""
     name, traits = f"shared-storage-{server[:8]}", ("MISC_SHARES_VIA_AGGREGATE",)
     pool = holdings.create_provider(context.cloud, name, {"DISK_GB": 10000}, traits=traits)
     document = {"aggregates": [str(uuid.uuid4())], "resource_provider_generation": 2}
@@ -78,7 +84,7 @@ def create_pool(context: Context, server: str) -> str:
 
 
 def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Allocations:
-    """What a claim on one host looks like where its disk comes from a pool."""
+    """Return the allocation on one host whose disk comes from a pool."""
     ((host, resources),) = allocations.items()
     return {
         host: {name: amount for name, amount in resources.items() if name != "DISK_GB"},
@@ -94,7 +100,7 @@ def hostile_names(context: Context) -> None:
     live_server(context, TEMPLATE_NAME)
     live_server(context, "x" * 255)
     graves.bury(context, context.own_host(), ORPHAN_NAME)
-    # Nova refuses control characters in names, Placement takes them.
+    # Nova refuses control characters in names, Placement accepts them.
     provider = holdings.create_provider(
         context.cloud, f"{CONTROL_NAME} {context.record.server}", {"VCPU": 8}
     )
@@ -115,8 +121,8 @@ def error_with_host(context: Context) -> None:
 @scenario("a soft-deleted server that can still be restored")
 def soft_deleted(context: Context) -> None:
     server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
-    # The API does so only under reclaim_instance_interval, with which every delete of this cloud
-    # would become a soft one.
+    # The API does so only with reclaim_instance_interval, which would turn every delete in this
+    # cloud into a soft one.
     with databases.writing(context.paths, context.cell()) as connection:
         connection.execute(
             "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?",

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that move, moved, or were stopped on the way: boot claims, resizes, cold migrations."""
+"""Servers that move, have moved, or were stopped on the way: boots, resizes, cold migrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minicloud_ctl.waiting import wait_for
 
 
 def _park(context: Context, source: str, destination: str) -> tuple[str, str, str, str]:
-    """A cold migration in VERIFY_RESIZE.
+    """Leave a cold migration in VERIFY_RESIZE.
 
     Returns (server, migration, source's provider, destination's provider).
     """
@@ -112,8 +112,8 @@ def ended_migration_unshelved(context: Context) -> None:
     destination = context.own_host()
     server = _leave_confirmed_migration(context, source, destination)
     servers.shelve(context.cloud, server)
-    # The scheduler chooses where it goes; it must not be where its newest migration ended, nor a
-    # host that another scenario has killed.
+    # The scheduler chooses the destination; it must be neither where its newest migration ended,
+    # nor a host that another scenario has killed.
     context.kill(destination)
     servers.force_down(context.cloud, destination)
     context.await_deaths()
@@ -184,8 +184,8 @@ def booting(context: Context) -> None:
     provider = context.provider(host)
     context.kill(host)
     server = servers.request_boot(context.cloud, "booting", host)
-    # The action exists once the server has left the build request for its cell, and the claim comes
-    # before that.
+    # The action exists once the server has moved from the build request to its cell, and the
+    # allocation comes before that.
     actions = f"/servers/{server}/os-instance-actions"
     wait_for(
         "the server to be handed to its host",
@@ -197,14 +197,17 @@ def booting(context: Context) -> None:
 
 
 def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
-    """A cold migration whose destination died before it could take part; as ``_park``."""
+    """Leave a cold migration whose destination died before it could take part.
+
+    Returns the same as ``_park``.
+    """
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, context.name, source)
     source_tree = context.provider(source)
     destination = context.own_host()
     destination_tree = context.provider(destination)
-    # The scheduler believes in the dead host until service_down_time has passed, which is all the
-    # time we need.
+    # The scheduler considers the dead host alive until service_down_time has passed, which is long
+    # enough.
     context.kill(destination)
     servers.act(context.cloud, server, "migrate", {"host": destination})
 
@@ -251,7 +254,7 @@ def deleted_migration(context: Context) -> None:
 def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "unconfirmed_resize", source)
-    # The scheduler chooses the destination; it must not fall for a host that another scenario has
+    # The scheduler chooses the destination; it must not choose a host that another scenario has
     # just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})

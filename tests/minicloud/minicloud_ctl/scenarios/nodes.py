@@ -4,7 +4,7 @@
 
 """One compute service with several nodes, as with ironic.
 
-A host's name alone does not say whose claim is whose.
+A host's name alone does not identify the provider.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers without a host, services that are gone, and a cell that cannot be reached."""
+"""Servers without a host, deleted services, and a cell that cannot be reached."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def shelved_from_gone_host(context: Context) -> None:
 def remove_host(context: Context, host: str) -> None:
     """Let a host die and have Nova delete its service.
 
-    Its provider stays, because somebody has an allocation of it.
+    Its provider stays, because somebody has an allocation on it.
     """
     context.kill(host)
     servers.force_down(context.cloud, host)
@@ -69,7 +69,7 @@ def remove_host(context: Context, host: str) -> None:
 
 
 def _shelve(context: Context, server: str) -> holdings.Holding:
-    """Shelve and offload a server; what it held before."""
+    """Shelve and offload a server, and return its earlier allocation."""
     held = holdings.of(context.cloud, server)
     servers.shelve(context.cloud, server)
     holdings.await_providers(context.cloud, server)
@@ -77,9 +77,9 @@ def _shelve(context: Context, server: str) -> holdings.Holding:
 
 
 def _failed_boot(context: Context) -> str:
-    """A server that no host could take, with a claim left on one.
+    """Create a server that no host could take, with an allocation left on one.
 
-    Returns the server, and records no share.
+    Returns the server, and records no allocation.
     """
     flavor = {"name": f"impossible-{uuid.uuid4()}", "vcpus": 100000, "ram": 512, "disk": 1}
     reference = context.cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
@@ -180,6 +180,6 @@ def _point_cell(context: Context, database: str, closed: bool) -> None:
 
 
 def _second_cell(context: Context) -> str:
-    """A cell of its own with one host and one live server; its uuid."""
+    """Create a cell of its own with one host and one live server, and return its uuid."""
     cells.add(context.paths, CELL, [CELL_HOST])
     return servers.boot(Cloud(states.load(context.paths), project="demo"), "cell_down", CELL_HOST)
