@@ -89,7 +89,7 @@ class Chromium:
         return WebDriverWait(self.driver, 20, poll_frequency=0.02).until(lambda driver: condition())
 
     def complaints(self) -> list[t.Any]:
-        """Return what the browser reported since the last call: errors, and what a policy blocked."""
+        """Return what the browser has reported since: errors, and what a policy blocked."""
         return self.driver.get_log("browser")
 
     def requests(self) -> set[str]:

@@ -45,7 +45,7 @@ class Strays:
         self._others = self._not_ours()
 
     def arguments(self, wires: Wires | None = None) -> dict[str, t.Any]:
-        """Return the options of a remediation that applies the plan, through interposers if given."""
+        """Return the options of a remediation that applies the plan, with interposers if given."""
         return {
             "plan": {
                 **self.plan,

@@ -304,7 +304,7 @@ def test_stopped_ansible_lets_the_current_write_finish(
 def test_module_notices_that_ansible_was_killed_before_it_started(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path, part: bytes
 ) -> None:
-    """The worker that waits for the module outlives `ansible-playbook`, so its pipe shows nothing."""
+    """The worker that waits for the module outlives `ansible-playbook`: its pipe shows nothing."""
     many.claim()
     plan = tmp_path / "reviewed.json"
     plan.write_text(json.dumps(many.arguments(wires)["plan"]))

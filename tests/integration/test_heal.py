@@ -107,7 +107,7 @@ def heal(ansible: Ansible, controller: Controller) -> t.Callable[..., Run]:
 
 @pytest.fixture(scope="module")
 def bare(world: World) -> t.Callable[[int], list[str]]:
-    """Create live servers without allocations, as many as requested, in the order of their uuids."""
+    """Create so many live servers without allocations, in the order of their uuids."""
     made: list[str] = []
 
     def boot(count: int) -> list[str]:

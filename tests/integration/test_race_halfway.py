@@ -123,7 +123,7 @@ def live_migrates(cast: Cast, world: World) -> None:
 
 
 def doubled(world: World, host: str) -> str:
-    """Create a live server that also has an allocation on another host, which makes it a candidate."""
+    """Create a live server with an allocation on another host too, so that it is a candidate."""
     server = world.boot(host)
     world.claim_also(server, "compute-1")
     return server

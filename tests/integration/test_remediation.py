@@ -296,7 +296,7 @@ def edited(plan: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def redirected(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change is that of another consumer, and still settles the finding of the old one."""
+    """The first change is that of another consumer, with the finding of the old one."""
     plan["changes"][0]["consumer"] = NOBODY
     return plan
 

@@ -354,7 +354,7 @@ def _journal(run: Run) -> Path:
 
 
 def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
-    """Return the allocations that are orphans of a known kind, and that this cloud lets us prove."""
+    """Return the orphaned allocations of known kinds that this cloud lets us prove."""
     known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
         known.remove("unknown_consumer")

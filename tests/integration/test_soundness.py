@@ -34,7 +34,7 @@ def orphan(minicloud: Minicloud) -> None:
 
 
 def test_wrong_region_fails_the_soundness_check(ansible: Ansible, placement: Placement) -> None:
-    """Another Nova's region has the same Placement: none of the hosts with allocations is its own."""
+    """Another Nova's region has the same Placement: no host with allocations is its own."""
     before = placement.everything()
 
     run = ansible.playbook(

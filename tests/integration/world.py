@@ -154,7 +154,7 @@ class World:
         return name
 
     def resize_in_place(self, server: str, host: str, **flavor: int) -> None:
-        """Resize a server on its own host, to these vcpus, ram and disk, and leave it unconfirmed."""
+        """Resize a server on its host to these vcpus, ram and disk, and leave it unconfirmed."""
         trait = f"CUSTOM_{host.upper().replace('-', '_')}"
         self.give_trait(trait, [host])
         reference = self.cloud.flavor(

@@ -65,7 +65,7 @@ def restart(paths: Paths, *names: str) -> None:
 
 
 def stop(paths: Paths, names: Sequence[str] | None = None) -> None:
-    """End workers, all of them unless some are named, and forget them; their ports stay reserved."""
+    """End the named workers, or all, and forget them; their ports stay reserved."""
     with states.changing(paths) as state:
         ended = (
             state.workers if names is None else [name for name in names if name in state.workers]

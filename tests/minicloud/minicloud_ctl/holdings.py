@@ -13,6 +13,8 @@ import uuid
 from dataclasses import dataclass
 
 from minicloud_ctl.cloud import Cloud
+from minicloud_ctl.errors import MinicloudError
+from minicloud_ctl.rest import Answer
 from minicloud_ctl.waiting import wait_for
 
 Allocations = dict[str, dict[str, int]]
@@ -20,6 +22,7 @@ Allocations = dict[str, dict[str, int]]
 # Nova writes at this microversion, so its consumers have no type; from 1.38 on a type is required.
 UNTYPED = "1.28"
 TYPED = "1.38"
+PROVIDER_CHANGED = "concurrently updated the resource provider data"
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Holding:
 
 
 def somebody() -> Holding:
-    """The owner of consumers that are not Nova's: a project and a user that Keystone does not know."""
+    """The owner of foreign consumers: a project and a user that Keystone does not know."""
     return Holding({}, str(uuid.uuid4()), str(uuid.uuid4()))
 
 
@@ -60,7 +63,7 @@ def await_providers(cloud: Cloud, consumer: str, *providers: str) -> None:
 
 
 def document(holding: Holding, allocations: Allocations) -> dict:
-    """Return the body of ``PUT /allocations/{consumer}``, with owner and generation of ``holding``."""
+    """Return the body of ``PUT /allocations/{consumer}``, with the owner of ``holding``."""
     return {
         "allocations": {
             provider: {"resources": resources} for provider, resources in allocations.items()
@@ -73,8 +76,18 @@ def document(holding: Holding, allocations: Allocations) -> dict:
 
 def put(cloud: Cloud, consumer: str, allocations: Allocations, owner: Holding) -> None:
     """Give an untyped consumer exactly this allocation, which replaces its current one."""
+    path = f"/allocations/{consumer}"
+    # Read once: a change of this very consumer must not be overwritten by a repetition.
     holding = Holding(allocations, owner.project, owner.user, of(cloud, consumer).generation)
-    cloud.placement("PUT", f"/allocations/{consumer}", document(holding, allocations), UNTYPED)
+
+    def write() -> Answer | None:
+        answer = cloud.placement_call("PUT", path, document(holding, allocations), UNTYPED)
+        # Another consumer was written on the same provider just then. Nova repeats its request too.
+        return None if PROVIDER_CHANGED in str(answer.body) else answer
+
+    answer = wait_for(f"Placement to accept the allocation of {consumer}", write)
+    if not answer.ok:
+        raise MinicloudError(f"Placement answered {answer.status} to PUT {path}: {answer.body}")
 
 
 def write_back(cloud: Cloud, consumer: str, holding: Holding) -> None:

@@ -34,7 +34,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}")
 
 
 def up(paths: Paths, computes: int) -> None:
-    """Start everything that should run, and wait until it answers; running services are left alone."""
+    """Start everything that should run and does not, and wait until it answers."""
     install.install(paths)
     state = states.create(paths)
     _add_first_computes(paths, computes)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Controls how hosts with the driver ``minicloud.SteeredColdMigration`` copy or receive a server."""
+"""Controls hosts with the driver ``minicloud.SteeredColdMigration``."""
 
 from __future__ import annotations
 

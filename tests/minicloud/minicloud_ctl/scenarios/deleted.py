@@ -53,7 +53,7 @@ def purged_server_mapped(context: Context) -> None:
 
 
 def _purged(context: Context, keep_mapping: bool) -> None:
-    """The host stays alive: nova-compute does not remove the allocation of a server without a row."""
+    """The host stays alive: nova-compute keeps the allocation of a server without a row."""
     (host,) = context.steady_hosts(1)
     server, held = graves.delete_on(context, host, context.name)
     purge(context, server, keep_mapping)

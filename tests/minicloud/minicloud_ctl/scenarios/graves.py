@@ -14,7 +14,7 @@ from minicloud_ctl.scenarios.registry import Context
 def delete_on(
     context: Context, host: str, name: str, flavor: str = "m1.tiny", node: str = ""
 ) -> tuple[str, Holding]:
-    """Boot and delete a server in the ordinary way, and return its uuid and its earlier allocation."""
+    """Boot and delete a server, and return its uuid and its earlier allocation."""
     server = servers.boot(context.cloud, name, host, flavor, node)
     context.record.add_server(server, name)
     held = holdings.of(context.cloud, server)
