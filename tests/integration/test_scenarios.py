@@ -74,7 +74,7 @@ EXPECTED: dict[str, set[str]] = {
     "leaked_child": {"leaked_child"},
     "ironic_nodes": {"deleted_server", "extra_host"},
     "error_without_host": {"unhosted_server"},
-    "hostless_server": {"unhosted_server"},
+    "reset_without_host": {"unhosted_server"},
     "name_conflict": {"deleted_server"},
 }
 # These cannot be decided if Nova does not show the properties of a server's image.
@@ -247,7 +247,10 @@ def test_files_are_private(story: Story) -> None:
 @pytest.mark.acceptance
 def test_table_shows_every_finding(story: Story) -> None:
     output = " ".join(story.checked.output.split())
-    for entry in story.checked.read("findings.json")["findings"]:
+    entries = story.checked.read("findings.json")["findings"]
+
+    assert entries
+    for entry in entries:
         assert f"{entry['kind']} {entry['id'].partition('/')[2]}" in output
         written = (
             f"POST /allocations of {entry['consumer']}, at generation {entry['generation']}"

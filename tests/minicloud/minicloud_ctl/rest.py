@@ -148,7 +148,7 @@ class Session:
             return send(self.state.ports[service], method, path, body, headers)
         except (OSError, http.client.HTTPException) as error:
             raise MinicloudError(
-                f"{service} does not answer ({error}); 'minicloud status' tells whether it runs."
+                f"{service} does not answer ({error}); 'minicloud status' shows whether it runs."
             ) from None
 
     def must(

@@ -11,7 +11,7 @@ from minicloud_ctl.scenarios import graves
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("a deleted server that Nova remembers, its claim still on a host that is down")
+@scenario("a deleted server that Nova remembers, with an allocation on a host that is down")
 def deleted_server(context: Context) -> None:
     graves.bury(context, context.own_host(), "deleted_server", "m1.small")
 
@@ -28,10 +28,7 @@ def deleted_by_sql(context: Context) -> None:
     context.record.orphaned(server, provider, "deleted_server")
 
 
-@scenario(
-    "a server whose row was marked by SQL as deleted in a way that Nova does not use, on a living "
-    "host"
-)
+@scenario("a server marked as deleted by SQL in a way that Nova does not use, on a live host")
 def deleted_by_hand(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "deleted_by_hand", host)
@@ -42,12 +39,14 @@ def deleted_by_hand(context: Context) -> None:
     context.record.orphaned(server, provider, "deleted_server")
 
 
-@scenario("a deleted server whose row and mapping are purged: Nova has no memory of it")
+@scenario(
+    "a deleted server whose row and instance mapping were purged, so that Nova does not know it"
+)
 def purged_server(context: Context) -> None:
     _purged(context, keep_mapping=False)
 
 
-@scenario("a deleted server whose row is purged while its instance mapping stays")
+@scenario("a deleted server whose row was purged while its instance mapping stayed")
 def purged_server_mapped(context: Context) -> None:
     _purged(context, keep_mapping=True)
 
@@ -62,7 +61,9 @@ def _purged(context: Context, keep_mapping: bool) -> None:
     context.record.orphaned(server, context.provider(host), "unknown_consumer")
 
 
-@scenario("a deleted server's claim on a dead host and on a child provider with a custom class")
+@scenario(
+    "a deleted server's allocation on a dead host and on its child provider with a custom class"
+)
 def nested_child(context: Context) -> None:
     host = context.own_host()
     server, held = graves.delete_on(context, host, "nested_child")

@@ -11,7 +11,7 @@ from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario
 
 
-@scenario("an evacuated server that still holds its dead source")
+@scenario("an evacuated server that still has an allocation on its dead source")
 def evacuated_source(context: Context) -> None:
     (destination,) = context.steady_hosts(1)
     server, migration, source = _evacuate(context, context.own_host(), destination)
@@ -19,8 +19,8 @@ def evacuated_source(context: Context) -> None:
 
 
 @scenario(
-    "a server evacuated, moved while its source was down, and moved back: it holds the old source "
-    "for ever, all hosts healthy"
+    "a server that was evacuated, moved on while its source was down and moved back: its "
+    "allocation on the source stays for ever, though all hosts are up"
 )
 def evacuated_source_stale(context: Context) -> None:
     destination, third = context.steady_hosts(2)

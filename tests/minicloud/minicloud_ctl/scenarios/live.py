@@ -49,12 +49,12 @@ def healthy(context: Context) -> None:
     live_server(context, "healthy", flavor="m1.small")
 
 
-@scenario("a live server whose disk lies on a provider that shares it (MISC_SHARES_VIA_AGGREGATE)")
+@scenario("a live server whose disk is on a sharing provider (MISC_SHARES_VIA_AGGREGATE)")
 def shared_disk(context: Context) -> None:
     _server_with_pool(context, "shared_disk")
 
 
-@scenario("the same, and the provider that shared its disk has lost the trait that says so")
+@scenario("a live server whose disk is on a provider that has lost its sharing trait")
 def former_shared_disk(context: Context) -> None:
     pool = _server_with_pool(context, "former_shared_disk")
     traits = f"/resource_providers/{pool}/traits"
@@ -93,7 +93,7 @@ def with_disk_on(pool: str, allocations: holdings.Allocations) -> holdings.Alloc
 
 
 @scenario(
-    "live servers, an orphan and a foreign provider whose names are hostile to templates, "
+    "live servers, an orphan and a foreign provider with names that attack templates, "
     "terminals and tables"
 )
 def hostile_names(context: Context) -> None:
@@ -132,8 +132,8 @@ def soft_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a live server without an instance mapping: its GET is 404, the hypervisor listing still shows "
-    "it"
+    "a live server without an instance mapping: GET answers 404, the hypervisor listing still "
+    "shows it"
 )
 def lost_instance_mapping(context: Context) -> None:
     server, _provider = live_server(
@@ -143,10 +143,7 @@ def lost_instance_mapping(context: Context) -> None:
         connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
 
 
-@scenario(
-    "the same, and it holds a host where it is not as well: Nova has to be asked for it, and knows "
-    "nothing"
-)
+@scenario("a live server without an instance mapping that also has an allocation on another host")
 def lost_mapping_extra_host(context: Context) -> None:
     server, provider = live_server(
         context, "lost_mapping_extra_host", "live, Nova has merely lost its instance mapping"

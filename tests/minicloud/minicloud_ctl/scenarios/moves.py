@@ -36,7 +36,7 @@ def _mark_migration(context: Context, migration: str, status: str) -> None:
         connection.execute("UPDATE migrations SET status = ? WHERE uuid = ?", [status, migration])
 
 
-@scenario("a live server that also holds the tree of a host where it is not")
+@scenario("a live server that also has an allocation on another host")
 def extra_host(context: Context) -> None:
     own, other = context.steady_hosts(2)
     server = servers.boot(context.cloud, "extra_host", own)
@@ -51,7 +51,7 @@ def extra_host(context: Context) -> None:
     context.record.orphaned(server, other_tree, "extra_host")
 
 
-@scenario("a confirmed migration that still holds the source")
+@scenario("a confirmed migration that still has an allocation on the source")
 def ended_migration(context: Context) -> None:
     source, destination = context.steady_hosts(2)
     server = _leave_confirmed_migration(context, source, destination)
@@ -59,7 +59,8 @@ def ended_migration(context: Context) -> None:
 
 
 @scenario(
-    "the same, its server deleted by SQL while its host was down: Nova still lists the migration"
+    "a confirmed migration with an allocation on the source, its server deleted by SQL while "
+    "its host was down"
 )
 def ended_migration_deleted(context: Context) -> None:
     (source,) = context.steady_hosts(1)
@@ -71,8 +72,8 @@ def ended_migration_deleted(context: Context) -> None:
 
 
 @scenario(
-    "a confirmed migration that still holds the source, and a second time the share of a pool that "
-    "its server's disk is on"
+    "a confirmed migration with allocations on the source and on the pool where its server's "
+    "disk is"
 )
 def ended_migration_pool(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -102,8 +103,8 @@ def _leave_confirmed_migration(context: Context, source: str, destination: str) 
 
 @scenario(
     (
-        "a confirmed migration that still holds the source, its server shelved and unshelved "
-        "since, of which no migration tells"
+        "a confirmed migration with an allocation on the source, its server shelved and unshelved "
+        "since, which no migration shows"
     ),
     alone=True,
 )
@@ -142,8 +143,8 @@ def _claims_also(context: Context, server: str, home: str, other: str) -> None:
 
 
 @scenario(
-    "a live server that also holds a host to which a live migration of it failed, and which it "
-    "left by a later one"
+    "a live server with an allocation on the destination of a failed live migration, which a "
+    "later one left"
 )
 def extra_host_left_since(context: Context) -> None:
     home, other = context.steady_hosts(2)
@@ -155,7 +156,10 @@ def extra_host_left_since(context: Context) -> None:
     context.record.orphaned(server, context.provider(other), "extra_host")
 
 
-@scenario("the same, but it was left before that: its guest may run there")
+@scenario(
+    "a live server with an allocation on the destination of a failed live migration, where "
+    "its guest may run"
+)
 def extra_host_left_before(context: Context) -> None:
     home, other = context.steady_hosts(2)
     server = servers.boot(context.cloud, "extra_host_left_before", home)
@@ -178,7 +182,9 @@ def extra_host_left_before(context: Context) -> None:
     )
 
 
-@scenario("a server that was claimed for a host that died before it could build it: BUILD, no host")
+@scenario(
+    "a server with an allocation on a host that died before it could build it: BUILD, no host"
+)
 def booting(context: Context) -> None:
     host = context.own_host()
     provider = context.provider(host)
@@ -232,8 +238,7 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
 
 
 @scenario(
-    "a cold migration on its way to a host that died: the server holds the destination, the "
-    "migration the source"
+    "a cold migration to a host that died: the server has the destination, the migration the source"
 )
 def move_in_flight(context: Context) -> None:
     server, migration, source, destination = _stuck_in_flight(context)
@@ -241,7 +246,7 @@ def move_in_flight(context: Context) -> None:
     context.record.needed(migration, source, "source of a move in flight, where the guest is")
 
 
-@scenario("a migration whose row went with its deleted server, so that no listing shows it")
+@scenario("a migration whose row was deleted with its server, so that no listing shows it")
 def deleted_migration(context: Context) -> None:
     server, migration, source, _destination = _stuck_in_flight(context)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
@@ -250,7 +255,7 @@ def deleted_migration(context: Context) -> None:
     context.record.orphaned(migration, source, "deleted_migration")
 
 
-@scenario("a resize that waits to be confirmed", alone=True)
+@scenario("a resize that waits for confirmation", alone=True)
 def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "unconfirmed_resize", source)
@@ -272,8 +277,8 @@ def unconfirmed_resize(context: Context) -> None:
 
 
 @scenario(
-    "a move that waits to be confirmed, its migration marked as error: a revert still needs the "
-    "source"
+    "a resize that waits for confirmation with its migration marked as error: a revert still "
+    "needs the source"
 )
 def unconfirmed_resize_error(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))
@@ -285,8 +290,8 @@ def unconfirmed_resize_error(context: Context) -> None:
 
 
 @scenario(
-    "an interrupted move: the live server holds the other host, the ended migration holds the one "
-    "where the guest runs"
+    "an interrupted move: the ended migration has the allocation on the host where the guest "
+    "runs, the server that on the other host"
 )
 def unreverted_allocation(context: Context) -> None:
     server, migration, source, destination = _park(context, *context.steady_hosts(2))

@@ -18,7 +18,7 @@ CELL = "cell2"
 CELL_HOST = "cell2-compute-1"
 
 
-@scenario("a shelved and offloaded server that still holds its last host")
+@scenario("a shelved and offloaded server that still has an allocation on its last host")
 def shelved_offloaded(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "shelved_offloaded", host)
@@ -29,7 +29,10 @@ def shelved_offloaded(context: Context) -> None:
     context.record.orphaned(server, context.provider(host), "unhosted_server")
 
 
-@scenario("the same at the end of a long life: what placed it is not among its newest actions")
+@scenario(
+    "a shelved and offloaded server with an allocation on its last host, and many actions "
+    "since it was placed"
+)
 def shelved_after_long_life(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "shelved_after_long_life", host)
@@ -44,8 +47,8 @@ def shelved_after_long_life(context: Context) -> None:
 
 
 @scenario(
-    "a shelved and offloaded server that holds its last host, of which only the resource provider "
-    "is left"
+    "a shelved and offloaded server with an allocation on its last host, of which only the "
+    "provider is left"
 )
 def shelved_from_gone_host(context: Context) -> None:
     host = context.own_host("gone")
@@ -105,7 +108,7 @@ def _failed_boot(context: Context) -> str:
     return server
 
 
-@scenario("a server whose boot failed (ERROR, no host) and left a claim behind")
+@scenario("a server whose boot failed (ERROR, no host) and left an allocation")
 def error_without_host(context: Context) -> None:
     server = _failed_boot(context)
     context.record.orphaned(
@@ -113,8 +116,8 @@ def error_without_host(context: Context) -> None:
     )
 
 
-@scenario("a server without a host that was reset to ACTIVE, and holds a claim")
-def hostless_server(context: Context) -> None:
+@scenario("a server without a host that was reset to ACTIVE, with an allocation")
+def reset_without_host(context: Context) -> None:
     server = _failed_boot(context)
     servers.act(context.cloud, server, "os-resetState", {"state": "active"})
     servers.settle(context.cloud, server, None)
@@ -145,7 +148,7 @@ def _open_cell(context: Context) -> None:
 
 
 @scenario(
-    "a second cell with a live server, its database out of nova-api's reach",
+    "a second cell with a live server whose database nova-api cannot reach",
     in_all=False,
     undo=_open_cell,
 )
