@@ -388,7 +388,10 @@ def test_surveys_ask_for_existing_variables() -> None:
         "argument_specs"
     ]["main"]["options"]
 
-    for path in (PATTERN / "template_surveys").glob("*.yml"):
+    surveys = list((PATTERN / "template_surveys").glob("*.yml"))
+
+    assert surveys
+    for path in surveys:
         for question in yaml.safe_load(path.read_text())["spec"]:
             assert question["variable"] in known, (path.name, question["variable"])
             if question["variable"] == "orphan_cleanup_remediate_kinds":

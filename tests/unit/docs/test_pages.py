@@ -84,6 +84,7 @@ def test_every_page_is_linked_from_the_readme() -> None:
 def test_page_has_no_duplicate_heading() -> None:
     for page in MARKDOWN:
         headings = sorted(HEADING.findall(_prose(page)))
+        assert headings, page
         assert [one for one, other in itertools.pairwise(headings) if one == other] == [], page
 
 

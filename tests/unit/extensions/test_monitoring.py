@@ -93,7 +93,10 @@ def test_each_alert_has_a_test() -> None:
 
 
 def test_each_alert_has_a_severity_and_advice() -> None:
-    for rule in (rule for group in _alerts() for rule in group["rules"]):
+    rules = [rule for group in _alerts() for rule in group["rules"]]
+
+    assert rules
+    for rule in rules:
         assert rule["labels"]["severity"] in ("info", "warning", "critical")
         assert set(rule["annotations"]) == {"summary", "description"}
 

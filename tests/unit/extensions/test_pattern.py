@@ -70,7 +70,10 @@ def test_pattern_survey_matches_the_awx_survey(job: t.Any) -> None:
 
 
 def test_every_playbook_imports_one_of_the_collection() -> None:
-    for path in (PATTERN / "playbooks").glob("*.yml"):
+    playbooks = list((PATTERN / "playbooks").glob("*.yml"))
+
+    assert playbooks
+    for path in playbooks:
         imported = yaml.safe_load(path.read_text(encoding="utf-8"))[-1][
             "ansible.builtin.import_playbook"
         ]

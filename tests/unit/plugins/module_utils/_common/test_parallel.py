@@ -18,11 +18,16 @@ from ansible_collections.osops.placement.plugins.module_utils._common.parallel i
 
 
 def test_results_keep_the_order_of_the_items() -> None:
-    def slower_for_the_first(number: int) -> int:
-        time.sleep(0.02 if number == 0 else 0)
+    others_done = threading.Event()
+
+    def first_is_last(number: int) -> int:
+        if number == 0:
+            assert others_done.wait(10)
+        elif number == 29:
+            others_done.set()
         return number * 10
 
-    assert map_parallel(slower_for_the_first, range(30)) == [number * 10 for number in range(30)]
+    assert map_parallel(first_is_last, range(30)) == [number * 10 for number in range(30)]
 
 
 def test_empty_list_gives_an_empty_list() -> None:
@@ -58,6 +63,7 @@ def test_no_call_starts_after_an_error() -> None:
         begun.append(number)
         if number == 0:
             raise ValueError("refused")
+        # As a request takes some time. Calls that take none could all end before the error is seen.
         time.sleep(0.005)
 
     with pytest.raises(ValueError, match="refused"):
@@ -72,6 +78,7 @@ def test_no_call_is_running_when_an_error_is_raised() -> None:
         if number == 0:
             raise ValueError("refused")
         running.add(number)
+        # Long enough for the main thread to see the error while this call is running.
         time.sleep(0.05)
         running.discard(number)
 

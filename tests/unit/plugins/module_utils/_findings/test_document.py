@@ -265,7 +265,10 @@ def test_evidence_can_be_replayed(cloud: Cloud) -> None:
 
 
 def test_evidence_begins_with_the_allocation(cloud: Cloud) -> None:
-    for entry in cloud.report()["findings"]:
+    findings = cloud.report()["findings"]
+
+    assert findings
+    for entry in findings:
         first = entry["evidence"][0]
         assert (first["request"], first["facts"]["consumer"]) == (
             f"GET /allocations/{entry['consumer']}",

@@ -773,7 +773,10 @@ def test_tree_deleted_twice_is_refused(told_ruins: t.Any) -> None:
 
 
 def test_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
-    for step in Plan.from_findings(ruins, ALL_KINDS).removals:
+    removals = Plan.from_findings(ruins, ALL_KINDS).removals
+
+    assert removals
+    for step in removals:
         assert isinstance(step, TreeStep)
         assert step.finding == f"orphaned_provider/{step.subject}"
 

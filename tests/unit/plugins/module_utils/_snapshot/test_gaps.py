@@ -11,6 +11,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    ProviderDetails,
+)
 from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
     LISTED_BY_SERVERS,
 )
@@ -24,7 +27,11 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
     NO_MINIMUM_AGE,
     judge,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    PLENTY,
+    World,
+    answer,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
@@ -159,12 +166,21 @@ def test_unlisted_compute_node_is_never_written_to(site: Site, kind: str) -> Non
 
 def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(site: Site) -> None:
     site.server(site.here, site.here)
+    orphaned = site.provider("compute-9")
+    looks_like_a_host = ProviderDetails(
+        {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+    )
+    details = dict.fromkeys((orphaned, site.dead), looks_like_a_host)
 
-    assert not [
-        finding
-        for finding in judge(site.partial(), NO_MINIMUM_AGE)
-        if finding.kind in ("orphaned_provider", "name_conflict")
-    ]
+    def orphaned_providers(snapshot: Snapshot) -> list[str]:
+        return [
+            finding.subject
+            for finding in judge(snapshot, NO_MINIMUM_AGE)
+            if finding.kind in ("orphaned_provider", "name_conflict")
+        ]
+
+    assert orphaned_providers(site.snapshot(details=details)) == [orphaned]
+    assert orphaned_providers(site.partial(details=details)) == []
 
 
 def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:

@@ -112,7 +112,10 @@ def test_policy_comes_before_everything_it_governs() -> None:
 
 
 def test_page_fetches_nothing_and_has_no_style_or_script_attributes() -> None:
-    for tag, attrs in Page(render(reports.remediated())).elements:
+    elements = Page(render(reports.remediated())).elements
+
+    assert elements
+    for tag, attrs in elements:
         assert not {"src", "srcset", "style", "action", "formaction", "srcdoc"} & set(attrs), (
             tag,
             attrs,

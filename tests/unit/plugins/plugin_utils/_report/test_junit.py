@@ -92,7 +92,10 @@ def test_every_element_is_where_readers_expect_it(name: str) -> None:
 
 
 def test_counts_match_the_test_cases() -> None:
-    for suite in _read(hostile_report("script")):
+    suites = list(_read(hostile_report("script")))
+
+    assert suites
+    for suite in suites:
         cases = list(suite.iter("testcase"))
         found = [view[0].tag for view in cases if len(view)]
         counts = {

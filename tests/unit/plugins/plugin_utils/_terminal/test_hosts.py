@@ -60,7 +60,10 @@ def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_host_output_has_no_terminal_escapes(name: str) -> None:
     for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
-        for line in format_host(host, 100):
+        lines = format_host(host, 100)
+
+        assert lines
+        for line in lines:
             assert line.isprintable()
             line.encode("utf-8")
 

@@ -65,7 +65,10 @@ def _orphans(count: int) -> World:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_output_has_no_terminal_escapes(name: str) -> None:
-    for line in _lines(_found(hostile(HOSTILE[name]))):
+    lines = _lines(_found(hostile(HOSTILE[name])))
+
+    assert lines
+    for line in lines:
         assert line.isprintable()
         line.encode("utf-8")
 
