@@ -79,9 +79,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("arguments", nargs=argparse.REMAINDER)
     command = commands.add_parser("scenario", help="create situations in the cloud; see --list")
     command.add_argument("names", nargs="*", metavar="NAME", help="scenarios, or 'all'")
-    command.add_argument(
-        "--list", action="store_true", help="list all scenarios"
-    )
+    command.add_argument("--list", action="store_true", help="list all scenarios")
     command.add_argument(
         "--again", action="store_true", help="create an existing scenario once more"
     )
