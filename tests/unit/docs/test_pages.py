@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pages say what the code does, and their links lead somewhere."""
+"""The pages match the code, and their links resolve."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _prose(path: pathlib.Path) -> str:
 
 
 def _anchors(path: pathlib.Path) -> set[str]:
-    """The anchors of a page's headings, as they are made of their text where it is shown."""
+    """Return the anchors of a page's headings, as GitHub derives them from the text."""
     return {
         re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
         for heading in HEADING.findall(_prose(path))
@@ -98,7 +98,7 @@ def _variables() -> set[str]:
         for pattern in ("playbooks/*.yml", "roles/*/tasks/*.yml")
         for path in ROOT.glob(pattern)
     ]
-    # Those that choose the hosts of a play, and those that a later job is given.
+    # The variables that choose the hosts of a play, and those that a later job receives.
     chosen = [
         name
         for text in texts
@@ -140,7 +140,7 @@ def test_names_on_a_page_exist(page: pathlib.Path) -> None:
 
 
 def _strings(path: pathlib.Path) -> t.Iterator[str]:
-    """What a file of Python says, with `…` where something is put in."""
+    """Return the strings of a Python file, with `…` in place of inserted values."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
             yield "".join(
@@ -161,7 +161,7 @@ def test_explained_messages_are_ours() -> None:
         if not all(any(part.strip() in text for text in said) for part in message.split("…"))
     ]
 
-    # In these words a service answers.
+    # A service answers with these words.
     assert unknown == ["Policy does not allow … to be performed"]
     assert len(explained) > 15
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The alerts and the dashboard: what Prometheus and Grafana take, over metrics that there are."""
+"""The alerts and the dashboard: Prometheus and Grafana accept them, and the metrics exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 MONITORING = ROOT / "extensions" / "monitoring"
 
-# What a run tells of itself, with the labels of each.
+# The metrics of a run, with the labels of each.
 METRICS = {
     "placement_orphan_findings": {"kind", "verdict"},
     "placement_orphan_new_findings": {"kind"},
@@ -38,7 +38,7 @@ METRICS = {
 
 @pytest.fixture(name="promtool", scope="module")
 def _promtool() -> str:
-    """The program; the CI fetches it."""
+    """Return the path of promtool, which CI fetches."""
     found = (
         os.environ.get("PROMTOOL")
         or shutil.which("promtool")

@@ -4,7 +4,7 @@
 
 """The pattern for Automation Platform.
 
-It says what the data for AWX says, and nothing in it can write.
+It matches the data for AWX, and nothing in it can write.
 """
 
 from __future__ import annotations

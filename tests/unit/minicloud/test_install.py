@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several workers begin with nothing installed, and the network is not always there."""
+"""Several workers begin without an installation, and the network is not always available."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAKE_VENV = REPOSITORY / "tests" / "tools" / "make-venv"
 
 @pytest.fixture
 def python(tmp_path: Path) -> t.Callable[[int], Path]:
-    """A Python that makes a virtual environment only after failing as often as it should."""
+    """A Python that creates a virtual environment only after a given number of failures."""
 
     def make(failures: int) -> Path:
         calls = tmp_path / "calls"

@@ -4,7 +4,7 @@
 
 """A cloud with two hosts, and one situation in it for each kind of finding.
 
-Each makes its consumer and returns it.
+Each creates its consumer and returns it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
 
 
 class Cloud(World):
-    """Two hosts and one server at rest, which shows that these credentials may look."""
+    """Two hosts and one settled server, with which the credentials pass."""
 
     def __init__(self) -> None:
         super().__init__()

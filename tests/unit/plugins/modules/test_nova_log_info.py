@@ -4,7 +4,7 @@
 
 """`nova_log_info` as the process that Ansible starts on a hypervisor.
 
-It has an old Python, and nothing but ansible-core's module_utils.
+It has an old Python, and only ansible-core's module_utils.
 """
 
 from __future__ import annotations

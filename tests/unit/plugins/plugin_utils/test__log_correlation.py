@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which findings the hosts themselves complained of, and which complaints nothing explains."""
+"""Which findings explain complaints of the hosts, and which complaints nothing explains."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def complaint(
 
 
 def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
-    """The findings that explain these complaints, each of which is explained or not."""
+    """Return the findings that explain these complaints."""
     told = correlate_records(found, records)
     used = [pair["record"] for pair in told["explained"]]
     assert all((record in used) != (record in told["unexplained"]) for record in records)

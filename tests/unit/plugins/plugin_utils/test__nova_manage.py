@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What became of a server that Nova was to heal.
+"""The outcome of a server that Nova was to heal.
 
-For everything that nova-manage may end with and the server may hold then.
+For every exit status of nova-manage and every allocation afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ORDINARY = [code for code in EVERY_CODE if code not in (4, 7)]
 
 
 def _detected(*holds: str, complete: bool = True, **fields: t.Any) -> dict[str, t.Any]:
-    """What a detection returns of a server on `home` that holds claims on the named hosts."""
+    """Return a detection of a server on `home` with allocations on the named hosts."""
     world = World()
     roots = {name: world.host(name) for name in ("home", "elsewhere")}
     world.server(roots["home"], *(roots[name] for name in holds), **fields)
@@ -75,7 +75,7 @@ BUSY = _detected(task_state="rebooting")
 UNREAD = {"changed": False, "msg": "Placement cannot be reached."}
 UNSOUND = _detected("home", complete=False)
 
-# What Placement and a new detection say afterwards.
+# The later answers of Placement and of a new detection.
 NOTHING = (_read(), BARE)
 GONE = ({"changed": False, "allocations": []}, _detected("home"))
 ITS_OWN = (_read("home"), _detected("home"))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What becomes of a write of which one part is refused, or whose answer never comes.
+"""The outcome of a write with a refused part, or without an answer.
 
 Nothing is reported as made that was not.
 """
@@ -145,7 +145,7 @@ def test_refused_request_is_split_and_only_changed_consumers_are_refused(
 def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written(
     placement: Placement,
 ) -> None:
-    """Nova empties a server and claims for it again while a request is taken apart.
+    """Nova empties a server and allocates for it again while a request is split.
 
     Its generation is 1 again.
     """
@@ -166,7 +166,7 @@ def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written
 def test_consumer_emptied_by_somebody_else_is_not_counted_as_written(
     placement: Placement, count: int
 ) -> None:
-    """It holds what the change ends with, and yet it was refused."""
+    """It has the allocation that the change leaves, and yet the change was refused."""
     changes = _removals(placement, count)
     placement.give(0)
 
@@ -188,7 +188,7 @@ def test_refusal_for_another_cause_is_final_and_not_a_conflict(
 
 
 def test_consumer_recreated_at_the_same_generation_has_changed(placement: Placement) -> None:
-    """The generation of an emptied consumer begins anew."""
+    """The generation of an emptied consumer starts again at 1."""
     change = _removal(placement, 1)
     placement.give(1, VCPU=4)
     before = dict(placement.held)
@@ -294,7 +294,7 @@ def test_late_write_that_conflicts_with_its_repetition_is_counted_as_made(
 def test_repetition_refused_for_another_cause_leaves_the_outcome_unknown(
     placement: Placement,
 ) -> None:
-    """No conflict, for that says that the run surely did not change it."""
+    """It is not a conflict, because that would mean that the run certainly did not change it."""
 
     def moves(_body: Body) -> None:
         placement.give(0, generation=2, VCPU=4)
@@ -320,7 +320,7 @@ def test_write_that_cannot_be_read_back_is_not_counted(placement: Placement) -> 
 def test_accepted_write_missing_afterwards_is_not_counted(
     placement: Placement,
 ) -> None:
-    """As of a proxy that answers for Placement."""
+    """For example because a proxy answers for Placement."""
     placement.faults = [lambda _body: 204]
     (error,) = _write(placement, *_removals(placement, 1))
 
@@ -351,7 +351,7 @@ def test_writes_delayed_too_long_by_another_are_not_started(
 
 @pytest.mark.parametrize("type", [None, "INSTANCE"])
 def test_consumer_keeps_its_type_by_default(placement: Placement, type: str | None) -> None:
-    """From 1.38 on an untyped one could not be written back as it is."""
+    """From 1.38 on an untyped consumer cannot be written back unchanged."""
     consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
 
     assert _write(

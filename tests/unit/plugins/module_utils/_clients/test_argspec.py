@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is said in several places says the same.
-
-These are the table of kinds, the modules, the role and the README.
-"""
+"""Several places that must agree: the table of kinds, the modules, the role and the README."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ STAGES = ("main", "check", "disable", "clean", "delete", "verify")
 
 
 def _documented(kind: str, name: str) -> dict[str, t.Any]:
-    """The documented options of a module or a documentation fragment."""
+    """Return the documented options of a module or a documentation fragment."""
     plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.{kind}.{name}")
     text = plugin.DOCUMENTATION if kind == "modules" else plugin.ModuleDocFragment.DOCUMENTATION
     return t.cast("dict[str, t.Any]", yaml.safe_load(text)["options"])
@@ -79,13 +76,13 @@ def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 class Ended(Exception):
-    """What a module does at its end, with its result."""
+    """The end of a module, with its result."""
 
 
 class Module:
-    """As much of AnsibleModule as is needed to fail before any cloud is asked.
+    """The part of AnsibleModule that is needed to fail before any request.
 
-    These options contradict each other.
+    Its options contradict each other.
     """
 
     def __init__(self, **params: t.Any) -> None:
@@ -127,7 +124,7 @@ def test_error_fails_the_task_with_its_sentence_alone() -> None:
 
 
 def test_only_secrets_of_the_authentication_are_hidden_in_results() -> None:
-    """A project named `ops`, hidden, would spoil every path with `ops` in it."""
+    """Hiding a project named `ops` would damage every path with `ops` in it."""
     module = Module(
         auth={
             "username": "admin",
@@ -319,7 +316,7 @@ def test_role_passes_on_its_whole_policy(role: str) -> None:
 
 
 def test_decommission_role_offers_the_kinds_that_change_allocations() -> None:
-    """Whole trees are no choice there: that of the host goes, and no other."""
+    """Whole trees cannot be chosen there: the host's tree is deleted, and no other."""
     of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
     of_module = _documented("modules", "compute_host_info")["kinds"]
 
@@ -347,7 +344,7 @@ def test_every_decommission_stage_is_an_entry_point_with_the_same_options_and_ta
 
 
 def test_decommission_role_requires_a_target() -> None:
-    """No default may ever name one, and no stage may do without."""
+    """No default may ever name a host, and no stage may run without one."""
     assert _role_options("host_decommission")["host_decommission_target"]["required"]
     assert "host_decommission_target" not in _role("defaults/main.yml", "host_decommission")
     assert _role_options("host_decommission")["host_decommission_max_hosts"]["default"] == 1

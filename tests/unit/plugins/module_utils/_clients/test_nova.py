@@ -1,9 +1,9 @@
 # Copyright (c) 2026, osops.placement contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How Nova's listings are read.
+"""Nova's listings are read completely, whatever Nova drops from a page.
 
-Whole, from several places at once, whatever Nova drops from a page.
+They are read from several markers at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def uuid(number: int) -> str:
 class Listing:
     """Nova's compute nodes.
 
-    A page is counted first, and then those are dropped from it that are not discovered yet.
+    Nova counts a page first, and then drops those from it that are not discovered yet.
     """
 
     def __init__(self, numbers: Iterable[int], undiscovered: Iterable[int] = ()) -> None:
@@ -117,7 +117,7 @@ def test_nothing_is_read_twice_in_novas_own_order() -> None:
     listing = Listing(range(1000))
     _read(listing, range(1000))
 
-    # Two pages of 125 in each of four strands, and one that looks for more than there is.
+    # Two pages of 125 in each of four strands, and one request that looks for more.
     assert listing.pages == 8 + 2
 
 
@@ -137,8 +137,8 @@ def test_providers_without_a_compute_node_are_not_used_as_markers() -> None:
 )
 def test_undiscovered_rack_hides_no_compute_node(cells: list[range], undiscovered: range) -> None:
     known = [number for cell in cells for number in cell]
-    # Placement has them in the order of their creation, which is not Nova's when there are several
-    # cells.
+    # Placement returns them in the order of their creation, which differs from Nova's when there
+    # are several cells.
     created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
     expected = sorted(set(known) - set(undiscovered))
 
@@ -201,7 +201,7 @@ def test_server_that_lost_its_cell_ends_a_listing_without_an_error() -> None:
 def test_listing_that_never_accepts_its_own_markers_leaves_no_value() -> None:
     """One API worker lists them.
 
-    Another, which answers for the next page, does not know their cell.
+    Another one, which answers the request for the next page, does not know their cell.
     """
     first_pages = []
 
@@ -258,7 +258,7 @@ def test_answer_of_another_shape_is_retried() -> None:
 
 
 def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
-    """Return what Nova answers about a server with `count` actions.
+    """Return Nova's answer about a server with `count` actions.
 
     It shows at most `size` of them at once, [api]max_limit.
     """
@@ -288,7 +288,7 @@ def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
 def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
-    """That a server was never asked to move is concluded from their list.
+    """Their list proves that a server was never moved.
 
     The oldest of them are on its last page.
     """

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tracebacks of instance actions mean.
+"""The meaning of tracebacks in instance actions.
 
-Those here are of a real Nova, with the lines of others between left out.
+These are from a real Nova, without some lines in between.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is made of a service's versions and of its words.
+"""Versions and messages of a service.
 
-Everything else about it is tested against the real ones.
+Everything else about a session is tested with the real services.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 
 
 def _placement(newest: tuple[int, int]) -> Api:
-    """Placement as the SDK discovers it at that version."""
+    """Return Placement as the SDK discovers it at that version."""
     adapter = types.SimpleNamespace(
         get_endpoint=lambda: "http://placement",
         get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
@@ -145,7 +145,7 @@ def test_nova_whose_url_starts_like_ours_is_another(
             ],
         },
     ]
-    # The version is discovered where the catalogue does not tell it.
+    # The version is discovered if the catalogue does not have it.
     endpoint = f"{urls[here]}/" if "/v2.1" in urls[here] else f"{urls[here]}/v2.1/"
     assert find_other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (
         there,

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Compute nodes by services, servers and providers.
+"""Compute nodes derived from services, servers and providers.
 
-Each with its own root provider, and none of a cell that does not answer.
+Each has its own root provider, and none is in a cell that does not answer.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if t.TYPE_CHECKING:
 class Site(World):
     """Four hosts.
 
-    One of libvirt named as its node, one whose node has a domain, one of ironic with two nodes, and
-    one that does not answer.
+    One of libvirt named like its node, one whose node has a domain, one of ironic with two nodes,
+    and one that does not answer.
     """
 
     def __init__(self) -> None:

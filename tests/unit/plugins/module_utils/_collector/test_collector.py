@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is asked what.
+"""Which consumers and hosts are looked up.
 
-Each consumer in scope for its own sake, and no host more than a proof needs.
+Each consumer in scope is looked up for itself, and no more hosts are than a proof needs.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if t.TYPE_CHECKING:
 
 
 class Site(World):
-    """Some hosts, and readers that answer about them what the world is.
+    """Some hosts, and readers that answer according to the world.
 
-    The requests for the servers of a host are counted.
+    Requests for the servers of a host are counted.
     """
 
     def __init__(self, hosts: int = 2) -> None:
@@ -112,7 +112,7 @@ def _site() -> Site:
 
 
 def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> None:
-    """Its migration is looked at as well, and asks less about it."""
+    """Its migration is looked up as well, with fewer requests about it."""
     here, there, other = site.roots
     server = site.server(here, there)
     migration = site.migration(server, other, here, "confirmed", other)
@@ -151,9 +151,9 @@ def test_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) 
 
 @pytest.mark.parametrize(("everywhere", "asked"), [(True, 0), (False, 1)])
 def test_renewed_proof_queries_only_hosts_with_allocations(everywhere: bool, asked: int) -> None:
-    """Also for a server whose row was archived since detection.
+    """One case is a server whose row was archived since detection.
 
-    Nova then has no memory of it.
+    Nova then does not know it.
     """
     site = Site(30)
     server = site.server(site.roots[0], site.roots[0])
@@ -187,7 +187,7 @@ def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(
 
 @pytest.mark.parametrize("servers", [True, False])
 def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool) -> None:
-    """The guest runs where only the ended migration has a claim.
+    """The guest runs where only the ended migration has an allocation.
 
     Nova has lost its mapping, and remembers another row of it as deleted.
     """
@@ -233,7 +233,7 @@ def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
 
 
 def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
-    """Somebody who named the host planned what Nova does not know on a host that is gone."""
+    """The plan has a consumer that Nova does not know, on a deleted host that the user named."""
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
@@ -264,9 +264,9 @@ def test_consumer_looked_up_otherwise_is_not_treated_as_named(site: Site) -> Non
 def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     site: Site, down: bool
 ) -> None:
-    """Asked for one compute node, Nova fails when a cell is down.
+    """For a single compute node Nova fails when a cell is down.
 
-    It comes to that cell before it finds the node.
+    It reaches that cell before it finds the node.
     """
     server = site.server(site.roots[0], site.roots[0])
     listed = site.snapshot(evidence={}, candidates=())
@@ -294,7 +294,7 @@ def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
 def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
     site: Site,
 ) -> None:
-    """nova-compute writes that number only now and then.
+    """nova-compute writes that number only from time to time.
 
     The newest servers of the cloud may be failed boots, which have no host.
     """

@@ -4,7 +4,7 @@
 
 """Exclusions with an end.
 
-What they protect until then, what is said of them, and what is refused.
+What they protect until then, how they are reported, and what is refused.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def test_invalid_exclusion_is_refused_in_one_sentence(entry: t.Any, why: str) ->
 def test_blanks_around_a_name_do_not_cancel_its_exclusion() -> None:
     """Ansible splits the text of an extra variable at its commas.
 
-    It leaves the blanks where they were.
+    It leaves the blanks.
     """
     spare = parse_policy(
         {"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked about one server, and no more than a proof needs."""
+"""Which requests are sent about one server, and no more than a proof needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
 
 class Site(World):
-    """Two hosts, and a Nova that notes what it is asked."""
+    """Two hosts, and a Nova that records its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,9 +37,9 @@ class Site(World):
         self.looked_for: list[int] = []
 
     def about(self, uuid: str) -> Evidence:
-        """The first dossier of a consumer.
+        """Return the first evidence about a consumer.
 
-        In `asked` are the actions that were asked for one by one.
+        `asked` has the actions that were requested one by one.
         """
         snapshot = self.snapshot()
         known = snapshot.evidence
@@ -164,7 +164,7 @@ def test_newest_unshelve_is_read_for_a_server_not_where_its_newest_move_ended(
 def test_actions_are_read_for_a_server_in_place_only_without_a_migration(
     site: Site, moved: bool, status: int
 ) -> None:
-    """An API worker that does not know its cell may answer that no migration of it is listed."""
+    """An API worker that does not know its cell may answer that it has no migration."""
     server = site.server(site.there, site.here, site.there)
     if moved:
         site.migration(server, site.here, site.there, "confirmed")
@@ -180,7 +180,7 @@ def test_actions_are_read_for_a_server_in_place_only_without_a_migration(
 def test_server_known_only_by_its_actions_is_looked_up_again(
     site: Site, looked_for: list[int], status: int
 ) -> None:
-    """It may have been made, or brought back, between the two requests."""
+    """It may have been created, or restored, between the two requests."""
     server = site.server(site.here, site.here)
     site.delete_by_hand(server)
     site.looked_for = looked_for

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is looked at closely.
-
-Everybody whom the listings do not show to be in order, and nobody else.
-"""
+"""Candidates are all consumers that the listings do not show to be healthy, and no others."""
 
 from __future__ import annotations
 
@@ -95,7 +92,7 @@ def test_allocation_on_a_shared_pool_makes_no_candidate(fleet: Fleet) -> None:
 
 
 def test_neighbours_of_a_named_consumer_are_not_candidates(fleet: Fleet) -> None:
-    """Its host was asked for its servers, and what they hold was not read."""
+    """Its host was asked for its servers, and their allocations were not read."""
     named = fleet.guests[0]
     fleet.server(fleet.roots[0], fleet.roots[0])
     snapshot = d.replace(
@@ -163,9 +160,9 @@ def test_allocation_on_a_child_counts_for_its_host(fleet: Fleet) -> None:
 
 
 def test_triage_misses_compensating_and_uncounted_allocations(fleet: Fleet) -> None:
-    """An orphan beside a missing claim of the same size.
+    """One case is an orphan beside a missing allocation of the same size.
 
-    And claims of neither processors nor memory.
+    The other is an allocation without processors and memory.
     """
     fleet.hold(fleet.uuid(), fleet.roots[0])
     del fleet.allocations[fleet.guests[0]]
@@ -231,7 +228,7 @@ def test_reading_of_a_host_shows_on_which_node_a_server_is() -> None:
 def test_hosts_of_known_orphans_are_not_read_for_their_figures(
     fleet: Fleet,
 ) -> None:
-    """Nor is a resize that waits to be confirmed, which nova-compute counts on both hosts."""
+    """An unconfirmed resize is no reason either: nova-compute counts it on both hosts."""
     here, there, _other = fleet.roots
     both = fleet.server(there, here, there)
     parked = fleet.server(there, there, status="VERIFY_RESIZE")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From the options of a module to what the judge is asked to spare."""
+"""From the options of a module to the policy of the rules."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_service_missing_from_the_catalogue_is_named() -> None:
 
 
 def test_each_call_returns_its_own_options() -> None:
-    """A module may add to what it gets: the next one must not see that."""
+    """A module may add to its options, which the next one must not see."""
     policy_options()["exclude_consumers"]["default"].append(CONSUMER)
 
     assert policy_options()["exclude_consumers"]["default"] == []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user names is what is looked at, and what nobody knows is refused."""
+"""Only what a user names is read, and unknown names are refused."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""All shards of a cloud together tell what one reading of all of it does, and nothing twice."""
+"""All shards of a cloud together report what one reading reports, and nothing twice."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ many = hypothesis.settings(max_examples=200)
 
 
 def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
-    """What the readers would make of `world`.
+    """Return the snapshot of `world` that the readers would make.
 
-    Of what a shard reads its part, of what it nominates what it owns.
+    A shard reads its part, and its candidates are its own consumers.
     """
     known = world.snapshot()
     listed = {uuid for uuid in known.providers if world.providers[uuid]}
@@ -101,7 +101,7 @@ def read(world: World, shard: Shard | None = None, **scope: t.Any) -> Snapshot:
         for root in index.roots
         if index.covers(root.uuid)
     }
-    # Of what is looked at closely the traits are read wherever it is.
+    # Traits of candidates are read wherever they are.
     snapshot = d.replace(snapshot, details={**known.details, **covered})
     hosts = choose_hosts_for_server_details(snapshot)
     glances = {
@@ -133,9 +133,9 @@ def told(world: World, shard: Shard | None = None, **scope: t.Any) -> dict[str, 
 
 @st.composite
 def clouds(draw: st.DrawFn) -> World:
-    """A random cloud with live servers that hold what they should not.
+    """Return a random cloud with live servers that have wrong allocations.
 
-    In it services may be down, and moves may hang.
+    Services may be down, and moves may hang.
     """
     world = draw(worlds())
     # A service is listed once, however many compute nodes it has.
@@ -155,7 +155,7 @@ def clouds(draw: st.DrawFn) -> World:
 
 
 def _drift(world: World, story: str, home: str, other: str) -> None:
-    """A live server on `home` that does not hold just what it should."""
+    """Create a live server on `home` whose allocation is not the right one."""
     if story == "conflict":
         old = world.host(f"anew-{world.uuid()}")
         del world.providers[old]
@@ -223,7 +223,7 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
 
 
 def test_generated_clouds_have_findings_of_every_kind() -> None:
-    """Without them the properties above would hold of little."""
+    """Without them the properties above would prove little."""
     found: set[str] = set()
 
     def all_were_found(world: World) -> bool:
@@ -263,7 +263,7 @@ class TwoHosts(World):
 def test_allocation_on_another_host_is_reported_by_the_shard_of_that_host(
     home_is_lower: bool,
 ) -> None:
-    """To the shard of its home the server looks healthy, whichever of both uuids is the lower."""
+    """To the shard of its home the server looks healthy, whichever of the two uuids is lower."""
     world = TwoHosts()
     home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
     server = world.server(home, home, other)
@@ -286,7 +286,7 @@ def test_server_without_allocation_belongs_to_the_shard_of_its_host() -> None:
 def test_shard_of_the_node_without_the_server_reports_two_nodes_of_one_service(
     home_is_lower: bool,
 ) -> None:
-    """Ironic's: the listing shows the server on both."""
+    """These are Ironic's nodes: the listing shows the server on both."""
     world = TwoHosts()
     for root in (world.first, world.second):
         world.nodes[root] = d.replace(world.nodes[root], host="ironic")
@@ -299,7 +299,7 @@ def test_shard_of_the_node_without_the_server_reports_two_nodes_of_one_service(
 
 
 def test_servers_on_a_shared_disk_are_examined_only_by_the_shard_of_their_host() -> None:
-    """The shard that has the sharing provider sees them all, and nothing of them but this share."""
+    """The shard of the sharing provider sees all of them, but only this allocation."""
     world = TwoHosts()
     pool = world.provider("pool", sharing=True)
     for root in (world.first, world.second):
@@ -332,7 +332,10 @@ def test_consumer_of_a_sharing_provider_alone_is_reported_by_the_shard_of_that_p
 
 
 def test_shard_depends_on_the_name_alone() -> None:
-    """These were computed once: another Python, machine or day must deal the hosts out alike."""
+    """These were computed once.
+
+    Another Python, machine or day must distribute the hosts in the same way.
+    """
     names = [
         "f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08",
         "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11",
@@ -351,9 +354,9 @@ def test_shards_have_similar_sizes() -> None:
 
 
 def test_few_hosts_do_not_establish_usual_figures() -> None:
-    """Four of the hosts of a shard may all have the same fault.
+    """Four hosts of a shard may all have the same fault.
 
-    What many have is taken for usual.
+    Figures that many hosts have count as usual.
     """
     world = World()
     roots = [world.host(f"compute-{number}") for number in range(6)]

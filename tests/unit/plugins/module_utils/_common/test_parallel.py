@@ -35,7 +35,7 @@ def test_empty_list_gives_an_empty_list() -> None:
 
 
 def test_calls_run_at_the_same_time() -> None:
-    """Each waits until all have begun: one after the other they would never get there."""
+    """Each waits until all have started: one after the other they would never end."""
     all_there = threading.Barrier(WORKERS, timeout=10)
 
     assert sorted(map_parallel(lambda _item: all_there.wait(), range(WORKERS))) == list(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Durations: what users may write, what is refused, and how they are told."""
+"""Durations: valid input, refused input, and how they are displayed."""
 
 from __future__ import annotations
 

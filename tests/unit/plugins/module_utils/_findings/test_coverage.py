@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The sentence about what was not judged, and that every report has it."""
+"""The sentence about hosts that were not judged, in every report."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What `findings.json` says.
+"""The contents of `findings.json`.
 
 Counts, amounts, and every finding with its evidence and its change.
 """
@@ -32,9 +32,9 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 
 class Cloud:
-    """Two hosts with an orphan of a deleted server, one of an evacuation.
+    """Two hosts with an orphan of a deleted server and one of an evacuation.
 
-    And with one of each other verdict.
+    And with one consumer of each other verdict.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a run knows of the one before: since when each finding is known, and what is forgotten."""
+"""The memory of earlier runs: since when each finding is known, and what is forgotten."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LISTS = ("findings", "protected", "undecided")
 
 
 def _world() -> World:
-    """An orphan, and a protected and an undecided consumer."""
+    """Return a cloud with an orphan, a protected and an undecided consumer."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     world.delete(world.server(here, here))

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A finding waits until enough runs have seen it as it is.
+"""A finding waits until enough runs have seen it unchanged.
 
-It begins again when anything of it has changed.
+The count restarts when anything about it changes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
 class Runs:
     """Runs over a cloud, an hour apart.
 
-    Each has the memory that the one before left in its file.
+    Each reads the memory that the previous one wrote.
     """
 
     def __init__(self, cloud: Cloud, asked: SightingPolicy = TWICE) -> None:

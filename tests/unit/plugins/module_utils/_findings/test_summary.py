@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several runs told as one: sums, who failed, and which shards are not among them."""
+"""Several runs summarized as one: totals, failures, and missing shards."""
 
 from __future__ import annotations
 

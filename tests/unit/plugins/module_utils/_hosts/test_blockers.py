@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds a host back from being retired, and what of it is left over."""
+"""What blocks the decommissioning of a host, and which leftovers it has."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BY_DEFAULT = [kind.name for kind in KINDS if kind.by_default == REMEDIATE]
 
 
 class Site(World):
-    """A host that is to be retired, and one that stays."""
+    """A host to decommission, and one that stays."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,7 +204,7 @@ def test_leftovers_of_unchosen_kinds_block_the_host() -> None:
 
 
 def test_allocation_needed_by_its_own_server_is_not_a_leftover() -> None:
-    """Its other share goes, but what it has here stays."""
+    """Its other allocation is removed, but this one stays."""
     site = Site()
     server = site.server(site.old, site.old, site.new)
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which domains and instance directories are left over; above all, which are not."""
+"""Which domains and instance directories are leftovers; above all, which are not."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _directory(uuid: str, **facts: t.Any) -> dict[str, t.Any]:
 
 
 class Site(World):
-    """The host `here`, on which things lie, and the host `there`; each has a server of its own."""
+    """The host `here` with guests, and the host `there`; each has a server of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Site(World):
     def verdicts(
         self, uuid: str, policy: Policy = NO_MINIMUM_AGE, **changes: t.Any
     ) -> tuple[str, str]:
-        """What is concluded of a domain that is shut off, and of a directory, of that server."""
+        """Return the verdicts for a shut off domain and for a directory of that server."""
         domain, directory = self.judged(
             self.found(_domain(uuid), directories=(_directory(uuid),)), policy, **changes
         )
@@ -458,9 +458,9 @@ def test_excluded_host_and_excluded_server_are_protected(site: Site, name: str) 
 
 
 def test_host_without_any_of_its_servers_makes_everything_undecided(site: Site) -> None:
-    """Somebody gave it the name of another one.
+    """Somebody gave it the name of another host.
 
-    All that lives on it looks as if it had moved away.
+    Everything on it looks as if it had moved away.
     """
     moved = site.moved()
     found = [guest for guest in site.found(_domain(moved)) if guest.uuid != site.guest]
@@ -472,7 +472,7 @@ def test_host_without_any_of_its_servers_makes_everything_undecided(site: Site) 
 def test_host_with_running_foreign_servers_makes_everything_undecided(site: Site) -> None:
     """Nova has no server on the host whose name this one was given.
 
-    So none of them can be missed here.
+    So none of them can be missing here.
     """
     empty = site.host("empty")
     stopped = site.server(site.here, site.here, status="SHUTOFF")
@@ -491,7 +491,7 @@ def test_host_with_running_foreign_servers_makes_everything_undecided(site: Site
 def test_wrong_cloud_makes_everything_undecided(site: Site) -> None:
     """The host has a namesake there, on which Nova has no server.
 
-    That Nova has no memory of anything here.
+    That Nova knows nothing of what is here.
     """
     site.host("empty")
     living = "0b000000-0000-4000-8000-000000000001"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What may go of a host, and what keeps it."""
+"""What may be deleted of a host, and what prevents it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_tree_possibly_of_a_host_is_kept(other: dict[str, t.Any], said: str) -> 
 
 
 def test_listed_and_found_host_keeps_no_other_tree() -> None:
-    """Its compute node has another provider: this one holds its name."""
+    """Its compute node has another provider: this one occupies its name."""
     _judge(lookups={"compute-1": answer("GET /os-hosts/compute-1", 200, True)})
 
 

@@ -4,7 +4,7 @@
 
 """File systems that other hosts use as well, which a test cannot mount.
 
-And what is too large to be looked through.
+And folders that are too large to scan.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is read from lines of nova-compute's log, as several releases and distributions write.
+"""Lines of nova-compute's log, as several releases and distributions write them.
 
-Also from lines that nobody should trust.
+Some of them are untrustworthy.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ CONFLICT = (
 
 
 def tracker(message: str, level: str = "WARNING") -> str:
-    """A line of the resource tracker."""
+    """Return a line of the resource tracker."""
     return f"{STAMP} {level} nova.compute.resource_tracker {CONTEXT} {message}"
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Logs of any size, rotated, packed, cut, or not to be read at all."""
+"""Logs of any size, rotated, compressed, truncated, or unreadable."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def line(day: int, message: str = MISSING) -> str:
 
 
 def written(path: Path, text: str, day: int = 9) -> Path:
-    """A log that was last written on a day."""
+    """Write a log that was last changed on that day."""
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     moment = datetime.datetime(2024, 10, day, 13, tzinfo=datetime.UTC).timestamp()
     os.utime(path, (moment, moment))
@@ -59,9 +59,9 @@ def read(
 
 
 class Endless(io.RawIOBase):
-    """A stream that is made while it is read.
+    """A stream that is generated while it is read.
 
-    `first`, and then `again` until `size` bytes were taken.
+    `first`, and then `again` until `size` bytes were read.
     """
 
     def __init__(self, size: int, again: bytes, first: bytes = b"", last: bytes = b"") -> None:
@@ -79,7 +79,7 @@ class Endless(io.RawIOBase):
 
 
 def peak(stream: t.Any) -> tuple[int, int, int]:
-    """The bytes that were yielded, the longest of the pieces, and the most memory in use."""
+    """Return the number of bytes, the longest of the pieces, and the peak of memory."""
     tracemalloc.start()
     try:
         total = longest = 0
@@ -232,7 +232,7 @@ def test_log_of_any_size_needs_little_memory() -> None:
 
 
 def journalctl(folder: Path, script: str) -> str:
-    """A command in the place of journalctl."""
+    """Write a command in place of journalctl."""
     command = folder / "journalctl"
     command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\n{script}\n')
     command.chmod(0o700)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documents as Placement takes them, and the changes made of them."""
+"""Documents as Placement accepts them, and the changes made of them."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_change_is_named_by_its_effect(change: Change, action: str) -> None:
 
 
 def test_amounts_given_up_by_a_partner_do_not_make_a_change_a_reduction() -> None:
-    """Together the two take nothing anew, but the server takes what was the migration's."""
+    """Together the two use nothing more, but the server gets what the migration had."""
     partner = _rewritten(
         Allocation("partner", 1, "project", "user", None, {"c": {"VCPU": 1}}, 7200), resources={}
     )

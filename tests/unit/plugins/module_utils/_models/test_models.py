@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The words as data: what a change does and gives back, and when a migration is over."""
+"""The models: what a change does and frees, and when a migration has ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
 
 
 def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Change:
-    """A change between holdings, which are amounts by provider."""
+    """Return a change between allocations, which are amounts by provider."""
     documents = [
         {"allocations": {provider: {"resources": share} for provider, share in held.items()}}
         for held in (before, after)

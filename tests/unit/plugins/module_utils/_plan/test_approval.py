@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plan without its documents: what is found again of it is exactly that, or nothing."""
+"""A plan without its documents: exactly that plan is reconstructed, or nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
 
 @pytest.fixture(name="findings")
 def _findings() -> t.Any:
-    """What is found of three consumers that hold what they should not."""
+    """Return the findings about three consumers with wrong allocations."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     world.delete(world.server(here, here))
@@ -63,10 +63,7 @@ def _told(approval: Approval) -> t.Any:
 
 
 def _signed(told: t.Any) -> t.Any:
-    """The same with a digest that is right.
-
-    That is what somebody would write who wants it to be believed.
-    """
+    """Return the same with a correct digest, as a forger would write it."""
     rest = {key: value for key, value in told.items() if key != "digest"}
     return {**rest, "digest": digest(rest)}
 
@@ -197,7 +194,7 @@ def _of_another_kind(found: t.Any) -> None:
 
 
 def _not_asked(found: t.Any) -> None:
-    """As a detection that named nobody, or others, would tell it."""
+    """Return the findings of a detection that named no consumers, or others."""
     del found["findings"][0]
     found["scope"]["consumers"] = found["held"] = []
 

@@ -4,7 +4,7 @@
 
 """After how many failures a run gives up.
 
-What one run may change at all is tested with the plan.
+The limits on changes are tested with the plan.
 """
 
 from __future__ import annotations

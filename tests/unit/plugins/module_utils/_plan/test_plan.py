@@ -4,7 +4,7 @@
 
 """Which changes a run may make, and how many.
 
-And that a plan is read back as it was written, or not at all.
+And that a plan is read back unchanged, or refused.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _world() -> World:
-    """Something to remove, to reduce, to rewrite (alone and with a partner) and to create.
+    """Return a cloud with changes of every action, with and without a partner.
 
-    And one protected and one undecided.
+    And with a protected and an undecided consumer.
     """
     world = World()
     here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
@@ -95,9 +95,9 @@ def _told(findings: t.Any) -> t.Any:
 
 @pytest.fixture(name="ruins")
 def _ruins() -> t.Any:
-    """What is found of two ghosts and of a server that was deleted.
+    """Return the findings about two orphaned providers and a deleted server.
 
-    One of the ghosts has a child and a grandchild.
+    One of the providers has a child and a grandchild.
     """
     world = World()
     here = world.host("compute-1")
@@ -366,9 +366,9 @@ def test_plan_of_named_hosts_or_consumers_has_no_number_of_consumers(scope: Scop
 
 
 def test_plan_of_a_triage_counts_the_servers() -> None:
-    """It reads what few of the consumers hold.
+    """It reads the allocations of few consumers.
 
-    A share of those would be no sign of anything.
+    A fraction of those would mean nothing.
     """
     findings = _report(scope=Scope(mode="triage"))
     findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
@@ -518,7 +518,7 @@ def test_document_with_another_generation_than_its_change_is_refused(
 def test_generation_that_only_equals_one_is_refused(
     told: t.Any, where: str, generation: t.Any
 ) -> None:
-    """Python takes these for 1, and Placement would be sent them as they are."""
+    """Python treats these as equal to 1, and Placement would receive them as they are."""
     change = told["changes"][0]
     if where == "generation":
         change[where] = generation
@@ -530,7 +530,7 @@ def test_generation_that_only_equals_one_is_refused(
 
 
 def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
-    """Without one Placement would take the write for that of a new consumer."""
+    """Without one Placement would treat the write as that of a new consumer."""
     change = told["changes"][0]
     change["generation"] = change["before"]["consumer_generation"] = change["after"][
         "consumer_generation"
@@ -598,7 +598,7 @@ def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
 
 @pytest.mark.parametrize("whose", ["partner", "consumer"])
 def test_nested_partners_and_self_partners_are_refused(told: t.Any, whose: str) -> None:
-    """The one would never be written, and of the other only one of two documents."""
+    """One would never be written, and the other would have two documents."""
     change = _of_kind(told, "unreverted_allocation")
     change["partner"][whose] = (
         copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
@@ -881,12 +881,12 @@ def test_fraction_suggested_by_the_refusal_is_sufficient(changes: int, consumers
     plan.check_limits(Limits(1000, float(told.group(1))))
 
 
-# Whom Nova is to heal
+# Servers that Nova is to heal
 
 
 @pytest.fixture(name="bare")
 def _bare() -> t.Any:
-    """What is found of three servers that hold nothing, and of one that is deleted.
+    """Return the findings about three servers without allocations, and one deleted server.
 
     For one of the three a change is known.
     """
@@ -1004,7 +1004,7 @@ def test_shards_together_may_change_as_much_as_one_run(max_changes: int, count: 
 
 
 def _most(number: int, count: int, max_changes: int) -> int:
-    """How many changes a shard may make, found by trying."""
+    """Return how many changes a shard may make, found by trial."""
     most = 0
     plan = _of_shard(number, count, max_changes + 1)
     for changes in range(1, max_changes + 2):

@@ -2,17 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds of every plan.
+"""Properties of every plan.
 
-It is read as it was written, and no single edit of it makes another write of it unseen.
+It is read back as it was written, and no single edit makes a different write unnoticed.
 
-A plan is self-consistent when each of its changes follows from its own documents. One edit leaves
-it so only where a document says what nothing else in the plan repeats: whose the consumer is
-(`project_id`, `user_id`, `consumer_type`), which consumer the partner is, and how a provider of a
-tree is called, how often it was written, and which of those below the root it is. Such an edit is
-read, the step then has another change than before, and a step whose change is not the one that the
-new proof proposes is skipped. Every other edit is refused, or is about something that is not
-part of a write.
+A plan is self-consistent when each of its changes follows from its own documents. One edit keeps it
+consistent only where a document says something that nothing else in the plan repeats: the owner of
+the consumer (`project_id`, `user_id`, `consumer_type`), the partner, and the name, generation and
+parent of a provider below a root. Such an edit is read; the step then has a different change, and a
+step whose change is not the one of the renewed proof is skipped. Every other edit is refused, or
+does not concern a write.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def _writes(plan: Plan) -> list[t.Any]:
 
 
 def _write(part: Change) -> t.Any:
-    # As text, for to Python 1 and True and 1.0 are the same.
+    # As text, because to Python 1, True and 1.0 are equal.
     return json.dumps([part.consumer, part.generation, part.before, part.after], sort_keys=True)
 
 
@@ -166,7 +165,7 @@ VALUES = st.one_of(
 
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[tuple[t.Any, ...], t.Any]:
-    """A plan with one leaf changed, one key removed or one added, and where that is."""
+    """Return a plan with one leaf changed, one key removed or one added, and its place."""
     told = copy.deepcopy(TOLD)
     match draw(st.sampled_from(["change", "remove", "add"])):
         case "change":
@@ -246,7 +245,7 @@ def test_any_edit_is_refused_or_harmless(
 
 
 def test_any_lookalike_value_is_refused_or_harmless() -> None:
-    """All of them.
+    """All of them are tried.
 
     The number as text, as a fraction or as true, the text with a blank, the object as a list.
     """

@@ -4,7 +4,7 @@
 
 """The journal is complete, and on disk before anything is written to Placement.
 
-It is for nobody else's eyes.
+Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ HOSTILE = "a\nb\r\u2028\x85\x00\ud800{{ c }}"
 
 @contextlib.contextmanager
 def _disk_of(size: int) -> Iterator[None]:
-    """Let a file have no more than so many bytes.
+    """Limit the size of every file.
 
-    For as short as possible, because pytest's own output may be one.
+    The limit lasts as short as possible, because pytest's own output may be a file.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -226,7 +226,7 @@ def test_full_disk_fails(tmp_path: pathlib.Path) -> None:
 
 
 def test_truncated_record_is_the_last_one(tmp_path: pathlib.Path) -> None:
-    """The next one would be glued to it, and neither could be read."""
+    """The next record would be joined to it, and neither could be read."""
     journal = _journal(tmp_path)
     with pytest.raises(JournalError), _disk_of(20):
         journal.record_before([ONE])
@@ -268,9 +268,9 @@ def test_records_of_a_task_are_accepted() -> None:
 
 
 def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
-    """A power cut can leave any beginning of it.
+    """A power failure can leave any beginning of it.
 
-    A cut right behind a record's last character leaves that whole.
+    A cut right behind a record's last character leaves that record whole.
     """
     whole, first = _lines(ONE, TWO), len(_lines(ONE))
     for length in range(len(whole) + 1):

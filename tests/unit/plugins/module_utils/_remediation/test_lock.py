@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Two runs on one machine: the second waits, and a run that died keeps nobody waiting."""
+"""Two runs on one machine: the second waits, and a dead run does not block others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _nothing() -> str:
 
 @pytest.fixture(name="folder", autouse=True)
 def _folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """The machine's folder for temporary files, of this process and of its children."""
+    """The machine's folder for temporary files, for this process and its children."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     assert pathlib.Path(get_lock_path(ENDPOINT)).parent == tmp_path
@@ -144,7 +144,7 @@ def test_every_user_of_the_machine_can_lock_the_file(umask: int) -> None:
 
 
 def test_file_is_never_deleted_while_others_may_have_it_open() -> None:
-    """A new one under the same name would let two runs lock two files."""
+    """A new file of the same name would let two runs lock two files."""
     with acquire_lock(ENDPOINT, 0, _nothing):
         first = os.stat(get_lock_path(ENDPOINT)).st_ino
     with acquire_lock(ENDPOINT, 0, _nothing):

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a journal says was taken is given back, and nothing else is.
+"""What a run removed is restored from the journal, and nothing else.
 
-Only as far as that takes nothing from anybody.
+Only as far as nobody loses anything.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def _held(
     type: str | None = None,
     **resources: dict[str, int],
 ) -> Allocation:
-    """What `consumer` holds of the providers a, b and c; nothing has no generation and no owner."""
+    """Return an allocation of `consumer` on the providers a, b and c.
+
+    An empty one has no generation and no owner.
+    """
     named = {{"a": A, "b": B, "c": C}[name]: share for name, share in resources.items()}
     if not named:
         return Allocation(consumer, None, None, None, None, {}, None)
@@ -111,7 +114,7 @@ SWAPPED_FROM_NOTHING = _change(NOTHING, _change(_held(MIGRATION, b=VCPU)), b=VCP
 
 
 def _left(change: Change, generation: int = 7) -> dict[str, dict[str, t.Any]]:
-    """What Placement says of the consumers of `change` after it was made."""
+    """Return the allocations of the consumers of `change` after it was made."""
     return _now(*(_of(part, part.after, generation) for part in change.parts))
 
 
@@ -184,7 +187,7 @@ def test_allocation_given_to_a_server_is_not_taken_back(change: Change) -> None:
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
 def test_pair_of_an_unreverted_allocation_is_restored_as_a_whole(change: Change) -> None:
-    """What the server loses its migration holds again: the two together free nothing."""
+    """The migration gets what the server loses: the two together free nothing."""
     inverse = _inverse(change, _left(change))
 
     assert inverse.frees == {} and inverse.partner
@@ -252,7 +255,7 @@ def test_pair_with_a_changed_consumer_is_left_alone() -> None:
 
 @pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
 def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None:
-    """It was never made, or was taken back already."""
+    """The change was never made, or was restored already."""
     held = _now(*(_of(part, part.before, 9) for part in change.parts))
     inverse, why = invert_change(change, held)
 
@@ -280,7 +283,10 @@ HOLDINGS = st.dictionaries(st.sampled_from(["a", "b", "c"]), AMOUNTS, max_size=3
 
 @st.composite
 def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
-    """A change of one consumer or two, and what they hold now: mostly what it left."""
+    """Draw a change of one consumer or two, and their current allocations.
+
+    Mostly these are what the change left.
+    """
     partner = (
         _change(_held(MIGRATION, **before), **draw(HOLDINGS))
         if (before := draw(HOLDINGS)) and draw(st.booleans())
@@ -319,12 +325,12 @@ def test_no_consumer_loses_anything_in_any_combination(
         _sums(held[part.consumer] for part in inverse.parts),
         _sums(part.after for part in inverse.parts),
     )
-    # What one of a pair loses the other has afterwards.
+    # One of a pair has afterwards what the other loses.
     assert all(then[share] >= amount for share, amount in now.items())
 
 
 def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[tuple[str, str]]:
-    """The amounts in all documents together, by provider and resource class."""
+    """Return the amounts in all documents together, by provider and resource class."""
     sums: collections.Counter[tuple[str, str]] = collections.Counter()
     for held in documents:
         for provider, share in held["allocations"].items():
@@ -333,7 +339,7 @@ def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[t
     return sums
 
 
-# The changes that a journal tells of
+# The changes in a journal
 
 
 def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
@@ -458,7 +464,7 @@ def test_conflicting_change_is_not_restored_and_a_failed_one_is(
 ) -> None:
     """Nova emptied the consumer meanwhile.
 
-    It now holds what the run would have left it, and is owed nothing. A failed write may have been
+    It now has what the run would have left, and gets nothing back. A failed write may have been
     made.
     """
     journal = Journal(str(tmp_path), ENDPOINT)
@@ -494,7 +500,7 @@ def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
     assert find_changes(records, ENDPOINT, []) == [inverse]
 
 
-# Putting it back
+# Restoring it
 
 
 class Site:
@@ -607,7 +613,7 @@ def test_restored_allocations_are_reported_even_after_an_unexpected_error(site: 
 def test_deleted_provider_is_not_even_requested(site: Site) -> None:
     """Placement would keep an empty record of the consumer.
 
-    It would refuse whatever is claimed for it later.
+    It would refuse later allocations for it.
     """
     site.placement.providers = [THERE]
 

@@ -4,7 +4,7 @@
 
 """A run is stopped by a signal, and by nothing else.
 
-Or by the end of the process to which its result would be reported.
+Or by the end of the process that receives its result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.childre
 
 GONE = "The run was stopped: Ansible, which started it, is gone."
 
-# What it would do between two changes, without end.
+# It checks between changes without end.
 RUNNING = """
 import sys, time
 from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
@@ -40,7 +40,7 @@ with watch_for_stop() as stopped:
     print(why, file=sys.stderr, flush=True)
 """
 
-# Twice between two changes, and to its end.
+# It checks twice between changes, and ends.
 ENDING = """
 import sys
 from ansible_collections.osops.placement.plugins.module_utils._remediation.signals \
@@ -49,8 +49,8 @@ with watch_for_stop() as stopped:
     print(repr(stopped() + stopped()), file=sys.stderr, flush=True)
 """
 
-# Stands in for ansible-playbook: a worker is forked, which runs the module through a shell and
-# waits for it.
+# In place of ansible-playbook: it forks a worker, which runs the module through a shell and waits
+# for it.
 PLAYBOOK = """
 import os, subprocess, sys
 if not os.fork():
@@ -59,7 +59,7 @@ if not os.fork():
 os.wait()
 """
 
-# The same between two changes, once it has been told to look who started it.
+# It checks between changes, once a line tells it to check its parent.
 WAITING = (
     "import os, sys\nprint(os.getppid(), file=sys.stderr, flush=True)\nsys.stdin.readline()"
     + RUNNING
@@ -174,9 +174,9 @@ def test_signal_handlers_are_restored_afterwards() -> None:
 def _playbook(
     folder: pathlib.Path, *before: str
 ) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    """Start a stand-in for ansible-playbook from another process.
+    """Start the replacement of ansible-playbook from another process.
 
-    That one starts it and does `before` it waits for it.
+    That process runs `before` and then waits.
     """
     script = folder / "ansible-playbook"
     script.write_text(PLAYBOOK)
@@ -190,7 +190,7 @@ print(playbook.pid, file=sys.stderr, flush=True)
 
 
 def _two_numbers(run: subprocess.Popen[str]) -> None:
-    """Wait until both ansible-playbook and its module have said that they run."""
+    """Wait until both ansible-playbook and its module have printed that they run."""
     assert all(_said(run).isdigit() for _process in range(2))
 
 

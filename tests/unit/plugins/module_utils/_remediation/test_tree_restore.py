@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers that nova-compute has made again get the aggregates that they had.
+"""Providers that nova-compute has created again get their aggregates back.
 
 They get the operators' traits too, and nothing else changes.
 """
@@ -104,7 +104,7 @@ def _records(
     return [json.loads(json.dumps(told))]
 
 
-# What a journal tells of
+# The contents of a journal
 
 
 def test_written_tree_is_read_back_unchanged() -> None:
@@ -192,7 +192,7 @@ def test_written_state_is_read_back_unchanged() -> None:
     assert parse_provider_state(json.loads(json.dumps(HAD[ROOT].as_dict()))) == HAD[ROOT]
 
 
-# What is given back
+# What is restored
 
 
 def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
@@ -343,7 +343,7 @@ def test_provider_deleted_during_the_reading_does_not_exist() -> None:
 
 @pytest.fixture(name="trees")
 def _trees(monkeypatch: pytest.MonkeyPatch) -> Trees:
-    """A host that nova-compute has made again, without its card."""
+    """Return a host that nova-compute has created again, without its card."""
     monkeypatch.setattr(provider_writer, "_PAUSE", 0)
     trees = Trees()
     trees.make(ROOT, "compute-9", traits={"COMPUTE_NODE"})
@@ -437,7 +437,7 @@ def _restored(
     states: t.Mapping[str, ProviderState] | None = None,
     outcome: str = "removed",
 ) -> TreeOutcome:
-    """Restore a tree of which the journal tells this outcome; none when the run was killed."""
+    """Restore a tree with this outcome in the journal; None when the run was killed."""
     after = (
         [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}]
         if outcome
@@ -622,7 +622,7 @@ def test_provider_possibly_never_deleted_is_left_alone(
 ) -> None:
     """The run failed or was killed there.
 
-    Somebody may have taken from it meanwhile what it lacks.
+    Somebody may have removed meanwhile what it lacks.
     """
     trees.providers[ROOT]["generation"] = 7
     done = _restored(trees, journal, outcome=outcome)

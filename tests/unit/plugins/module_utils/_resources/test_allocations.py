@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""From a wish of the allocation module to the whole allocation that is to be written."""
+"""From the parameters of the allocation module to the complete allocation to write."""
 
 from __future__ import annotations
 

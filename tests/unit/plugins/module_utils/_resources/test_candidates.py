@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is asked of Placement, and how its answer becomes the reason that an operator reads.
+"""The request to Placement, and how its answer becomes the reason that an operator reads.
 
-A host's own figures are used for it, too.
+The host's own figures are used for it, too.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _having(
 
 
 def _lacking(wanted: ResourceRequest, **known: ProviderDetails) -> dict[str, t.Any]:
-    """The answer for a host whose providers, by the names above, have these details."""
+    """Return the reasons for a host whose providers, by the names above, have these details."""
     return describe_unfit_host(
         wanted,
         HostTree(

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Providers as they are returned.
-
-In which order, with which parts, and what is said of names that nobody has.
-"""
+"""Providers in the results of modules: their order, their parts, and unknown names."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is told of hosts, services and migrations, and when it is not."""
+"""Which findings there are about hosts, services and migrations, and when there are none."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_nova_trait_is_sufficient_for_an_orphaned_provider(
 def test_provider_without_the_nova_trait_is_never_orphaned(
     site: Site, inventories: dict[str, Inventory]
 ) -> None:
-    """A container service makes such providers as well."""
+    """A container service creates such providers as well."""
     site.ghost(traits=["CUSTOM_KUBERNETES"], **inventories)
 
     assert site.findings("orphaned_provider") == []
@@ -184,7 +184,7 @@ def test_unsound_reading_finds_no_orphaned_provider(site: Site, changes: dict[st
 def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
     site: Site,
 ) -> None:
-    """A cell did not answer when the nodes were asked for, and did before and after.
+    """A cell did not answer when the nodes were listed, and did before and after.
 
     No answer has ironic's node without a server.
     """
@@ -210,9 +210,9 @@ def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
 def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
     site: Site,
 ) -> None:
-    """Its service goes by another name.
+    """Its service has another name.
 
-    So 404 for its own name proves nothing where the workers do not know its cell.
+    So a 404 for its own name proves nothing where the workers do not know its cell.
     """
     root = site.ghost("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
     (finding,) = site.findings("orphaned_provider")
@@ -233,7 +233,7 @@ def test_name_held_by_another_provider_is_a_conflict_and_not_orphaned(site: Site
 
 
 def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) -> None:
-    """Two compute services with one hypervisor name: both are alive."""
+    """Two compute services have one hypervisor name, and both are alive."""
     twin = site.uuid()
     site.nodes[twin] = d.replace(site.nodes[site.here], uuid=twin, host="another")
 
@@ -344,7 +344,7 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
 def test_host_down_before_its_discovery_is_not_orphaned(
     site: Site, host: str, verdict: str
 ) -> None:
-    """Its compute node is there, and Nova does not list it."""
+    """Its compute node exists, and Nova does not list it."""
     site.ghost("compute-3")
     site.services.append(Service("nova-compute", host, "enabled", "down"))
     (finding,) = site.findings("orphaned_provider")

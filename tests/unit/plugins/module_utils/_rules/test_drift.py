@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Live servers whose claim is not what it should be.
+"""Live servers whose allocation is wrong.
 
-What is found, what would be written, and what looks alike and is in order.
+What is found, what would be written, and healthy lookalikes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Cloud(World):
 
 
 def failed_copy(cloud: Cloud, server: str, *holds: str) -> None:
-    """A cold migration that the source's driver gave up, as its host recorded it."""
+    """Record a cold migration that the source's driver gave up, as its host does."""
     move = cloud.migration(server, cloud.here, cloud.there, "error", *holds)
     cloud.recorded(
         move,
@@ -229,7 +229,7 @@ def test_unsettled_server_is_protected(
     cloud = Cloud()
     finding = cloud.finding(situation(cloud, **fields))
 
-    # One that holds its own host and nothing else is as it should be, whatever the amounts.
+    # A server with an allocation only on its own host is healthy, whatever the amounts.
     assert (
         finding is None
         if situation is too_much
@@ -264,7 +264,7 @@ def test_protected_migration_is_not_emptied_for_its_server(
     ("status", "writes"), [("error", False), ("failed", False), ("confirmed", True)]
 )
 def test_allocation_is_not_reduced_after_a_late_resize_failure(status: str, writes: bool) -> None:
-    """Nova gives the server its old flavor back.
+    """Nova returns the server to its old flavor.
 
     The guest may have the new size (nova/compute/manager.py, _finish_resize).
     """
@@ -379,7 +379,7 @@ def test_port_hidden_by_neutron_may_request_more() -> None:
 def booted_from_a_pinned_volume(cloud: Cloud) -> str:
     """The properties of the volume's image are Cinder's.
 
-    Nova claims by them and does not show them.
+    Nova allocates by them and does not show them.
     """
     server = cloud.server(cloud.here, image=None, image_properties=None, volumes=("volume",))
     return cloud.hold(server, cloud.there, amounts={"PCPU": 1, "MEMORY_MB": 512})

@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What holds of the judge in every cloud, however wild.
+"""Properties of the rules in every cloud, however strange.
 
-Above all, nothing a live server needs is ever given away.
+Above all, nothing a live server needs is ever removed.
 
-What is true is taken from the `World` here, by the words of the design, and not by asking the code
-under test.
+The truth comes from the `World` here, by the words of the design, and not from the code under test.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ many = hypothesis.settings(max_examples=200)
 
 @pytest.mark.parametrize("kind", [kind.name for kind in ORPHAN_KINDS])
 def test_generated_worlds_have_orphans_of_every_kind(kind: str) -> None:
-    """Without them the properties below would hold of nothing."""
+    """Without them the properties below would prove nothing."""
     hypothesis.find(
         worlds(),
         lambda world: any(finding.kind == kind for finding in _changing(world)),
@@ -71,9 +70,9 @@ def test_settled_server_keeps_its_own_host_and_foreign_providers(world: World) -
 def test_migration_keeps_what_its_server_lacks_on_its_host(
     world: World,
 ) -> None:
-    """Nor of a shared pool: what only the migration holds may be what the guest lives on.
+    """This includes a shared pool: the guest may use what only the migration has.
 
-    Only a confirmed move says whose is right.
+    Only a confirmed move shows whose it is.
     """
     for finding in _changing(world):
         move = world.migrations.get(finding.consumer)
@@ -111,7 +110,7 @@ def test_nothing_is_changed_while_a_migration_is_under_way(world: World) -> None
 @many
 @hypothesis.given(worlds())
 def test_only_a_settled_or_unhosted_server_or_a_404_proves_an_orphan(world: World) -> None:
-    """Which is all the protected statuses and every answer that says nothing.
+    """This covers all protected statuses and every inconclusive answer.
 
     And a task, and an action that may still run.
     """
@@ -196,9 +195,9 @@ def test_change_settles_its_consumer(world: World) -> None:
 @many
 @hypothesis.given(worlds())
 def test_all_changes_together_settle_everything(world: World) -> None:
-    """The changes of orphans make an orphan of nothing else.
+    """The changes of orphans create no new orphan.
 
-    Those of drifted servers may prove that a migration's claim is one.
+    Changes of drifted servers may prove that a migration's allocation is one.
     """
     for kinds in ({"drifted"}, {"orphaned"}):
         for finding in _changing(world):
@@ -247,7 +246,7 @@ def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
 
 
 def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
-    """To the marker probe, too, a cell that fails says 400."""
+    """A cell that fails answers 400 to the marker probe, too."""
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     migration = world.migration(world.server(here, there), here, there, "migrating", here)
@@ -262,7 +261,7 @@ def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
 def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
     """A cell too slow for the listing of all can be too slow for the marker probe as well.
 
-    Then Nova says 200 and 400.
+    Nova then answers 200 and 400.
     """
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
@@ -292,7 +291,7 @@ def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:
 
 
 def _changing(world: World, policy: Policy = NO_MINIMUM_AGE) -> list[Finding]:
-    """The findings that would be changed by a user who asks for everything."""
+    """Return the findings that a user who chooses all kinds would change."""
     found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
     return [
         finding
@@ -306,7 +305,7 @@ def _server_of(world: World, consumer: str) -> str:
 
 
 def _home(world: World, server: str) -> str | None:
-    """The compute node on which `server` lives and rests; None when it does not."""
+    """Return the compute node of a live, settled `server`, else None."""
     found = world.servers.get(server)
     if (
         found is None
@@ -326,9 +325,9 @@ def _home(world: World, server: str) -> str | None:
 
 
 def _has_no_host(world: World, server: str) -> bool:
-    """Say whether `server` failed to boot or is shelved away.
+    """Return whether `server` failed to boot or is offloaded.
 
-    Nothing that was asked of it may still run.
+    No action of it may still run.
     """
     found = world.servers[server]
     if (
@@ -350,8 +349,8 @@ def _has_no_host(world: World, server: str) -> bool:
     )
     shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
-    # What came before a finished shelve is over, but for what placed it; without that, it has to be
-    # where it was shelved.
+    # Earlier actions than a finished shelve have ended, except the one that placed it; without
+    # that, it must be where it was shelved.
     newest = (
         did[: shelved + 1]
         if shelved is not None and shelved < before
@@ -366,9 +365,9 @@ def _has_no_host(world: World, server: str) -> bool:
 
 
 def _is_of_another_host(world: World, provider: str, server: str, home: str) -> bool:
-    """Say whether `provider` is of a compute node other than `home`.
+    """Return whether `provider` belongs to a compute node other than `home`.
 
-    Or of the named source of a move of `server`.
+    Or to the named source of a move of `server`.
     """
     found = world.providers.get(provider)
     if found is None or found.sharing or found.root == home:
@@ -378,7 +377,7 @@ def _is_of_another_host(world: World, provider: str, server: str, home: str) -> 
         found.root in world.providers and world.providers[found.root].name in sources
     ):
         return True
-    # One that is gone: Nova has marked it, and no service of that name is left.
+    # A deleted host: Nova has marked its provider, and no service of that name is left.
     services = {service.host for service in world.services}
     return (
         found.root in world.were_novas
@@ -392,7 +391,7 @@ def _roots(world: World, resources: t.Iterable[str]) -> set[str]:
 
 
 def _names(world: World, uuid: str) -> set[str]:
-    """Every name by which a user may mean this provider: its own and its root's."""
+    """Return every name that a user may give this provider: its own and its root's."""
     known = [
         world.providers[part] for part in (uuid, *_roots(world, [uuid])) if part in world.providers
     ]
@@ -400,7 +399,7 @@ def _names(world: World, uuid: str) -> set[str]:
 
 
 def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
-    """What matters of each finding about a consumer.
+    """Return the relevant parts of each finding about a consumer.
 
     Which of several moves explains it may depend on their order.
     """

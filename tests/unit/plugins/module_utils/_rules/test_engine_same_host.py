@@ -2,17 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A resize within one host: both claims are on the server's own tree.
+"""A resize within one host: both allocations are on the server's own tree.
 
-Which of them the guest lives on is the question.
+The question is which of them the guest uses.
 
-While it lasts the migration holds the old claim and the server the new one. Once it is confirmed,
-the new one is needed. When it fails and is rolled back ("Unable to resize disk down."), Nova first
-saves the migration as `error`, then the server as ACTIVE without a task, and only then moves the
-old claim back, without a look at whether that worked (nova/compute/manager.py, resize_instance,
-prep_resize and _revert_allocation). Where it did not, the server is at rest with the old flavor and
-the new claim, and the one that it needs is the migration's. Amounts, and the providers within the
-tree, show which is which.
+While it lasts the migration has the old allocation and the server the new one. Once it is
+confirmed, the new one is needed. When it fails and is rolled back ("Unable to resize disk down."),
+Nova first saves the migration as `error`, then the server as ACTIVE without a task, and only then
+moves the old allocation back, without checking that it worked (nova/compute/manager.py,
+resize_instance, prep_resize and _revert_allocation). If it did not, the server has the old flavor
+and the new allocation, and the one that it needs is the migration's. Amounts, and the providers
+within the tree, show which is which.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LARGE = {"VCPU": 8, "MEMORY_MB": 16384}
 def _of_a_resize(
     status: str, old: t.Mapping[str, t.Mapping[str, int]], new: t.Mapping[str, t.Mapping[str, int]]
 ) -> Finding:
-    """The finding about the migration, with `old` and `new` claims by name of the provider."""
+    """Return the finding about the migration; `old` and `new` are by provider name."""
     world = World()
     here = world.host("compute-1")
     named = {

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""No sequence of Nova's own operations makes a needed share a removable one.
+"""No sequence of Nova's own operations makes a needed allocation removable.
 
-Each operation may be cut at any step.
+Each operation may be interrupted at any step.
 
-First every operation with one interruption and everything that may be done after it, without
-chance; then whole lives, by chance.
+First every operation with one interruption and every possible operation after it, systematically;
+then whole lives, at random.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ AFTERMATHS = (
 
 @pytest.fixture(name="watch", scope="module")
 def _watch() -> Watch:
-    """Judges each state once, whichever life it is of, and remembers what was seen."""
+    """Judges each state once, whichever life it belongs to, and remembers what it has seen."""
     return Watch()
 
 
@@ -115,7 +115,7 @@ def _interrupted(
     steps: int,
     aftermath: tuple[str, ...],
 ) -> bool:
-    """Returns whether the operation was still under way after so many steps."""
+    """Return whether the operation was still under way after so many steps."""
     life, begun = begun_with(Nova(pooled=True, devices=True), operation, home)
     life.go(begun, steps)
     if begun not in life.running:
@@ -132,7 +132,7 @@ def _interrupted(
     "kind", [kind.name for kind in KINDS if kind in ORPHAN_KINDS or kind.by_default == REMEDIATE]
 )
 def test_lives_reach_every_kind_of_orphan_and_every_default_change(watch: Watch, kind: str) -> None:
-    """Only of what is reached anything is shown."""
+    """The properties only hold for what is reached."""
     _all_seen(watch)
     assert watch.kinds[kind]
 
@@ -144,7 +144,7 @@ def test_lives_reach_every_halfway_move(watch: Watch, name: str) -> None:
 
 
 def _all_seen(watch: Watch) -> None:
-    """Where only one of these tests is run, nothing was seen before it."""
+    """If only one of these tests is run, nothing was seen before it."""
     for operation, placement in itertools.product(OPERATIONS, ("answers", "refuses")):
         if (operation, placement) not in watch.complete:
             test_needed_allocations_survive_any_operation_cut_at_any_step(

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each proof rests on.
+"""The answers that each proof rests on.
 
-Take any single answer away, or contradict it, and nothing may be convicted.
+Without any single one of them, or with a contradiction, nothing may be proven.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_migration_has_not_ended_without_an_answer_about_its_server(
 
 
 def seen_on_a_host(cloud: Cloud, consumer: str) -> None:
-    """As if the hypervisor listing showed it."""
+    """Let the hypervisor listing show it."""
     cloud.nodes[cloud.here] = d.replace(cloud.nodes[cloud.here], servers=(consumer,))
 
 
@@ -135,7 +135,7 @@ def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended() -> None:
 
 @pytest.mark.parametrize("listed", ["everywhere", "for the server"])
 def test_consumer_named_by_a_migration_is_not_unknown(listed: str) -> None:
-    """Whichever of the two listings has it."""
+    """Either of the two listings may have it."""
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
     migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
@@ -155,7 +155,7 @@ def test_consumer_named_by_a_migration_is_not_unknown(listed: str) -> None:
 
 
 def test_consumer_on_a_shared_pool_alone_is_not_unknown() -> None:
-    """The pool is no host's: nothing says that it is this Nova's."""
+    """The pool belongs to no host, so nothing shows that it is this Nova's."""
     cloud = Cloud()
 
     assert cloud.found(cloud.stranger(cloud.pool)).verdict == "undecided"
@@ -244,9 +244,9 @@ def test_several_other_hosts_must_all_have_been_evacuated(evacuated: bool, kind:
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])
 def test_disk_alone_is_no_allocation_on_another_host(evacuations: int) -> None:
-    """It may be something that the host shares, or once shared.
+    """The host may share the disk, or may once have shared it.
 
-    One such share leaves all of them undecided.
+    One such allocation leaves all of them undecided.
     """
     cloud = Cloud()
     third = cloud.host("compute-3")
@@ -290,9 +290,9 @@ def test_orphan_must_have_the_minimum_age(age: int | None, min_age: int, verdict
 def _beside(
     allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None
 ) -> Finding:
-    """Judge a forgotten consumer in a cloud with these services in its catalogue.
+    """Judge an unknown consumer in a cloud with these services in its catalogue.
 
-    Somebody says of some of them that they hold nothing.
+    The user says that some of them allocate nothing.
     """
     cloud = Cloud()
     consumer = unknown_consumer(cloud)

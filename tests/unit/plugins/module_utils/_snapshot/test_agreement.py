@@ -4,7 +4,7 @@
 
 """Whether the answers of a reading contradict each other.
 
-Each contradiction by itself, and what looks like one and is not.
+Each contradiction by itself, and lookalikes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_cell_that_goes_down_meanwhile_is_not_a_contradiction() -> None:
 
 
 def test_compute_nodes_without_a_service_are_named() -> None:
-    """One list of cells of a worker is newer than its other one."""
+    """One of a worker's two lists of cells is newer than the other."""
     site = Site()
     services = site.services_with(HERE)
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""When a server rests on its host, so that a migration of it may give up its claim.
+"""When a server is settled on its host, so that a migration of it may lose its allocation.
 
-And what the server must hold itself before that.
+And what the server must have itself before that.
 """
 
 from __future__ import annotations

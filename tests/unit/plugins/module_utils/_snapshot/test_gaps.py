@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is still proven while a cell does not answer, and what is not: decided for each consumer."""
+"""What is still proven while a cell does not answer, and what is not, decided for each consumer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Site(World):
         )
 
     def partial(self, **changes: t.Any) -> Snapshot:
-        """What is read then.
+        """Return what is read then.
 
         These are the services of all hosts, and the compute nodes of those that answer.
         """

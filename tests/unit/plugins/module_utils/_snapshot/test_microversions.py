@@ -24,7 +24,10 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 
 
 def _found(**versions: tuple[int, int]) -> t.Any:
-    """A deleted server and a consumer that nobody knows, in a cloud with these versions."""
+    """Return the findings about a deleted server and an unknown consumer.
+
+    The cloud has these versions.
+    """
     world = World()
     here = world.host("compute-1")
     world.server(here, here)

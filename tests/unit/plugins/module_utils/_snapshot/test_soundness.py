@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a reading is sound: each gate with its cause, and what must not close one."""
+"""Whether a reading is sound: each soundness check with its cause, and what must not fail one."""
 
 from __future__ import annotations
 
@@ -230,9 +230,9 @@ def test_credentials_denied_in_several_projects_fail() -> None:
 
 
 def test_credentials_that_see_no_host_of_any_server_fail() -> None:
-    """The host of a server has a policy of its own.
+    """The host of a server has a policy rule of its own.
 
-    Hidden from us, every server seems to have none.
+    Without that right, every server seems to have no host.
     """
     world = World()
     here = world.host("compute-1")

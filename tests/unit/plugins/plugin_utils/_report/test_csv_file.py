@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""CSV as a spreadsheet opens it: a row a finding, and no cell that is more than its text."""
+"""CSV as a spreadsheet opens it: one row per finding, and every cell is only text."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A page that is safe whatever is in it, before any browser sees it.
+"""A page that is safe whatever it contains, before any browser sees it.
 
-How it looks and works is for tests/browser.
+tests/browser checks its look and function.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print(hashlib.sha256(render(reports.remediated()).encode()).hexdigest())
 class Page(HTMLParser):
     """The elements of a page with their attributes, and all text.
 
-    The text of those that hold no others is kept apart.
+    The text of elements without children is kept separately.
     """
 
     def __init__(self, text: str) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JUnit XML as a reader of test results takes it."""
+"""JUnit XML as a reader of test results accepts it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile
     told,
 )
 
-# The children in their order and the attributes that each element has by the schema of Ant's JUnit
-# task.
+# The children in their order and the attributes of each element, by the schema of Ant's JUnit task.
 CHILDREN = {
     "testsuites": r"(testsuite )*",
     "testsuite": r"properties (testcase )*system-out system-err ",
@@ -56,7 +55,7 @@ def _read(report: Report) -> ET.Element:
 
 
 def _results(report: Report) -> dict[str, list[str]]:
-    """By suite what became of its cases."""
+    """Return the results of the test cases by suite."""
     return {
         suite.attrib["name"]: [
             view[0].tag if len(view) else "passed" for view in suite.iter("testcase")

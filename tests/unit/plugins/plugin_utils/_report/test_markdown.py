@@ -37,7 +37,7 @@ if t.TYPE_CHECKING:
 
 READER = MarkdownIt("gfm-like")
 
-# What may come out of a document of ours.
+# The elements that our documents may render to.
 OURS = {"text", "code_inline", "strong_open", "strong_close"}
 
 
@@ -47,7 +47,7 @@ def _inline(document: str) -> Iterator[t.Any]:
 
 
 def _rows(document: str) -> list[list[str]]:
-    """The cells of all rows, each with what a reader sees of it."""
+    """Return the cells of all rows, with the text that a reader sees."""
     rows: list[list[str]] = []
     for token in READER.parse(document):
         if token.type == "tr_open":
@@ -83,7 +83,7 @@ def test_hostile_name_adds_no_rows_or_cells(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_name_is_displayed_exactly(name: str) -> None:
-    """But for one more backslash where a bar comes behind an odd number of them."""
+    """A bar behind an odd number of backslashes gets one more backslash."""
     shown = make_printable(HOSTILE[name], 80)
     seen = _rows(
         format_table(
@@ -97,7 +97,7 @@ def test_name_is_displayed_exactly(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_mention_remains_outside_of_code(name: str) -> None:
-    """GitHub and GitLab look for them in what a reader sees, whatever was escaped."""
+    """GitHub and GitLab search the displayed text for mentions, whatever was escaped."""
     seen = "\n".join(
         token.content for token in _inline(render(hostile_report(name))) if token.type == "text"
     )

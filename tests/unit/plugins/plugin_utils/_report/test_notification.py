@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Notices for chats.
+"""Notifications for chats.
 
-They come only when there is something to say, and have no name in them that the chat would obey.
+They are sent only for news, and contain no name that the chat would interpret.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _notice(report: Report | None, failure: str = "", remediation: t.Any = None)
 
 
 def _known() -> t.Any:
-    """A sound reading in which nothing is new."""
+    """Return a sound reading in which nothing is new."""
     findings = told(hostile("x"))
     findings["summary"]["coverage"] |= {"complete": True, "failed_checks": []}
     for entry in findings["findings"]:

@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 
 
 def _series(text: str) -> Series:
-    """Every sample by its metric and labels, without those that all have."""
+    """Return every sample by its metric and labels, without the labels that all have."""
     read: Series = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation and family.type == "gauge"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Hosts and what hypervisors have left over, as lines for a terminal."""
+"""Hosts, and leftovers on hypervisors, as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
 def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
-    """A host on which everything has that name.
-
-    A server holds it back, and something is left over.
-    """
+    """Return a host with a blocking server and a leftover, all with that name."""
     provider = {"uuid": CONSUMER, "name": name}
     return {
         "name": name,
@@ -118,9 +115,9 @@ def test_hundred_of_many_blockers_are_shown() -> None:
 
 
 def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
-    """A domain and a directory of a server with that name.
+    """Return a domain and a directory of a server with that name.
 
-    They are on a host and under names that are the same.
+    Their host and their own names are the same.
     """
     entry = {
         "uuid": CONSUMER,

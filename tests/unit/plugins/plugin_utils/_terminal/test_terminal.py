@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a terminal is shown: everything that matters, and nothing that the terminal would obey."""
+"""The output on a terminal: everything important, and nothing that the terminal would interpret."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _lines(found: t.Any, kinds: list[str] | None = None, width: int = 100) -> li
 
 
 def _words(lines: list[str]) -> str:
-    """The lines as one, however they were wrapped."""
+    """Return the lines as one, without the line breaks of wrapping."""
     return " ".join(" ".join(lines).split())
 
 
@@ -75,7 +75,7 @@ def test_output_has_no_terminal_escapes(name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_name_adds_no_lines(name: str) -> None:
-    """But for what is wrapped: with room enough the table is that of a harmless name."""
+    """Wrapping adds lines: with enough room the table is that of a harmless name."""
     assert len(_lines(_found(hostile(HOSTILE[name])), width=10_000)) == len(
         _lines(_found(hostile("x")), width=10_000)
     )
