@@ -173,8 +173,8 @@ class Placement:
 
     def held(self, consumer: str) -> dict[str, dict[str, int]]:
         return {
-            provider: share["resources"]
-            for provider, share in self.allocation(consumer)["allocations"].items()
+            provider: allocation["resources"]
+            for provider, allocation in self.allocation(consumer)["allocations"].items()
         }
 
     def everything(self) -> dict[str, t.Any]:
@@ -184,10 +184,10 @@ class Placement:
         """
         consumers: dict[str, t.Any] = {}
         for provider in self.providers().values():
-            for consumer, share in self.get(f"/resource_providers/{provider}/allocations")[
+            for consumer, allocation in self.get(f"/resource_providers/{provider}/allocations")[
                 "allocations"
             ].items():
-                consumers.setdefault(consumer, {})[provider] = share
+                consumers.setdefault(consumer, {})[provider] = allocation
         return consumers
 
 

@@ -104,15 +104,19 @@ def cast(minicloud: Minicloud, world: World) -> Iterator[Cast]:
         }
         world.claim_also(dead[INTO], SECOND)
         world.claim_also(dead[OUT_OF], "compute-1")
-        shares = [
-            share
+        allocations = [
+            allocation
             for name in (*PROVABLE, *BY_ABSENCE)
-            for share in minicloud.truth(name)["shares"]
-            if share["kind"]
+            for allocation in minicloud.truth(name)["allocations"]
+            if allocation["kind"]
         ]
-        by_absence = {share["consumer"] for share in shares if share["kind"] in KINDS_BY_ABSENCE}
+        by_absence = {
+            allocation["consumer"]
+            for allocation in allocations
+            if allocation["kind"] in KINDS_BY_ABSENCE
+        }
         assert len(by_absence) >= len(KINDS_BY_ABSENCE)
-        provable = {share["consumer"] for share in shares} - by_absence
+        provable = {allocation["consumer"] for allocation in allocations} - by_absence
         unprovable = by_absence | {dead[name] for name in UNPROVABLE}
         yield Cast(
             dead,
@@ -178,14 +182,14 @@ def test_run_succeeds_with_a_dead_cell(story: Story) -> None:
 def test_run_removes_proven_orphans_of_the_living_cell(
     story: Story, minicloud: Minicloud, name: str
 ) -> None:
-    shares = minicloud.truth(name)["shares"]
+    allocations = minicloud.truth(name)["allocations"]
     left = {
-        share["truth"]
-        for share in shares
-        if share["provider"] in story.after.get(share["consumer"], {})
+        allocation["truth"]
+        for allocation in allocations
+        if allocation["provider"] in story.after.get(allocation["consumer"], {})
     }
 
-    assert left == {share["truth"] for share in shares} - {"orphaned"}
+    assert left == {allocation["truth"] for allocation in allocations} - {"orphaned"}
 
 
 def test_run_changes_no_consumer_of_the_dead_cell(cast: Cast, story: Story) -> None:
@@ -207,11 +211,11 @@ def test_run_keeps_consumers_whose_proof_rests_on_absence(
     story: Story, minicloud: Minicloud, placement: Placement, name: str
 ) -> None:
     by_proof = {"deleted_server"}
-    for share in minicloud.truth(name)["shares"]:
-        if share["kind"] not in by_proof:
+    for allocation in minicloud.truth(name)["allocations"]:
+        if allocation["kind"] not in by_proof:
             assert (
-                story.after[share["consumer"]][share["provider"]]
-                == story.before[share["consumer"]][share["provider"]]
+                story.after[allocation["consumer"]][allocation["provider"]]
+                == story.before[allocation["consumer"]][allocation["provider"]]
             )
     if name in ("orphaned_provider", "name_conflict"):
         assert any(

@@ -321,10 +321,10 @@ def test_run_removes_all_orphans_after_every_worker_restarted(
     scheduled: Schedule,
 ) -> None:
     planted = {
-        share["consumer"]
+        allocation["consumer"]
         for name in PLANTED
-        for share in minicloud.truth(name)["shares"]
-        if share["truth"] == "orphaned"
+        for allocation in minicloud.truth(name)["allocations"]
+        if allocation["truth"] == "orphaned"
     }
     planted |= set(guests.orphans.values())
     workers.restart()

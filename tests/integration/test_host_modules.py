@@ -239,7 +239,7 @@ def test_module_deletes_a_tree_beside_another_nova_only_when_allowed(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tree: dict[str, str]
 ) -> None:
     minicloud.scenario("second_nova")
-    node = minicloud.truth("second_nova")["shares"][0]["provider"]
+    node = minicloud.truth("second_nova")["allocations"][0]["provider"]
 
     unsure = ansible.module("placement_provider", name=tree["root"], state="absent")
     others = ansible.module("placement_provider", name=node, **ABSENT)

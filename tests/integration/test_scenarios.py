@@ -146,8 +146,10 @@ def long_ago(
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_scenario_is_found_and_explained(story: Story, minicloud: Minicloud, scenario: str) -> None:
-    shares = minicloud.truth(scenario)["shares"]
-    consumers = {share["consumer"] for share in shares} or set(minicloud.truth(scenario)["servers"])
+    allocations = minicloud.truth(scenario)["allocations"]
+    consumers = {allocation["consumer"] for allocation in allocations} or set(
+        minicloud.truth(scenario)["servers"]
+    )
     found = story.detected.read("findings.json")
     entries = [
         entry
@@ -166,16 +168,18 @@ def test_scenario_is_found_and_explained(story: Story, minicloud: Minicloud, sce
         for provider in entry["providers"]
         if provider["dropped"]
     }
-    assert dropped == _orphaned(shares, story)
+    assert dropped == _orphaned(allocations, story)
 
 
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_scenario_is_remediated_or_kept(story: Story, minicloud: Minicloud, scenario: str) -> None:
-    shares = minicloud.truth(scenario)["shares"]
-    stay = {(share["consumer"], share["provider"]) for share in shares} - _orphaned(shares, story)
+    allocations = minicloud.truth(scenario)["allocations"]
+    stay = {
+        (allocation["consumer"], allocation["provider"]) for allocation in allocations
+    } - _orphaned(allocations, story)
 
-    for consumer, provider in _orphaned(shares, story):
+    for consumer, provider in _orphaned(allocations, story):
         assert provider not in story.after.get(consumer, {}), f"{consumer} still holds {provider}"
     for consumer, provider in stay:
         assert (
@@ -187,9 +191,9 @@ def test_scenario_is_remediated_or_kept(story: Story, minicloud: Minicloud, scen
 @pytest.mark.acceptance
 def test_no_other_consumer_changes(story: Story, minicloud: Minicloud) -> None:
     orphaned = {
-        share
+        allocation
         for scenario in set(EXPECTED) - minicloud.left_out
-        for share in _orphaned(minicloud.truth(scenario)["shares"], story)
+        for allocation in _orphaned(minicloud.truth(scenario)["allocations"], story)
     }
 
     gone = {
@@ -341,7 +345,7 @@ def test_all_removed_allocations_can_be_restored(
 
     def amounts(holdings: Holdings) -> Holdings:
         return {
-            consumer: {provider: share["resources"] for provider, share in held.items()}
+            consumer: {provider: allocation["resources"] for provider, allocation in held.items()}
             for consumer, held in holdings.items()
         }
 
@@ -356,15 +360,15 @@ def _journal(run: Run) -> Path:
     return journal
 
 
-def _orphaned(shares: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
+def _orphaned(allocations: list[dict[str, t.Any]], story: Story) -> set[tuple[str, str]]:
     """Return the orphaned allocations of known kinds that this cloud lets us prove."""
     known = {kind.name for kind in ORPHAN_KINDS}
     if story.placement < (1, 38):
         known.remove("unknown_consumer")
     return {
-        (share["consumer"], share["provider"])
-        for share in shares
-        if share["truth"] == "orphaned" and share["kind"] in known
+        (allocation["consumer"], allocation["provider"])
+        for allocation in allocations
+        if allocation["truth"] == "orphaned" and allocation["kind"] in known
     }
 
 

@@ -55,9 +55,9 @@ def _server(minicloud: Minicloud, scenario: str) -> str:
 def _host(minicloud: Minicloud, scenario: str) -> str:
     """Return the host on which the orphan of a scenario has its allocation."""
     return next(
-        share["provider_name"]
-        for share in minicloud.truth(scenario)["shares"]
-        if share["truth"] == "orphaned"
+        allocation["provider_name"]
+        for allocation in minicloud.truth(scenario)["allocations"]
+        if allocation["truth"] == "orphaned"
     )
 
 
@@ -94,9 +94,11 @@ def test_host_can_be_named_by_its_uuid(
 
 
 def test_named_host_shows_wrong_owners_too(ansible: Ansible, minicloud: Minicloud) -> None:
-    share = minicloud.truth("wrong_owner")["shares"][0]
+    allocation = minicloud.truth("wrong_owner")["allocations"][0]
 
-    assert ("wrong_owner", share["consumer"]) in _found(ansible, hosts=[share["provider_name"]])
+    assert ("wrong_owner", allocation["consumer"]) in _found(
+        ansible, hosts=[allocation["provider_name"]]
+    )
 
 
 def test_unknown_host_is_refused(ansible: Ansible) -> None:

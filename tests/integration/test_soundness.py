@@ -72,7 +72,7 @@ def test_wrong_nova_fails_the_soundness_check(
     said: str,
 ) -> None:
     before = placement.everything()
-    node = minicloud.truth("second_nova")["shares"][0]["provider"]
+    node = minicloud.truth("second_nova")["allocations"][0]["provider"]
     variables = {
         "orphan_cleanup_cloud": "minicloud-second",
         "orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS],
@@ -123,7 +123,7 @@ def test_too_old_services_leave_unprovable_consumers_alone(
     What they cannot prove is reported and left alone.
     """
     before = placement.everything()
-    server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
+    server = minicloud.truth("deleted_server")["allocations"][0]["consumer"]
     getattr(wires, service).offer(newest)
 
     run = ansible.playbook("cleanup_orphans")
@@ -156,7 +156,7 @@ def test_placement_without_consumer_types_leaves_unknown_consumers_undecided(
     An unknown consumer is undecided, and other proofs still hold.
     """
     wires.placement.offer("1.37")
-    server = minicloud.truth("deleted_server")["shares"][0]["consumer"]
+    server = minicloud.truth("deleted_server")["allocations"][0]["consumer"]
 
     run = ansible.playbook(
         "cleanup_orphans", "--check", variables={"orphan_cleanup_consumers": [server]}

@@ -20,7 +20,7 @@ from minicloud_ctl.scenarios.registry import Context, scenario
 def missing_allocation(context: Context) -> None:
     server, _provider = live_server(context, "missing_allocation")
     context.cloud.placement("DELETE", f"/allocations/{server}")
-    context.record.shares.clear()
+    context.record.allocations.clear()
 
 
 @scenario("a live server with an allocation only on another host")
@@ -31,7 +31,7 @@ def misplaced_allocation(context: Context) -> None:
     held = holdings.of(context.cloud, server)
     holdings.put(context.cloud, server, {other: held.allocations[own]}, held)
     context.record.hosts["other"] = other_host
-    context.record.shares.clear()
+    context.record.allocations.clear()
     context.record.orphaned(server, other, "misplaced_allocation")
 
 

@@ -22,7 +22,7 @@ from minicloud_ctl.waiting import wait_for
 class Record:
     """The ground truth of one situation.
 
-    ``Context.save`` writes it as JSON, where ``shares`` is [{"consumer", "provider",
+    ``Context.save`` writes it as JSON, where ``allocations`` is [{"consumer", "provider",
     "provider_name", "resources", "truth", "kind", "why"}] and ``servers`` {uuid: name}.
     """
 
@@ -33,7 +33,7 @@ class Record:
     migration: str | None = None
     hosts: dict[str, str] = field(default_factory=dict)
     servers: dict[str, str] = field(default_factory=dict)
-    shares: list[dict] = field(default_factory=list)
+    allocations: list[dict] = field(default_factory=list)
 
     def add_server(self, server: str, name: str) -> None:
         """Add a server; the first one is the scenario's server."""
@@ -42,18 +42,18 @@ class Record:
             self.server, self.server_name = server, name
 
     def orphaned(self, consumer: str, provider: str, kind: str) -> None:
-        self._share(consumer, provider, "orphaned", kind, None)
+        self._add(consumer, provider, "orphaned", kind, None)
 
     def needed(self, consumer: str, provider: str, why: str) -> None:
-        self._share(consumer, provider, "needed", None, why)
+        self._add(consumer, provider, "needed", None, why)
 
     def foreign(self, consumer: str, provider: str, why: str) -> None:
-        self._share(consumer, provider, "foreign", None, why)
+        self._add(consumer, provider, "foreign", None, why)
 
-    def _share(
+    def _add(
         self, consumer: str, provider: str, truth: str, kind: str | None, why: str | None
     ) -> None:
-        self.shares.append(
+        self.allocations.append(
             {"consumer": consumer, "provider": provider, "truth": truth, "kind": kind, "why": why}
         )
 
@@ -150,21 +150,21 @@ class Context:
         Placement is asked first.
         """
         providers = self.cloud.providers()
-        told: dict[str, set[str]] = {}
-        for share in self.record.shares:
-            told.setdefault(share["consumer"], set()).add(share["provider"])
-        for consumer, wanted in told.items():
+        recorded: dict[str, set[str]] = {}
+        for allocation in self.record.allocations:
+            recorded.setdefault(allocation["consumer"], set()).add(allocation["provider"])
+        for consumer, wanted in recorded.items():
             held = holdings.of(self.cloud, consumer).allocations
             if set(held) != wanted:
                 raise MinicloudError(
-                    f"Scenario {self.name} went wrong: consumer {consumer} holds {sorted(held)}, "
+                    f"Scenario {self.name} went wrong: consumer {consumer} has {sorted(held)}, "
                     f"not {sorted(wanted)}."
                 )
-            for share in self.record.shares:
-                if share["consumer"] == consumer:
-                    share.update(
-                        provider_name=providers[share["provider"]],
-                        resources=held[share["provider"]],
+            for allocation in self.record.allocations:
+                if allocation["consumer"] == consumer:
+                    allocation.update(
+                        provider_name=providers[allocation["provider"]],
+                        resources=held[allocation["provider"]],
                     )
         write_record(self.paths, vars(self.record))
 
