@@ -19,7 +19,13 @@ from ansible_collections.osops.placement.plugins.module_utils._models.kinds impo
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
 
 ROOT = pathlib.Path(__file__).parents[3]
-PLACES = ("*.md", "docs/*.md", "tests/*/README.md", "extensions/patterns/*/README.md")
+PLACES = (
+    "*.md",
+    "docs/*.md",
+    "tests/README.md",
+    "tests/*/README.md",
+    "extensions/patterns/*/README.md",
+)
 MARKDOWN = sorted(
     path for pattern in PLACES for path in ROOT.glob(pattern) if path.name != "CHANGELOG.md"
 )
